@@ -1,0 +1,1 @@
+//! Measures each operation beside the limit of the machine, in one run.

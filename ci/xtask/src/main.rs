@@ -1,0 +1,3 @@
+//! Project tasks: generate, build, link, install, test, demo.
+#![forbid(unsafe_code)]
+fn main() {}

@@ -1,0 +1,1 @@
+//! The operating system: shared memory, static data, futexes, processors, descriptors.

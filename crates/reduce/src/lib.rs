@@ -1,0 +1,1 @@
+//! Reduction operators and kernels for every type, picked for the processor at run time.

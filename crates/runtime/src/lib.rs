@@ -1,0 +1,1 @@
+//! The runtime of one PE: memory, transfers, atomics, ordering, waits, teams, collectives.

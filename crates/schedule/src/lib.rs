@@ -1,0 +1,2 @@
+//! Collective algorithms as pure functions, their prover and their simulator.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! The C library: every exported symbol, generated from the routine table.
