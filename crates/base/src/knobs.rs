@@ -200,6 +200,11 @@ pub fn listing() -> String {
     text
 }
 
+/// How a switch is read.
+pub fn is_on(value: &str) -> bool {
+    !["", "0", "n", "no", "f", "false", "off"].contains(&value.trim().to_ascii_lowercase().as_str())
+}
+
 /// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
 const FOREIGN: [&str; 7] = [
     "SMA_",
