@@ -17,6 +17,8 @@ pub mod futex;
 pub mod memory;
 pub mod process;
 pub mod program;
+pub mod signals;
+pub mod sockets;
 pub mod statics;
 pub mod time;
 
