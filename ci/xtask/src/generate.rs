@@ -7,7 +7,7 @@ use oxshmem_api::generate::{EXPORTS, files};
 
 use crate::{Outcome, top};
 
-pub fn run(arguments: &[String]) -> Outcome {
+pub(crate) fn run(arguments: &[String]) -> Outcome {
     match arguments {
         [] => write(),
         [flag] if flag == "--check" => check(),

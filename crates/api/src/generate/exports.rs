@@ -10,8 +10,7 @@ const PRELUDE: &str = r#"
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
-use oxshmem_runtime::calls::*;
-use oxshmem_runtime::{Complex, Context, LongDouble, On, SessionConfig, Team, TeamConfig, World};
+use oxshmem_runtime::{TYPES, calls};
 
 /// What a put's signal does when the call does not say.
 const SIGNAL_SET: i32 = 0;
@@ -40,11 +39,23 @@ macro_rules! extension {
 }
 "#;
 
+/// The runtime's types that signatures and calls may mention.
+const TYPES: [&str; 8] = [
+    "Complex",
+    "Context",
+    "LongDouble",
+    "On",
+    "SessionConfig",
+    "Team",
+    "TeamConfig",
+    "World",
+];
+
 /// `exports/mod.rs` and one file per category.
 pub(super) fn files() -> Vec<File> {
     let symbols = exported();
-    let mut root = format!("//! {NOTE}\n//!\n//! The exported functions by category.\n{PRELUDE}\n");
     let mut files = Vec::new();
+    let mut modules = String::new();
     for category in Category::ALL {
         let lines: String = symbols
             .iter()
@@ -55,7 +66,7 @@ pub(super) fn files() -> Vec<File> {
             continue;
         }
         let name = category.name();
-        root += &format!("mod {name};\n");
+        modules += &format!("mod {name};\n");
         let text = format!(
             "//! {NOTE}\n//!\n//! {}\n\nuse super::*;\n\n{lines}",
             category.summary()
@@ -65,9 +76,20 @@ pub(super) fn files() -> Vec<File> {
             text,
         });
     }
+    let mentioned = |word: &&str| {
+        let is_word = |text: &str| {
+            text.split(|c: char| !c.is_alphanumeric())
+                .any(|part| part == *word)
+        };
+        files.iter().any(|file| is_word(&file.text))
+    };
+    let types: Vec<&str> = TYPES.into_iter().filter(mentioned).collect();
+    let prelude = PRELUDE.replace("TYPES", &types.join(", "));
+    let text =
+        format!("//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{modules}");
     files.push(File {
         path: format!("{EXPORTS}/mod.rs"),
-        text: root,
+        text,
     });
     files
 }
@@ -79,7 +101,10 @@ fn routine(symbol: &Symbol) -> String {
     let parameters: Vec<String> = prototype
         .parameters
         .iter()
-        .map(|Parameter { ctype, name }| format!("{}: {}", snake(name), rust_type(ctype)))
+        .map(|Parameter { ctype, name }| {
+            let unused = if forwarded(symbol, name) { "" } else { "_" };
+            format!("{unused}{}: {}", snake(name), rust_type(ctype))
+        })
         .collect();
     let result = match prototype.result.as_str() {
         "void" if symbol.family.function() == "setup::global_exit" => " -> !".to_string(),
@@ -95,6 +120,17 @@ fn routine(symbol: &Symbol) -> String {
         parameters.join(", "),
         call(symbol)
     )
+}
+
+/// Whether the runtime gets to see the parameter.
+fn forwarded(symbol: &Symbol, parameter: &str) -> bool {
+    let list = symbol
+        .family
+        .call
+        .split_once('(')
+        .map(|(_, list)| list.trim_end_matches(')'));
+    list.is_none_or(|list| list.split(", ").any(|argument| argument == parameter))
+        || parameter == "ctx"
 }
 
 /// The call into the runtime.
@@ -126,7 +162,7 @@ fn call(symbol: &Symbol) -> String {
         }
         None => arguments.extend(own.iter().map(|parameter| pass(symbol, parameter))),
     }
-    format!("{}({})", family.function(), arguments.join(", "))
+    format!("calls::{}({})", family.function(), arguments.join(", "))
 }
 
 /// One argument; untyped buffers get the element type of their size.

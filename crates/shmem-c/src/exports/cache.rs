@@ -4,9 +4,9 @@
 
 use super::*;
 
-routine!(pshmem_set_cache_inv = "shmem_set_cache_inv" () { locality::set_cache_inv() });
-routine!(pshmem_set_cache_line_inv = "shmem_set_cache_line_inv" (dest: *mut c_void) { locality::set_cache_line_inv(dest) });
-routine!(pshmem_clear_cache_inv = "shmem_clear_cache_inv" () { locality::clear_cache_inv() });
-routine!(pshmem_clear_cache_line_inv = "shmem_clear_cache_line_inv" (dest: *mut c_void) { locality::clear_cache_line_inv(dest) });
-routine!(pshmem_udcflush = "shmem_udcflush" () { locality::udcflush() });
-routine!(pshmem_udcflush_line = "shmem_udcflush_line" (dest: *mut c_void) { locality::udcflush_line(dest) });
+routine!(pshmem_set_cache_inv = "shmem_set_cache_inv" () { calls::locality::set_cache_inv() });
+routine!(pshmem_set_cache_line_inv = "shmem_set_cache_line_inv" (dest: *mut c_void) { calls::locality::set_cache_line_inv(dest) });
+routine!(pshmem_clear_cache_inv = "shmem_clear_cache_inv" () { calls::locality::clear_cache_inv() });
+routine!(pshmem_clear_cache_line_inv = "shmem_clear_cache_line_inv" (dest: *mut c_void) { calls::locality::clear_cache_line_inv(dest) });
+routine!(pshmem_udcflush = "shmem_udcflush" () { calls::locality::udcflush() });
+routine!(pshmem_udcflush_line = "shmem_udcflush_line" (dest: *mut c_void) { calls::locality::udcflush_line(dest) });

@@ -4,6 +4,6 @@
 
 use super::*;
 
-routine!(pshmem_ctx_create = "shmem_ctx_create" (options: i64, ctx: *mut Context) -> i32 { context::create(options, ctx) });
-routine!(pshmem_ctx_destroy = "shmem_ctx_destroy" (ctx: Context) { context::destroy(ctx) });
-routine!(pshmem_ctx_get_team = "shmem_ctx_get_team" (ctx: Context, team: *mut Team) -> i32 { context::get_team(ctx, team) });
+routine!(pshmem_ctx_create = "shmem_ctx_create" (options: i64, ctx: *mut Context) -> i32 { calls::context::create(options, ctx) });
+routine!(pshmem_ctx_destroy = "shmem_ctx_destroy" (ctx: Context) { calls::context::destroy(ctx) });
+routine!(pshmem_ctx_get_team = "shmem_ctx_get_team" (ctx: Context, team: *mut Team) -> i32 { calls::context::get_team(ctx, team) });

@@ -4,6 +4,6 @@
 
 use super::*;
 
-routine!(pshmem_set_lock = "shmem_set_lock" (lock: *mut i64) { lock::set_lock(lock) });
-routine!(pshmem_clear_lock = "shmem_clear_lock" (lock: *mut i64) { lock::clear_lock(lock) });
-routine!(pshmem_test_lock = "shmem_test_lock" (lock: *mut i64) -> i32 { lock::test_lock(lock) });
+routine!(pshmem_set_lock = "shmem_set_lock" (lock: *mut i64) { calls::lock::set_lock(lock) });
+routine!(pshmem_clear_lock = "shmem_clear_lock" (lock: *mut i64) { calls::lock::clear_lock(lock) });
+routine!(pshmem_test_lock = "shmem_test_lock" (lock: *mut i64) -> i32 { calls::lock::test_lock(lock) });

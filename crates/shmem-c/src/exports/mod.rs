@@ -5,8 +5,7 @@
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
-use oxshmem_runtime::calls::*;
-use oxshmem_runtime::{Complex, Context, LongDouble, On, SessionConfig, Team, TeamConfig, World};
+use oxshmem_runtime::{Context, LongDouble, On, SessionConfig, Team, World, calls};
 
 /// What a put's signal does when the call does not say.
 const SIGNAL_SET: i32 = 0;

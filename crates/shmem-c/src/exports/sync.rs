@@ -4,5 +4,5 @@
 
 use super::*;
 
-routine!(pshmem_barrier_all = "shmem_barrier_all" () { order::barrier_all() });
-routine!(pshmem_sync_all = "shmem_sync_all" () { order::sync_all() });
+routine!(pshmem_barrier_all = "shmem_barrier_all" () { calls::order::barrier_all() });
+routine!(pshmem_sync_all = "shmem_sync_all" () { calls::order::sync_all() });

@@ -4,4 +4,4 @@
 
 use super::*;
 
-routine!(pshmem_team_ptr = "shmem_team_ptr" (team: Team, dest: *const c_void, pe: i32) -> *mut c_void { locality::team_ptr(team, dest, pe) });
+routine!(pshmem_team_ptr = "shmem_team_ptr" (team: Team, dest: *const c_void, pe: i32) -> *mut c_void { calls::locality::team_ptr(team, dest, pe) });
