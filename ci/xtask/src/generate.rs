@@ -7,15 +7,8 @@ use oxshmem_api::generate::{EXPORTS, files};
 
 use crate::{Outcome, top};
 
-pub(crate) fn run(arguments: &[String]) -> Outcome {
-    match arguments {
-        [] => write(),
-        [flag] if flag == "--check" => check(),
-        _ => Err("generate takes no argument but --check".into()),
-    }
-}
-
-fn write() -> Outcome {
+/// Brings the files up to date.
+pub(crate) fn write() -> Outcome {
     for path in strays()? {
         fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
@@ -33,7 +26,8 @@ fn write() -> Outcome {
     Ok(())
 }
 
-fn check() -> Outcome {
+/// Fails when a file is not what the table says.
+pub(crate) fn check() -> Outcome {
     let mut stale: Vec<String> = strays()?
         .iter()
         .map(|path| path.display().to_string())
@@ -53,7 +47,7 @@ fn check() -> Outcome {
 }
 
 /// Files in the generated folder that the table does not ask for.
-fn strays() -> Result<Vec<PathBuf>, String> {
+fn strays() -> Outcome<Vec<PathBuf>> {
     let Ok(folder) = fs::read_dir(top().join(EXPORTS)) else {
         return Ok(Vec::new());
     };

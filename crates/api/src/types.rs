@@ -85,8 +85,8 @@ pub fn rust_type(ctype: &str) -> String {
         "void *" => "*mut c_void",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
-        "shmem_team_config_t" => "TeamConfig",
-        "shmem_ctx_session_config_t" => "SessionConfig",
+        "shmem_team_config_t" => "calls::team::Config",
+        "shmem_ctx_session_config_t" => "calls::context::SessionConfig",
         other => panic!("the C type `{other}` has no Rust spelling in the routine table"),
     }
     .into()

@@ -25,8 +25,6 @@ void *pshmem_ptr(const void *dest, int pe);
 void pstart_pes(int npes);
 int p_my_pe(void);
 int p_num_pes(void);
-int pshmem_initialized(void);
-int pshmem_finalized(void);
 int pshmem_init_thread(int requested, int *provided);
 void pshmem_query_thread(int *provided);
 void *pshmem_malloc(size_t size);

@@ -1562,8 +1562,6 @@ void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 void shmem_pcontrol(int level, ...);
 
 /* Never standard on these types, but common in other libraries. */
-int shmem_initialized(void);
-int shmem_finalized(void);
 void shmem_int_atomic_and(int *dest, int value, int pe);
 void shmem_long_atomic_and(long *dest, long value, int pe);
 void shmem_longlong_atomic_and(long long *dest, long long value, int pe);

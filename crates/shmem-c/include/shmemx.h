@@ -11,12 +11,6 @@ extern "C" {
 #endif
 
 /* Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX. */
-double shmemx_wtime(void);
-char *shmemx_nodename(void);
-void shmemx_pe_quiet(int target_pe);
-void shmemx_local_complete(void);
-int shmemx_quiet_test(void);
-int shmemx_fence_test(void);
 void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe);
 void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe);
 void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe);
@@ -276,8 +270,6 @@ void shmemx_putmem_signal_nb(void *dest, const void *source, size_t nelems, uint
 void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
 int shmemx_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
-int shmemx_ctx_quiet_test(shmem_ctx_t ctx);
-int shmemx_ctx_fence_test(shmem_ctx_t ctx);
 void shmemx_ctx_float_put_nb(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
 void shmemx_ctx_double_put_nb(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
 void shmemx_ctx_longdouble_put_nb(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);

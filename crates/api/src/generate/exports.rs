@@ -10,8 +10,7 @@ const PRELUDE: &str = r#"
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
-use oxshmem_runtime::{TYPES, calls};
-
+IMPORTS
 /// What a put's signal does when the call does not say.
 const SIGNAL_SET: i32 = 0;
 
@@ -40,22 +39,13 @@ macro_rules! extension {
 "#;
 
 /// The runtime's types that signatures and calls may mention.
-const TYPES: [&str; 8] = [
-    "Complex",
-    "Context",
-    "LongDouble",
-    "On",
-    "SessionConfig",
-    "Team",
-    "TeamConfig",
-    "World",
-];
+const TYPES: [&str; 6] = ["Complex", "Context", "LongDouble", "On", "Team", "World"];
 
 /// `exports/mod.rs` and one file per category.
 pub(super) fn files() -> Vec<File> {
     let symbols = exported();
     let mut files = Vec::new();
-    let mut modules = String::new();
+    let mut modules = Vec::new();
     for category in Category::ALL {
         let lines: String = symbols
             .iter()
@@ -66,7 +56,7 @@ pub(super) fn files() -> Vec<File> {
             continue;
         }
         let name = category.name();
-        modules += &format!("mod {name};\n");
+        modules.push(format!("mod {name};\n"));
         let text = format!(
             "//! {NOTE}\n//!\n//! {}\n\nuse super::*;\n\n{lines}",
             category.summary()
@@ -76,6 +66,7 @@ pub(super) fn files() -> Vec<File> {
             text,
         });
     }
+    modules.sort();
     let mentioned = |word: &&str| {
         let is_word = |text: &str| {
             text.split(|c: char| !c.is_alphanumeric())
@@ -83,10 +74,17 @@ pub(super) fn files() -> Vec<File> {
         };
         files.iter().any(|file| is_word(&file.text))
     };
-    let types: Vec<&str> = TYPES.into_iter().filter(mentioned).collect();
-    let prelude = PRELUDE.replace("TYPES", &types.join(", "));
-    let text =
-        format!("//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{modules}");
+    let imports: String = TYPES
+        .into_iter()
+        .filter(mentioned)
+        .chain(["calls"])
+        .map(|name| format!("use oxshmem_runtime::{name};\n"))
+        .collect();
+    let prelude = PRELUDE.replace("IMPORTS", &imports);
+    let text = format!(
+        "//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{}",
+        modules.concat()
+    );
     files.push(File {
         path: format!("{EXPORTS}/mod.rs"),
         text,

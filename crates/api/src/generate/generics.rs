@@ -1,6 +1,9 @@
 //! The C11 type-generic macros, and the program that uses each of them on every type.
 
+use std::collections::BTreeSet;
+
 use crate::expand::{Form, Symbol, expand};
+use crate::prototype::Parameter;
 use crate::table::{Category, Family, families};
 use crate::types::{self, Element};
 
@@ -171,25 +174,20 @@ fn arms_macro(name: &str, elements: &[&Element]) -> String {
     )
 }
 
-/// A C11 program that calls every macro on every distinct type, plain and with a context, const and not.
-pub fn test_program() -> String {
-    let mut text = String::from("#include <shmemx.h>\n");
-    let mut count = 0;
-    let mut add = |symbol: &Symbol, name: &str, strip: Option<usize>| {
-        let mut parameters = symbol.prototype.parameters.clone();
-        if let Some(position) = strip {
-            parameters[position].ctype = parameters[position].ctype.replace("const ", "");
-        }
-        let list: Vec<String> = parameters
-            .iter()
-            .map(|parameter| parameter.to_c())
-            .collect();
-        let arguments = symbol.prototype.arguments();
-        text += &format!(
-            "void test{count}({}) {{ (void) {name}({arguments}); }}\n",
-            list.join(", ")
-        );
-        count += 1;
+/// A program, and the routines it must end up calling.
+#[derive(Debug)]
+pub struct TestProgram {
+    /// C11.
+    pub text: String,
+    /// Each routine that one of its macros chooses.
+    pub calls: BTreeSet<String>,
+}
+
+/// A program that calls every macro on every type, plain and with a context, const and not.
+pub fn test_program() -> TestProgram {
+    let mut program = TestProgram {
+        text: String::from("#include <shmemx.h>\n"),
+        calls: BTreeSet::new(),
     };
     for generic in generics("shmem_").iter().chain(&generics("shmemx_")) {
         let contexts = if generic.family.ctx {
@@ -198,20 +196,54 @@ pub fn test_program() -> String {
             &[false]
         };
         for &ctx in contexts {
-            let decides = generic.position - 1 + usize::from(ctx);
-            for symbol in expand(generic.family, ctx) {
-                if matches!(symbol.form, Form::Sized(_) | Form::Mem) {
-                    continue;
-                }
-                add(&symbol, &generic.name, None);
-                if symbol.prototype.parameters[decides]
-                    .ctype
-                    .starts_with("const ")
-                {
-                    add(&symbol, &generic.name, Some(decides));
-                }
-            }
+            let symbols = expand(generic.family, ctx);
+            let typed = symbols
+                .iter()
+                .filter(|symbol| matches!(symbol.form, Form::Typed(_) | Form::Alone));
+            typed.for_each(|symbol| program.use_macro(generic, symbol));
         }
     }
-    text
+    program
+}
+
+impl TestProgram {
+    fn use_macro(&mut self, generic: &Generic, symbol: &Symbol) {
+        let chosen = match symbol.form {
+            Form::Typed(element) => {
+                let known = generic
+                    .elements
+                    .iter()
+                    .find(|known| known.basic == element.basic);
+                let known = known.expect("the list has one name of each type");
+                symbol.name.replacen(
+                    &format!("_{}_", element.name),
+                    &format!("_{}_", known.name),
+                    1,
+                )
+            }
+            _ => symbol.name.clone(),
+        };
+        self.calls.insert(chosen);
+        let mut parameters = symbol.prototype.parameters.clone();
+        self.call(generic, &parameters);
+        let decides = &mut parameters[generic.position - 1 + usize::from(symbol.ctx)];
+        if let Some(target) = decides.ctype.strip_prefix("const ") {
+            decides.ctype = target.into();
+            self.call(generic, &parameters);
+        }
+    }
+
+    fn call(&mut self, generic: &Generic, parameters: &[Parameter]) {
+        let number = self.text.lines().count();
+        let list: Vec<String> = parameters.iter().map(Parameter::to_c).collect();
+        let arguments: Vec<&str> = parameters
+            .iter()
+            .map(|parameter| parameter.name.as_str())
+            .collect();
+        let (list, arguments) = (list.join(", "), arguments.join(", "));
+        self.text += &format!(
+            "void test{number}({list}) {{ (void) {}({arguments}); }}\n",
+            generic.name
+        );
+    }
 }

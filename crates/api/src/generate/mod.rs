@@ -6,7 +6,7 @@ mod header;
 mod lists;
 mod overloads;
 
-pub use generics::test_program as generics_test;
+pub use generics::{TestProgram, test_program as generics_test};
 pub use lists::symbol_list;
 
 /// One generated file.

@@ -4,12 +4,6 @@
 
 use super::*;
 
-extension!(shmemx_wtime () -> f64 { calls::extension::wtime() });
-extension!(shmemx_nodename () -> *mut c_char { calls::extension::nodename() });
-extension!(shmemx_pe_quiet (target_pe: i32) { calls::extension::pe_quiet(target_pe) });
-extension!(shmemx_local_complete () { calls::extension::local_complete() });
-extension!(shmemx_quiet_test () -> i32 { calls::extension::quiet_test(World("shmemx_quiet_test")) });
-extension!(shmemx_fence_test () -> i32 { calls::extension::fence_test(World("shmemx_fence_test")) });
 extension!(shmemx_float_put_nb (dest: *mut f32, source: *const f32, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_float_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_double_put_nb (dest: *mut f64, source: *const f64, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_double_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_longdouble_put_nb (dest: *mut LongDouble, source: *const LongDouble, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_longdouble_put_nb"), dest, source, nelems, pe) });
@@ -269,8 +263,6 @@ extension!(shmemx_putmem_signal_nb (dest: *mut c_void, source: *const c_void, ne
 extension!(shmemx_signal_set (sig_addr: *mut u64, signal: u64, pe: i32) { calls::signal::signal_set(World("shmemx_signal_set"), sig_addr, signal, pe) });
 extension!(shmemx_signal_add (sig_addr: *mut u64, signal: u64, pe: i32) { calls::signal::signal_add(World("shmemx_signal_add"), sig_addr, signal, pe) });
 extension!(shmemx_ctx_get_team (ctx: Context, team: *mut Team) -> i32 { calls::context::get_team(ctx, team) });
-extension!(shmemx_ctx_quiet_test (ctx: Context) -> i32 { calls::extension::quiet_test(On(ctx, "shmemx_ctx_quiet_test")) });
-extension!(shmemx_ctx_fence_test (ctx: Context) -> i32 { calls::extension::fence_test(On(ctx, "shmemx_ctx_fence_test")) });
 extension!(shmemx_ctx_float_put_nb (ctx: Context, dest: *mut f32, source: *const f32, nelems: usize, pe: i32) { calls::rma::put_nbi(On(ctx, "shmemx_ctx_float_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_ctx_double_put_nb (ctx: Context, dest: *mut f64, source: *const f64, nelems: usize, pe: i32) { calls::rma::put_nbi(On(ctx, "shmemx_ctx_double_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_ctx_longdouble_put_nb (ctx: Context, dest: *mut LongDouble, source: *const LongDouble, nelems: usize, pe: i32) { calls::rma::put_nbi(On(ctx, "shmemx_ctx_longdouble_put_nb"), dest, source, nelems, pe) });

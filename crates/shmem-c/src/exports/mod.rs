@@ -5,7 +5,12 @@
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
-use oxshmem_runtime::{Context, LongDouble, On, SessionConfig, Team, World, calls};
+use oxshmem_runtime::Context;
+use oxshmem_runtime::LongDouble;
+use oxshmem_runtime::On;
+use oxshmem_runtime::Team;
+use oxshmem_runtime::World;
+use oxshmem_runtime::calls;
 
 /// What a put's signal does when the call does not say.
 const SIGNAL_SET: i32 = 0;
@@ -33,19 +38,19 @@ macro_rules! extension {
     };
 }
 
-mod setup;
-mod thread;
-mod memory;
-mod rma;
 mod amo;
-mod signal;
-mod p2p;
-mod ordering;
-mod context;
-mod session;
-mod lock;
 mod cache;
+mod context;
+mod extension;
+mod lock;
+mod memory;
+mod ordering;
+mod p2p;
+mod profiling;
+mod rma;
+mod session;
+mod setup;
+mod signal;
 mod sync;
 mod team;
-mod profiling;
-mod extension;
+mod thread;
