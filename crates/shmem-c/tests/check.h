@@ -40,6 +40,9 @@ static struct check_case *check_cases;
 static atomic_int check_failures;
 static int me, npes; /* set once the library is initialised by the harness or by check_init */
 
+/* What a loop over forms is at; failures print it. */
+static const char *check_row = "", *check_place = "";
+
 /* The bodies come in source order because gcc and clang run constructors of one file from top to bottom. */
 static inline void check_register(struct check_case *new_case)
 {
@@ -58,14 +61,14 @@ static inline void check_register(struct check_case *new_case)
 static inline void check_failed(const char *file, int line, const char *what)
 {
     atomic_fetch_add(&check_failures, 1);
-    fprintf(stderr, "PE %d of %d: %s:%d: not true: %s\n", me, npes, file, line, what);
+    fprintf(stderr, "PE %d of %d: %s:%d: %s %s: not true: %s\n", me, npes, file, line, check_row, check_place, what);
 }
 
 static inline void check_unequal(const char *file, int line, const char *what, long long left, long long right)
 {
     atomic_fetch_add(&check_failures, 1);
-    fprintf(stderr, "PE %d of %d: %s:%d: %s: %lld (%#llx) is not %lld (%#llx)\n", me, npes, file, line, what, left,
-            (unsigned long long)left, right, (unsigned long long)right);
+    fprintf(stderr, "PE %d of %d: %s:%d: %s %s: %s: %lld (%#llx) is not %lld (%#llx)\n", me, npes, file, line, check_row,
+            check_place, what, left, (unsigned long long)left, right, (unsigned long long)right);
 }
 
 #define CHECK(CONDITION) ((CONDITION) ? (void)0 : check_failed(__FILE__, __LINE__, #CONDITION))
