@@ -33,6 +33,7 @@ struct check_case {
     const char *env;       /* "NAME=value NAME=value" */
     int min_pes, max_pes;
     int dev_shm_mib;       /* run where /dev/shm is a file system of that size */
+    const char *beside;    /* the last PE runs the program built from the same source with -DTWIN, under this name */
     struct check_case *next;
 };
 
@@ -138,6 +139,7 @@ static inline void check_list(void)
         check_print_number("min_pes", c->min_pes);
         check_print_number("max_pes", c->max_pes);
         check_print_number("dev_shm_mib", c->dev_shm_mib);
+        check_print_text("beside", c->beside);
         printf("\n");
     }
 }
