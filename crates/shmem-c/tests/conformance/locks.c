@@ -49,10 +49,9 @@ TEST(LCK_1_several, "a PE may hold several locks at once")
     shmem_barrier_all();
 }
 
-/* PE 0 holds the lock until every other PE has come to queue, one after the other. The order of their arrival is certain
- * only up to the moment between announcing and queueing, so that what is shown is that each PE gets the lock once before
- * any gets it twice. */
-TEST(LCK_2, "waiting PEs get the lock in turn: none gets it again before those who waited", .min_pes = 3)
+/* The order of arrival cannot be observed from outside the lock, so that strict order is not shown here: only that under
+ * contention, with everybody waiting at the start, each PE gets all its turns. */
+TEST(LCK_2, "under contention every PE gets its turns", .min_pes = 3)
 {
     enum { TURNS = 50 };
     static long order[TURNS * 64], taken, announced;
