@@ -19,13 +19,14 @@ use crate::life;
 use crate::team::{Members, TeamState};
 use crate::wait::{self, Needs, Reason};
 
-/// An active set and the array that its members brought.
+/// The members, and what tells apart their meetings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     start: u32,
-    log_stride: u32,
+    /// Of a triplet; of a list, what its members add up to.
+    stride: u32,
     size: u32,
-    /// Where the array is in symmetric memory: the same on all members.
+    /// Where the pSync array is in symmetric memory, the same on all members; or the team that they meet in.
     array: u64,
 }
 
@@ -54,7 +55,7 @@ impl Place {
 
 impl Key {
     fn triplet(&self) -> u64 {
-        u64::from(self.start) << 32 | u64::from(self.log_stride)
+        u64::from(self.start) << 32 | u64::from(self.stride)
     }
 }
 
@@ -76,24 +77,41 @@ pub(crate) fn with(
     collective: impl FnOnce(&TeamState),
 ) {
     let (key, my) = identify(call, start, log_stride, size, array);
-    let places = Places::of(&key);
-    let index = places.enter(call, &key);
-    let slots = places.slots(index);
-    let team = TeamState::at(
-        Members::Triplet { start: key.start, stride: 1 << key.log_stride },
-        key.size,
-        my,
-        slots,
-        size_of::<Slot>() as isize,
-        0,
-    );
+    meet(call, &key, Members::Triplet { start: key.start, stride: key.stride as i32 }, my, collective);
+}
+
+/// Runs `collective` with PEs that are about to be a team. `within` tells their meetings in different teams apart.
+pub(crate) fn with_members<R>(
+    call: &'static str,
+    members: Members,
+    size: u32,
+    my: u32,
+    within: u64,
+    collective: impl FnOnce(&TeamState) -> R,
+) -> R {
+    let stride = match &members {
+        Members::Triplet { stride, .. } => *stride as u32,
+        Members::List(list) => list.iter().fold(0_u32, |sum, pe| sum.wrapping_mul(31).wrapping_add(*pe)),
+    };
+    let key = Key { start: members.world(0), stride, size, array: within | MEETING };
+    meet(call, &key, members, my, collective)
+}
+
+/// Marks what is not the offset of an array.
+const MEETING: u64 = 1 << 62;
+
+fn meet<R>(call: &'static str, key: &Key, members: Members, my: u32, collective: impl FnOnce(&TeamState) -> R) -> R {
+    let places = Places::of(key);
+    let index = places.enter(call, key);
+    let team = TeamState::at(members, key.size, my, places.slots(index), size_of::<Slot>() as isize, 0);
     let counts = &team.place(my).words.0.counts;
     let team = team.after(counts[0].load(Relaxed), counts[1].load(Relaxed));
-    collective(&team);
+    let result = collective(&team);
     let (exchanges, announcements) = team.counts();
     counts[0].store(exchanges, Relaxed);
     counts[1].store(announcements, Relaxed);
     places.place(index).inside.fetch_sub(1, Release);
+    result
 }
 
 /// Checks the arguments; says which set it is and the caller's number in it.
@@ -123,7 +141,7 @@ fn identify(call: &'static str, start: i32, log_stride: i32, size: i32, array: u
     } else {
         diagnose::not_symmetric(call, array, 8)
     };
-    (Key { start: start as u32, log_stride: log_stride as u32, size: size as u32, array }, my as u32)
+    (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 
 /// The places that one PE keeps.

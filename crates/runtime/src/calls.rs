@@ -18,3 +18,4 @@ pub mod rma;
 pub mod setup;
 pub mod signal;
 pub mod team;
+pub mod team_extension;

@@ -15,7 +15,7 @@ use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
 use crate::team::{Members, Team, TeamState};
 use crate::wait::Needs;
-use crate::{slot, windows};
+use crate::{leasing, slot, windows};
 
 /// The job this process belongs to: joined once, left when the process ends.
 static JOB: OnceLock<Job> = OnceLock::new();
@@ -145,9 +145,13 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     LIFE.store(Box::into_raw(Box::new(Life { settings, thread_level, heap: Mutex::new(heap), windows })), Relaxed);
     let n = job.size();
     let whole = |slot| Box::new(TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0));
-    let world = Team::world().fill(whole(0));
-    Team::shared().fill(whole(1));
-    Team::node().fill(whole(2));
+    let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
+    // The two first leases of the world, on all PEs alike.
+    for team in [Team::shared(), Team::node()] {
+        if let Some(lease) = leasing::pop("shmem_init", world) {
+            team.fill(whole(lease.slot.into()));
+        }
+    }
     Context::default_context().fill(world);
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
@@ -188,6 +192,7 @@ fn end() {
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
     Context::default_context().clear();
+    Team::delist_all();
     for team in [Team::world(), Team::shared(), Team::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined).
         unsafe { team.delist() };

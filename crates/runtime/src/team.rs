@@ -1,11 +1,15 @@
 //! Teams: who belongs to one, and what its members share.
 
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
-use std::sync::Mutex;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::context::Context;
 use crate::control::{self, Slot};
+use crate::leasing::Held;
 use crate::life;
+
+use oxshmem_schedule::team::Triplet;
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
 #[repr(transparent)]
@@ -36,6 +40,51 @@ pub(crate) enum Members {
     List(Box<[u32]>),
 }
 
+impl Members {
+    /// The PEs of a list, as a triplet if they are evenly spaced.
+    pub(crate) fn of(list: Box<[u32]>) -> Self {
+        let stride = if list.len() < 2 { 1 } else { i64::from(list[1]) - i64::from(list[0]) };
+        let even = list.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
+        match even && stride != 0 {
+            true => Self::Triplet { start: list[0], stride: stride as i32 },
+            false => Self::List(list),
+        }
+    }
+
+    /// The world number of member `member`.
+    #[inline(always)]
+    pub(crate) fn world(&self, member: u32) -> u32 {
+        match self {
+            Self::Triplet { start, stride } => start.wrapping_add(member.wrapping_mul(*stride as u32)),
+            Self::List(list) => list[member as usize],
+        }
+    }
+
+    /// The number that world number `pe` has among `size` members.
+    pub(crate) fn find(&self, size: u32, pe: u32) -> Option<u32> {
+        match self {
+            Self::Triplet { start, stride } => {
+                Triplet { start: (*start).into(), stride: (*stride).into(), size }.number(pe.into())
+            }
+            Self::List(list) => list.iter().position(|&world| world == pe).map(|i| i as u32),
+        }
+    }
+
+    /// The same members by rising world number.
+    pub(crate) fn in_world_order(self, size: u32) -> Self {
+        match self {
+            Self::Triplet { start, stride } => {
+                let ordered = Triplet { start: start.into(), stride: stride.into(), size }.in_world_order();
+                Self::Triplet { start: ordered.start as u32, stride: ordered.stride as i32 }
+            }
+            Self::List(mut list) => {
+                list.sort_unstable();
+                Self::of(list)
+            }
+        }
+    }
+}
+
 /// A live team, as one of its members knows it.
 pub(crate) struct TeamState {
     pub(crate) members: Members,
@@ -54,6 +103,8 @@ pub(crate) struct TeamState {
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
     pub(crate) contexts: Mutex<Vec<LiveContext>>,
+    /// Slots reserved on all members for this team's children.
+    pub(crate) held: Mutex<Held>,
     /// The handle that stands for it.
     handle: AtomicPtr<TeamObject>,
 }
@@ -86,6 +137,7 @@ impl TeamState {
             announcements: AtomicU32::new(base),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
+            held: Mutex::new(Held::default()),
             handle: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -93,18 +145,41 @@ impl TeamState {
     /// The world number of member `member`.
     #[inline(always)]
     pub(crate) fn world(&self, member: u32) -> u32 {
-        match &self.members {
-            Members::Triplet { start, stride } => start.wrapping_add(member.wrapping_mul(*stride as u32)),
-            Members::List(list) => list[member as usize],
+        self.members.world(member)
+    }
+
+    /// The numbers that members have in this team, as a triplet that can be split.
+    pub(crate) fn numbers(&self) -> Triplet {
+        Triplet::world(self.size)
+    }
+
+    /// The members of this team whose numbers `part` names.
+    pub(crate) fn subset(&self, part: &Triplet) -> Members {
+        if let Members::Triplet { .. } = self.members {
+            let start = self.world(part.start as u32);
+            let second = if part.size > 1 { self.world((part.start + part.stride) as u32) } else { start + 1 };
+            return Members::Triplet { start, stride: second.wrapping_sub(start) as i32 };
         }
+        let number = |i: u32| (part.start + i64::from(i) * part.stride) as u32;
+        Members::of((0..part.size).map(|i| self.world(number(i))).collect())
+    }
+
+    /// What tells the team from its members' other teams; the same on all members.
+    pub(crate) fn identity(&self) -> u64 {
+        self.slot.map_or(0, u64::from)
+    }
+
+    /// With leases for its children.
+    pub(crate) fn holding(self, held: Held) -> Self {
+        Self { held: Mutex::new(held), ..self }
     }
 
     /// Where member `member` synchronises.
     #[inline(always)]
     pub(crate) fn place(&self, member: u32) -> &'static Slot {
-        let distance = match &self.members {
-            Members::Triplet { .. } => member as isize * self.step,
-            Members::List(_) => (self.window(member) as isize) << control::SHIFT,
+        let distance = match (&self.members, self.slot) {
+            (Members::List(_), Some(_)) => (self.window(member) as isize) << control::SHIFT,
+            _ => member as isize * self.step,
         };
         // SAFETY: `new` and `at` got a place in the control arena for every member; all fields are atomics or cells.
         unsafe { &*((self.places as isize + distance) as *const Slot) }
@@ -118,15 +193,7 @@ impl TeamState {
 
     /// The number that world number `pe` has in the team.
     pub(crate) fn member(&self, pe: u32) -> Option<u32> {
-        match &self.members {
-            Members::Triplet { start, stride } => {
-                let distance = i64::from(pe) - i64::from(*start);
-                let stride = i64::from(*stride);
-                let member = distance / stride;
-                (distance % stride == 0 && (0..i64::from(self.size)).contains(&member)).then_some(member as u32)
-            }
-            Members::List(list) => list.iter().position(|&world| world == pe).map(|i| i as u32),
-        }
+        self.members.find(self.size, pe)
     }
 
     /// The handle that stands for it.
@@ -181,6 +248,12 @@ fn next(counter: &AtomicU32) -> u32 {
     number
 }
 
+/// Addresses of the handles that splits have made and nobody has destroyed.
+fn live() -> MutexGuard<'static, BTreeSet<usize>> {
+    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Team {
     /// `SHMEM_TEAM_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());
@@ -227,7 +300,17 @@ impl Team {
     pub(crate) fn enlist(state: Box<TeamState>) -> Self {
         let handle = Self(Box::leak(Box::new(TeamObject::empty())));
         handle.fill(state);
+        live().insert(handle.0 as usize);
         handle
+    }
+
+    /// Ends all teams that the user has not destroyed.
+    pub(crate) fn delist_all() {
+        let handles = std::mem::take(&mut *live());
+        for handle in handles {
+            // SAFETY: only at the last finalize, after which no call may use a team.
+            unsafe { Self(handle as *const TeamObject).delist() };
+        }
     }
 
     /// Takes the team away from behind the handle, with the contexts that still live on it.
@@ -245,10 +328,11 @@ impl Team {
         let state = unsafe { Box::from_raw(state) };
         let contexts = state.contexts.lock().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
         for LiveContext(context) in contexts {
-            // SAFETY: it came from `create` and was not destroyed, or it would not be in the list.
-            unsafe { context.free() };
+            // Not freed: a program may still destroy a context whose team it has destroyed.
+            context.clear();
         }
         if !self.is_predefined() {
+            live().remove(&(self.0 as usize));
             // SAFETY: `enlist` leaked it from a box.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
