@@ -66,7 +66,7 @@ impl Program {
         let program = examples().join(format!("{name}-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statics.c");
         run(Command::new(compiler)
-            .args(["-O1", "-mcmodel=medium", "-pthread"])
+            .args(["-O1", "-pthread"])
             .args(options)
             .arg("-o")
             .arg(&program)
