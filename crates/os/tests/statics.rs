@@ -147,6 +147,21 @@ fn by_the_other_compiler() {
 }
 
 #[test]
+fn by_the_other_linkers() {
+    for linker in ["gold", "lld"] {
+        if Command::new(format!("ld.{linker}"))
+            .arg("--version")
+            .output()
+            .is_err()
+        {
+            println!("SKIPPED: there is no {linker}");
+            continue;
+        }
+        Program::archive(linker, "cc", &[&format!("-fuse-ld={linker}")]).shares_its_variables();
+    }
+}
+
+#[test]
 fn what_cannot_be_shared_says_why_and_works() {
     let program = Program::archive("refused", "cc", &["-DEARLY"]);
     program.shares_its_variables();
