@@ -66,7 +66,7 @@ impl Program {
         let program = examples().join(format!("{name}-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statics.c");
         run(Command::new(compiler)
-            .args(["-O1", "-mcmodel=medium", "-pthread"])
+            .args(["-O1", "-pthread"])
             .args(options)
             .arg("-o")
             .arg(&program)
@@ -144,6 +144,21 @@ fn by_the_other_compiler() {
         return println!("SKIPPED: there is no clang");
     }
     Program::archive("clang", "clang", &["-fPIE", "-pie"]).shares_its_variables();
+}
+
+#[test]
+fn by_the_other_linkers() {
+    for linker in ["gold", "lld"] {
+        if Command::new(format!("ld.{linker}"))
+            .arg("--version")
+            .output()
+            .is_err()
+        {
+            println!("SKIPPED: there is no {linker}");
+            continue;
+        }
+        Program::archive(linker, "cc", &[&format!("-fuse-ld={linker}")]).shares_its_variables();
+    }
 }
 
 #[test]
