@@ -21,7 +21,7 @@ fn main() {
         "{:34}{:>10}{:>10}{:>10}",
         "", SIZES[0].1, SIZES[1].1, SIZES[2].1
     );
-    // Sources a little apart from whole pages, so that they do not all compete for the same cache sets.
+    // All begin at the same place of a page, as the windows of PEs do.
     let arrays: Vec<Vec<u64>> = (0..=MOST).map(|i| values(i, (32 << 20) / 8)).collect();
     let to = arrays[0].as_ptr() as *mut u8;
     let from: Vec<*const u8> = arrays[1..]

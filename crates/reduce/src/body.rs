@@ -189,32 +189,47 @@ unsafe fn pass<O: Operator, L: Combine<O>, const K: usize, const FIRST: bool>(
 /// `from` is good for reading and `to` for writing `bytes`, and they do not overlap; `from` is aligned to a line.
 #[inline(always)]
 unsafe fn write(to: *mut u8, from: *const u8, bytes: usize, store: Store) {
-    let mut streamed = 0;
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if store == Store::Streaming {
-        use core::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
-        if to.cast::<__m128i>().is_aligned() {
-            while bytes - streamed >= LINE {
-                for vector in 0..LINE / size_of::<__m128i>() {
-                    // SAFETY: within `bytes`, and both sides are aligned.
-                    unsafe {
-                        let from = from.add(streamed).cast::<__m128i>().add(vector);
-                        _mm_stream_si128(
-                            to.add(streamed).cast::<__m128i>().add(vector),
-                            _mm_load_si128(from),
-                        );
-                    }
-                }
-                streamed += LINE;
-            }
-        }
-    }
-    let _ = store;
     // SAFETY: the caller's promise.
     unsafe {
+        let streamed = if store == Store::Streaming {
+            stream_lines(to, from, bytes)
+        } else {
+            0
+        };
         to.add(streamed)
-            .copy_from_nonoverlapping(from.add(streamed), bytes - streamed)
-    };
+            .copy_from_nonoverlapping(from.add(streamed), bytes - streamed);
+    }
+}
+
+/// Writes whole lines past the caches, if `to` is aligned for it, and returns how many bytes that made.
+///
+/// # Safety
+/// As [`write`].
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn stream_lines(to: *mut u8, from: *const u8, bytes: usize) -> usize {
+    use core::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
+    if !to.cast::<__m128i>().is_aligned() {
+        return 0;
+    }
+    let lines = bytes - bytes % LINE;
+    for vector in 0..lines / size_of::<__m128i>() {
+        // SAFETY: within `bytes`, and both sides are aligned.
+        unsafe {
+            let value = _mm_load_si128(from.cast::<__m128i>().add(vector));
+            _mm_stream_si128(to.cast::<__m128i>().add(vector), value);
+        }
+    }
+    lines
+}
+
+/// Rust offers no streaming stores here.
+///
+/// # Safety
+/// None.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+unsafe fn stream_lines(_to: *mut u8, _from: *const u8, _bytes: usize) -> usize {
+    0
 }
 
 /// Streaming stores are not ordered by anything else.

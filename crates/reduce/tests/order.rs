@@ -39,7 +39,7 @@ fn bits(exponent: u32, width: u32) -> impl Strategy<Value = u128> {
 fn config() -> ProptestConfig {
     if cfg!(miri) {
         ProptestConfig {
-            cases: 20,
+            cases: 5,
             failure_persistence: None,
             ..ProptestConfig::default()
         }
