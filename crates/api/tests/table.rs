@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use oxshmem_api::expand::{Symbol, symbols};
+use oxshmem_api::fortran;
 use oxshmem_api::generate::{generics_test, symbol_list};
 use oxshmem_api::table::{Status, families};
 
@@ -146,6 +147,39 @@ fn extras_are_among_the_given_ones() {
     {
         assert!(theirs.contains(&symbol.name), "{} is nobody's", symbol.name);
     }
+}
+
+/// Symbol, use, declaration and standing of every Fortran entry point.
+#[test]
+fn fortran_agrees_with_the_given_entry_points() {
+    let Some(rows) = given("symbols-fortran.txt") else {
+        return;
+    };
+    let ours = fortran::entries().into_iter().map(|entry| {
+        let status = match entry.status {
+            fortran::Status::Standard => "1.4",
+            fortran::Status::Compat => "ext",
+            fortran::Status::Extension => "vendor",
+        };
+        let declaration = entry.prototype.to_c();
+        [
+            &entry.symbol,
+            &entry.usage(),
+            declaration.trim_end_matches(';'),
+            status,
+        ]
+        .map(String::from)
+        .to_vec()
+    });
+    let theirs = rows.into_iter().map(|row| {
+        vec![
+            row[0].clone(),
+            row[2].clone(),
+            row[3].clone(),
+            row[4].clone(),
+        ]
+    });
+    assert_same(&ours.collect(), &theirs.collect());
 }
 
 fn row(symbol: &Symbol) -> Vec<String> {
