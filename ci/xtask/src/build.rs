@@ -11,7 +11,11 @@ pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
     cargo(profile, &["--workspace", "--exclude", "xtask", "--bins"])?;
     let built = target().join(if profile == "dev" { "debug" } else { profile });
     install::folders(prefix)?;
-    library::link(&built.join("liboxshmem_c.a"), &prefix.join("lib"))?;
+    library::link(
+        &built.join("liboxshmem_c.a"),
+        &prefix.join("lib"),
+        profile == "dev",
+    )?;
     install::files(&built, prefix)?;
     println!("oxshmem is in {}", prefix.display());
     Ok(())

@@ -19,65 +19,79 @@ const SONAME: &str = "liboxshmem.so.1";
 /// What rustc's static libraries need from the system.
 pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
 
-/// Makes both libraries in `folder` from `archive`.
-pub(crate) fn link(archive: &Path, folder: &Path) -> Outcome {
-    shared(archive, folder)?;
-    fixed(archive, folder)
+/// Makes both libraries in `folder` from `archive`, with or without what a debugger reads.
+pub(crate) fn link(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+    shared(archive, folder, debug)?;
+    fixed(archive, folder, debug)
 }
 
-fn shared(archive: &Path, folder: &Path) -> Outcome {
+fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     let map = top().join("crates/shmem-c/liboxshmem.map");
-    command::run(
-        Command::new("cc")
-            .args(["-shared", "-o"])
-            .arg(folder.join(FILE))
-            .arg(format!("-Wl,-soname,{SONAME}"))
-            .arg(format!("-Wl,--version-script={}", map.display()))
-            .arg("-Wl,--whole-archive")
-            .arg(archive)
-            .args([
-                "-Wl,--no-whole-archive",
-                "-Wl,--gc-sections",
-                "-Wl,--no-undefined",
-                "-Wl,--as-needed",
-            ])
-            .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
-            .args(SYSTEM),
-    )?;
+    let mut linker = Command::new("cc");
+    linker
+        .args(["-shared", "-o"])
+        .arg(folder.join(FILE))
+        .arg(format!("-Wl,-soname,{SONAME}"))
+        .arg(format!("-Wl,--version-script={}", map.display()))
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args([
+            "-Wl,--no-whole-archive",
+            "-Wl,--gc-sections",
+            "-Wl,--no-undefined",
+            "-Wl,--as-needed",
+        ])
+        .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
+        .args(SYSTEM);
+    if !debug {
+        linker.arg("-Wl,--strip-debug");
+    }
+    command::run(&mut linker)?;
     link_to(FILE, &folder.join(SONAME))?;
     link_to(SONAME, &folder.join("liboxshmem.so"))
 }
 
 /// One relocatable object that shows the library's symbols and hides Rust's.
-fn fixed(archive: &Path, folder: &Path) -> Outcome {
+fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     let names = public_names();
     let scratch = |name: &str| folder.join(format!(".{name}"));
-    let (object, list) = (scratch("oxshmem.o"), scratch("public"));
+    let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
     let library = folder.join("liboxshmem.a");
-    write(&list, &names.join("\n"))?;
+    write(&public, &names.join("\n"))?;
+    write(
+        &roots,
+        &names
+            .iter()
+            .map(|name| format!("-u{name}\n"))
+            .collect::<String>(),
+    )?;
     command::run(
         Command::new("ld")
-            .arg("-r")
-            .arg("-o")
+            .args(["-r", "--gc-sections", "-o"])
             .arg(&object)
+            .arg(format!("@{}", roots.display()))
             .arg("--whole-archive")
             .arg(archive),
     )?;
     // The bitcode sections are of no use here, and binutils' plugin cannot read them.
+    let mut objcopy = Command::new("objcopy");
+    objcopy.args([
+        "--remove-section",
+        ".llvmbc",
+        "--remove-section",
+        ".llvmcmd",
+    ]);
+    if !debug {
+        objcopy.arg("--strip-debug");
+    }
     command::run(
-        Command::new("objcopy")
-            .args([
-                "--remove-section",
-                ".llvmbc",
-                "--remove-section",
-                ".llvmcmd",
-            ])
-            .arg(format!("--keep-global-symbols={}", list.display()))
+        objcopy
+            .arg(format!("--keep-global-symbols={}", public.display()))
             .arg(&object),
     )?;
     let _ = fs::remove_file(&library);
     command::run(Command::new("ar").arg("crsD").arg(&library).arg(&object))?;
-    for path in [object, list] {
+    for path in [object, public, roots] {
         fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())

@@ -6,6 +6,7 @@
 
 pub mod constants;
 pub mod expand;
+pub mod fortran;
 pub mod generate;
 pub mod prototype;
 pub mod table;

@@ -3,6 +3,7 @@
 use super::NOTE;
 use crate::constants::OBJECTS;
 use crate::expand::{exported, symbols};
+use crate::fortran;
 use crate::table::Status;
 
 /// The version script: what liboxshmem.so shows, and nothing else.
@@ -40,6 +41,31 @@ pub fn symbol_list() -> String {
     lines.sort();
     format!(
         "# {NOTE}\n# symbol, since, status, category, behaviour items\n{}",
+        lines.concat()
+    )
+}
+
+/// Every entry point of the Fortran interface.
+pub(super) fn fortran_list() -> String {
+    let mut lines: Vec<String> = fortran::entries()
+        .iter()
+        .map(|entry| {
+            let status = match entry.status {
+                fortran::Status::Standard => "1.4",
+                fortran::Status::Compat => "compat",
+                fortran::Status::Extension => "extension",
+            };
+            format!(
+                "{}\t{status}\t{}\t{}\n",
+                entry.symbol,
+                entry.usage(),
+                entry.prototype.to_c()
+            )
+        })
+        .collect();
+    lines.sort();
+    format!(
+        "# {NOTE}\n# symbol, status, use, C declaration\n{}",
         lines.concat()
     )
 }

@@ -56,6 +56,10 @@ pub fn files() -> Vec<File> {
             path: "crates/api/symbols.txt".into(),
             text: lists::symbol_list(),
         },
+        File {
+            path: "crates/api/fortran.txt".into(),
+            text: lists::fortran_list(),
+        },
     ];
     files.extend(exports::files());
     files
