@@ -9,6 +9,7 @@ pub mod active_set;
 pub mod amo;
 pub mod collective;
 pub mod context;
+pub mod extension;
 pub mod locality;
 pub mod lock;
 pub mod memory;

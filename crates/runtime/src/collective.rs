@@ -9,6 +9,7 @@
 
 mod reduce;
 mod scan;
+mod variable;
 
 use core::ptr;
 
@@ -22,6 +23,7 @@ use crate::team::TeamState;
 
 pub(crate) use reduce::reduce;
 pub(crate) use scan::scan;
+pub(crate) use variable::{Blocks, Into, alltoallv};
 
 /// Bytes that travel with an exchange.
 const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;

@@ -20,6 +20,8 @@ pub(crate) struct SymmetricHeap {
     page: u64,
     /// Whether the cap is the user's.
     limited: bool,
+    /// The blocks before a resize on which the PEs have not agreed yet.
+    before_resize: Option<Heap>,
 }
 
 /// A block that was allocated, or what stood in the way.
@@ -27,7 +29,7 @@ pub(crate) type Allocation = Result<u64, Error>;
 
 impl SymmetricHeap {
     pub(crate) fn new(file: SharedMemory, at: u64, cap: u64, page: u64, limited: bool) -> Self {
-        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited }
+        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, before_resize: None }
     }
 
     /// The most it can hold.
@@ -60,16 +62,30 @@ impl SymmetricHeap {
         self.blocks.free(offset).is_ok()
     }
 
-    /// Changes the size of a block. Where it moves, the old block stays allocated until [`Self::free`].
+    /// Changes the size of a block. Nothing has moved yet; [`Self::undo`] takes it back.
     pub(crate) fn resize(&mut self, call: &str, offset: u64, bytes: u64) -> Result<Resized, Error> {
+        let before = self.blocks.clone();
         let resized = self.blocks.resize(offset, bytes).map_err(|refused| match refused {
             Refused::Exhausted(full) => self.exhausted(call, bytes, &full),
             Refused::NotABlock(_) => Error::new(format!("{call}: no block begins at offset {offset} of the heap"))
                 .because("it was freed, or never allocated")
                 .fix("pass what a symmetric allocation returned"),
         })?;
-        self.back(call)?;
-        Ok(resized)
+        let backed = self.back(call);
+        self.before_resize = Some(before);
+        backed.map(|()| resized)
+    }
+
+    /// Takes back the last resize, which failed on some PE.
+    pub(crate) fn undo(&mut self) {
+        if let Some(before) = self.before_resize.take() {
+            self.blocks = before;
+        }
+    }
+
+    /// The last resize has succeeded on all PEs.
+    pub(crate) fn settle(&mut self) {
+        self.before_resize = None;
     }
 
     /// Backs everything up to the allocator's high-water mark with pages.

@@ -96,7 +96,7 @@ fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
     let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
     let page = huge.unwrap_or(memory::page_size() as u64);
     let limited = settings.symmetric_size.is_some();
-    let wanted = settings.symmetric_size.unwrap_or_else(installed_memory);
+    let wanted = settings.symmetric_size.map_or_else(installed_memory, with_slack);
     let most = (MOST_ADDRESSES / members as u64 + 1).next_power_of_two() / 2;
     if limited && wanted > most {
         return Err(std::io::Error::other(format!(
@@ -112,6 +112,11 @@ fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
     let terms = Terms { heap_cap, heap_shift, page, limited };
     let fds = vec![control.fd().try_clone_to_owned()?, heap.fd().try_clone_to_owned()?];
     Ok(Parcel { bytes: terms.encode(), fds })
+}
+
+/// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Nothing stays nothing.
+fn with_slack(size: u64) -> u64 {
+    if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
 }
 
 /// What this machine has, in bytes.

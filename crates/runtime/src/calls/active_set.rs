@@ -2,13 +2,13 @@
 //!
 //! `pWrk` and `pSync` are not needed and not touched; the address of `pSync` tells apart sets that overlap.
 
-use core::ffi::{c_int, c_long};
+use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::active_set::with;
 use crate::calls::order;
-use crate::collective::{self, Call};
+use crate::collective::{self, Blocks, Call, Into};
 use crate::diagnose;
 use crate::slot;
 
@@ -84,3 +84,47 @@ macro_rules! reductions {
 reductions!(
     and_to_all And or_to_all Or xor_to_all Xor max_to_all Max min_to_all Min sum_to_all Sum prod_to_all Prod
 );
+
+/// Exchanges blocks of different sizes; each goes to its own place of the target.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv(
+    target: *mut c_void,
+    target_offsets: *mut usize,
+    target_sizes: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_alltoallv";
+    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    with(NAME, start, log_stride, size, sync as usize, |team| {
+        let call = Call { team, name: NAME };
+        // SAFETY: the caller's promises are those of the engine.
+        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    });
+}
+
+/// Exchanges blocks of different sizes; the target gets them one behind the other.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv_packed(
+    target: *mut c_void,
+    room: usize,
+    total: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_alltoallv_packed";
+    let into = Into::Packed { target: target.cast(), room, total };
+    with(NAME, start, log_stride, size, sync as usize, |team| {
+        let call = Call { team, name: NAME };
+        // SAFETY: the caller's promises are those of the engine.
+        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    });
+}

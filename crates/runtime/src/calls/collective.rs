@@ -1,11 +1,11 @@
 //! The collectives of teams.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::team::live;
-use crate::collective::{self, Call};
+use crate::collective::{self, Blocks, Call, Into};
 use crate::team::Team;
 
 /// How many bytes `n` elements have.
@@ -68,4 +68,44 @@ pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collective::scan(call, dest, source, nelems, false) };
     0
+}
+
+/// Exchanges blocks of different sizes; each goes to its own place of the target.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv(
+    target: *mut c_void,
+    target_offsets: *mut usize,
+    target_sizes: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    team: Team, _sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_team_alltoallv";
+    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    let call = Call { team: live(NAME, team), name: NAME };
+    // SAFETY: the caller's promises are those of the engine.
+    unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+}
+
+/// Exchanges blocks of different sizes; the target gets them one behind the other.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv_packed(
+    target: *mut c_void,
+    room: usize,
+    total: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    team: Team, _sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_team_alltoallv_packed";
+    let into = Into::Packed { target: target.cast(), room, total };
+    let call = Call { team: live(NAME, team), name: NAME };
+    // SAFETY: the caller's promises are those of the engine.
+    unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }

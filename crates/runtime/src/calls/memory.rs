@@ -164,33 +164,30 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     if lock(life).outside_block(old, 1).is_some() {
         no_block(CALL, ptr);
     }
-    let sequence = lock(life).sequence();
-    agree(CALL, bytes, true, sequence);
     let (resized, sequence) = {
         let mut heap = lock(life);
         let resized = heap.resize(CALL, old, bytes as u64);
         (resized, heap.sequence())
     };
-    if let Ok(Resized::Moved { to, copy }) = resized {
-        // SAFETY: both blocks are allocated, so they do not overlap, and each has at least `copy` bytes.
-        unsafe { address(to).cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copy as usize) };
+    // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
+    if !agree(CALL, bytes, resized.is_ok(), sequence) {
+        lock(life).undo();
+        if let Err(error) = resized {
+            warn_once(&error);
+        }
+        return null_mut();
     }
-    let all = agree(CALL, bytes, resized.is_ok(), sequence);
-    match resized {
-        Ok(Resized::InPlace) => if all { ptr } else { null_mut() },
-        Ok(Resized::Moved { to, .. }) if all => {
-            lock(life).free(old);
+    lock(life).settle();
+    let new = match resized {
+        Ok(Resized::Moved { to, copy }) => {
+            // SAFETY: both places are in the committed heap and hold `copy` bytes; they may overlap.
+            unsafe { address(to).cast::<u8>().copy_from(ptr.cast(), copy as usize) };
             address(to)
         }
-        Ok(Resized::Moved { to, .. }) => {
-            lock(life).free(to);
-            null_mut()
-        }
-        Err(error) => {
-            warn_once(&error);
-            null_mut()
-        }
-    }
+        Ok(Resized::InPlace) | Err(_) => ptr,
+    };
+    agree(CALL, bytes, true, sequence);
+    new
 }
 
 #[cold]

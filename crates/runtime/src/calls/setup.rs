@@ -121,3 +121,13 @@ pub unsafe fn info_get_name(name: *mut c_char) {
 
 /// The profiling control: for tools that put themselves in its place.
 pub unsafe fn pcontrol(_level: c_int) {}
+
+/// Whether the library is initialised, as other libraries ask.
+pub unsafe fn initialized() -> c_int {
+    life::initialised().into()
+}
+
+/// Whether the library has been initialised and is not any more.
+pub unsafe fn finalized() -> c_int {
+    (!life::initialised() && life::was_finalized()).into()
+}
