@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::library::{SYSTEM, link_to, write};
-use crate::{Outcome, top};
+use crate::{Outcome, command, top};
 
 /// The tools, and the other names they answer to.
 const TOOLS: &[(&str, &[&str])] = &[
@@ -23,7 +24,6 @@ const TOOLS: &[(&str, &[&str])] = &[
         ],
     ),
     ("osh_info", &["oshmem_info"]),
-    ("oshdemo", &[]),
 ];
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -64,6 +64,7 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
             &prefix.join("include").join(header),
         )?;
     }
+    demo(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(
             &prefix.join(format!("lib/pkgconfig/{package}.pc")),
@@ -75,6 +76,22 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     write(
         &cmake.join("oxshmemConfigVersion.cmake"),
         &CMAKE_VERSION.replace("@THIS@", VERSION),
+    )
+}
+
+/// Compiles the demonstration, so that `oshrun --demo` needs no compiler.
+fn demo(prefix: &Path) -> Outcome {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    command::run(
+        Command::new(compiler)
+            .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(prefix.join("bin/oshdemo"))
+            .arg(top().join("launcher/demo/oshdemo.c"))
+            .arg("-I")
+            .arg(prefix.join("include"))
+            .arg("-L")
+            .arg(prefix.join("lib"))
+            .args(["-loxshmem", "-Wl,-rpath,$ORIGIN/../lib"]),
     )
 }
 
