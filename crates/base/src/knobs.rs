@@ -54,6 +54,18 @@ pub enum Wait {
     Sleep,
 }
 
+/// What the target sizes that a program gives to alltoallv mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetSizes {
+    /// Only results: how many bytes came in.
+    #[default]
+    Results,
+    /// Also the room there is; a block that does not fit ends the job.
+    Abort,
+    /// Also the room there is; a block that does not fit is cut.
+    Truncate,
+}
+
 /// Which algorithm each collective uses; `auto` lets the library choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the routines")]
@@ -88,7 +100,8 @@ pub struct Settings {
     pub algorithms: Algorithms,
     pub transport: String,
     pub tuning_file: Option<String>,
-    pub alltoallv_tsize_check: bool,
+    pub alltoallv_target_sizes: TargetSizes,
+    pub hang_seconds: u64,
 }
 
 impl Default for Settings {
@@ -120,7 +133,8 @@ impl Default for Settings {
             },
             transport: auto(),
             tuning_file: None,
-            alltoallv_tsize_check: false,
+            alltoallv_target_sizes: TargetSizes::Results,
+            hang_seconds: 0,
         }
     }
 }

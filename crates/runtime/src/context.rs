@@ -47,9 +47,6 @@ impl ContextObject {
     }
 }
 
-/// Context options, as the header has them.
-pub(crate) const PRIVATE: c_long = 1;
-
 impl Context {
     /// `SHMEM_CTX_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());
@@ -122,11 +119,6 @@ impl Context {
     pub(crate) unsafe fn free(self) {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(self.0.cast_mut()) });
-    }
-
-    /// Whether only the creating thread may use it.
-    pub(crate) fn is_private(self) -> bool {
-        self.object().is_some_and(|object| c_long::from(object.options.load(Relaxed)) & PRIVATE != 0)
     }
 
     /// Starts a session, or adds to the running one (SES-2).

@@ -8,8 +8,6 @@
 //! The file is sparse: what no team uses costs addresses, not memory.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::time::Instant;
-
 use crate::wait::{Bell, Needs, Reason};
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
@@ -142,19 +140,22 @@ impl Records {
         }
     }
 
-    /// The oldest wait: name of the call and nanoseconds since it slept.
-    pub(crate) fn oldest(&self) -> Option<(String, u64)> {
+    /// The oldest wait, in words.
+    pub(crate) fn oldest(&self) -> Option<String> {
         let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
-        let name: Vec<u8> = record.call.iter().flat_map(|w| w.load(Relaxed).to_ne_bytes()).take_while(|b| *b != 0).collect();
-        let since = record.since.load(Relaxed);
-        Some((String::from_utf8_lossy(&name).into_owned(), monotonic_nanoseconds().saturating_sub(since)))
+        let name: Vec<u8> =
+            record.call.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+        let seconds = monotonic_nanoseconds().saturating_sub(record.since.load(Relaxed)) / 1_000_000_000;
+        let peer = record.peer.load(Relaxed);
+        let whom = if peer == u64::MAX { String::new() } else { format!(" for PE {peer}") };
+        let (name, address) = (String::from_utf8_lossy(&name), record.address.load(Relaxed));
+        Some(format!("{name} at {address:#x}{whom}, for {seconds} s"))
     }
 }
 
+/// Nanoseconds of the clock that all processes of the machine share; never zero.
 fn monotonic_nanoseconds() -> u64 {
-    use std::sync::OnceLock;
-    static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1
+    oxshmem_os::time::fine().max(1)
 }
 
 /// One member's line of a slot: a sequence number and the payload that belongs to it.

@@ -13,6 +13,7 @@ mod diagnose;
 mod far;
 mod fast;
 mod handles;
+mod hang;
 mod leasing;
 mod life;
 mod lock;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use oxshmem_os::futex;
 
 use crate::control::ControlBlock;
-use crate::{diagnose, life};
+use crate::{diagnose, hang, life};
 
 /// Loads without pause before anything else.
 static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
@@ -141,6 +141,7 @@ fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let own = ControlBlock::own();
     let record = own.records.open(&reason);
     let rung = bell.is_some();
+    let mut reports = hang::Reports::begin();
     let bell = bell.unwrap_or(own.bell());
     loop {
         bell.sleepers.fetch_add(1, SeqCst);
@@ -158,6 +159,7 @@ fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
         }
         if begin.elapsed() > Duration::from_millis(20) {
             check_needed(&reason, ready);
+            reports.look(begin.elapsed());
         }
     }
     own.records.close(record);

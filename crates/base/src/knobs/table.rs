@@ -1,6 +1,6 @@
 //! The table itself: one row per variable.
 
-use super::{Knob, Reading, Settings, Value, Wait};
+use super::{Knob, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
 /// Every variable the library and its tools read, in the order of the manual.
@@ -209,16 +209,25 @@ pub static KNOBS: &[Knob] = &[
             Ok(())
         },
     },
-    switch(
-        "SHMEM_ALLTOALLV_TSIZE_CHK",
-        &[],
-        "0",
-        "verify the target sizes given to alltoallv",
-        |settings, reading| {
-            settings.alltoallv_tsize_check = reading.switch();
-            Ok(())
+    Knob {
+        name: "SHMEM_ALLTOALLV_TSIZE_CHK",
+        aliases: &[],
+        value: Value::Word(&["off", "abort", "trunc"]),
+        default: "off",
+        doc: "take the target sizes given to alltoallv as room: end the job, or cut, where a block does not fit",
+        apply: |settings, reading| {
+            let ways = [TargetSizes::Results, TargetSizes::Abort, TargetSizes::Truncate];
+            reading.word(&["off", "abort", "trunc"]).map(|way| settings.alltoallv_target_sizes = ways[way])
         },
-    ),
+    },
+    Knob {
+        name: "SHMEM_HANG_SECS",
+        aliases: &[],
+        value: Value::Number,
+        default: "0 (never)",
+        doc: "say which PEs wait for what when a call has waited this many seconds",
+        apply: |settings, reading| reading.number(u64::MAX / 2).map(|seconds| settings.hang_seconds = seconds),
+    },
     Knob {
         name: "SHMEM_TRANSPORT",
         aliases: &[],

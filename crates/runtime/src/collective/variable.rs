@@ -3,6 +3,7 @@
 use core::ptr;
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::TargetSizes;
 
 use super::Call;
 use crate::{diagnose, life};
@@ -50,7 +51,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             Into::Places { target, offsets, sizes } => {
                 // SAFETY: as above; our own arrays.
                 let (to, room) = unsafe { (target.wrapping_add(offsets.add(i).read()), sizes.add(i).read()) };
-                check_room(call, member, size, room);
+                let size = fitting(call, member, size, room);
                 // SAFETY: as above.
                 unsafe { sizes.add(i).write(size) };
                 (to, size)
@@ -75,10 +76,12 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     call.leave();
 }
 
-/// With `SHMEM_ALLTOALLV_TSIZE_CHK`, the target sizes are also what the caller has room for.
-fn check_room(call: Call<'_>, member: u32, size: usize, room: usize) {
-    if size > room && life::life().is_some_and(|life| life.settings.alltoallv_tsize_check) {
-        too_long(call, member, size, room);
+/// How much of a block is taken: all of it, unless the target sizes say how much room there is.
+fn fitting(call: Call<'_>, member: u32, size: usize, room: usize) -> usize {
+    match life::life().map_or(TargetSizes::Results, |life| life.settings.alltoallv_target_sizes) {
+        TargetSizes::Abort if size > room => too_long(call, member, size, room),
+        TargetSizes::Truncate => size.min(room),
+        _ => size,
     }
 }
 
