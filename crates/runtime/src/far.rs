@@ -4,14 +4,15 @@
 use core::ffi::c_int;
 use core::ptr;
 
+use crate::context::Context;
 use crate::diagnose;
-use crate::fast::{FAST, Via};
+use crate::fast::FAST;
 use crate::life;
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
 #[cold]
 #[inline(never)]
-fn locate(call: &'static str, context: crate::Context, address: usize, bytes: usize, pe: c_int) -> usize {
+fn locate(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) -> usize {
     let size = diagnose::team_size(call, context);
     if pe as u32 >= size {
         diagnose::no_such_pe(call, pe, size);
@@ -35,11 +36,11 @@ fn locate(call: &'static str, context: crate::Context, address: usize, bytes: us
 /// `source` is readable for `n` bytes.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn put<V: Via>(via: V, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
     if n == 0 {
         return;
     }
-    let there = locate(via.call(), via.context(), dest as usize, n, pe) as *mut u8;
+    let there = locate(call, context, dest as usize, n, pe) as *mut u8;
     // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
     unsafe { ptr::copy(source, there, n) }
 }
@@ -50,21 +51,39 @@ pub(crate) unsafe fn put<V: Via>(via: V, dest: *mut u8, source: *const u8, n: us
 /// `dest` is writable for `n` bytes.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn get<V: Via>(via: V, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
     if n == 0 {
         return;
     }
-    let there = locate(via.call(), via.context(), source as usize, n, pe) as *const u8;
+    let there = locate(call, context, source as usize, n, pe) as *const u8;
     // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
     unsafe { ptr::copy(there, dest, n) }
+}
+
+/// Put of one value.
+#[cold]
+#[inline(never)]
+pub(crate) fn p<T>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
+    let there = locate(call, context, dest as usize, size_of::<T>(), pe) as *mut T;
+    // SAFETY: `locate` found the whole object in mapped memory.
+    unsafe { there.write_unaligned(value) }
+}
+
+/// Get of one value.
+#[cold]
+#[inline(never)]
+pub(crate) fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
+    let there = locate(call, context, source as usize, size_of::<T>(), pe) as *const T;
+    // SAFETY: as above; every bit pattern is a value of the types of the C calls.
+    unsafe { there.read_unaligned() }
 }
 
 /// The object that an atomic is to touch.
 #[cold]
 #[inline(never)]
-pub(crate) fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> *mut T {
+pub(crate) fn object<T>(call: &'static str, context: Context, address: *const T, pe: c_int) -> *mut T {
     if address as usize & (size_of::<T>() - 1) != 0 {
-        diagnose::misaligned(via.call(), address as usize, size_of::<T>());
+        diagnose::misaligned(call, address as usize, size_of::<T>());
     }
-    locate(via.call(), via.context(), address as usize, size_of::<T>(), pe) as *mut T
+    locate(call, context, address as usize, size_of::<T>(), pe) as *mut T
 }

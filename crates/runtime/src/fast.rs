@@ -1,7 +1,7 @@
 //! The data path's only state: where the node's windows are, and how an address and a PE number become a pointer.
 //!
 //! A peer's copy of an object lies at the same offset of the peer's window, and windows lie a power of two apart, so
-//! finding it takes two compares, a shift and an add. Everything that does not fit that pattern misses, and the caller
+//! finding it takes two compares, a multiplication and two additions. Everything that does not fit that pattern misses, and the caller
 //! goes to [`crate::far`], which knows why.
 
 use core::ffi::c_int;
@@ -16,8 +16,8 @@ pub(crate) struct Extent {
     len: AtomicUsize,
     /// What leads from an own address to the same object in window 0.
     bias: AtomicUsize,
-    /// Windows are `1 << shift` bytes apart.
-    shift: AtomicU32,
+    /// Windows are this far apart: a power of two, but a multiplication costs less than a shift by a variable.
+    stride: AtomicUsize,
 }
 
 impl Extent {
@@ -26,7 +26,7 @@ impl Extent {
             start: AtomicUsize::new(0),
             len: AtomicUsize::new(0),
             bias: AtomicUsize::new(0),
-            shift: AtomicU32::new(0),
+            stride: AtomicUsize::new(0),
         }
     }
 
@@ -34,7 +34,7 @@ impl Extent {
     pub(crate) fn open(&self, start: usize, len: usize, window_0: usize, shift: u32) {
         self.start.store(start, Relaxed);
         self.bias.store(window_0.wrapping_sub(start), Relaxed);
-        self.shift.store(shift, Relaxed);
+        self.stride.store(1 << shift, Relaxed);
         self.len.store(len, Relaxed);
     }
 
@@ -56,10 +56,16 @@ impl Extent {
         offset < len && bytes <= len - offset
     }
 
+    /// Whether the byte at `address` lies inside.
+    #[inline(always)]
+    fn holds_byte(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start.load(Relaxed)) < self.len.load(Relaxed)
+    }
+
     /// The copy of `address` in window `window`.
     #[inline(always)]
     pub(crate) fn in_window(&self, address: usize, window: u32) -> usize {
-        let distance = (window as usize) << (self.shift.load(Relaxed) & 63);
+        let distance = (window as usize).wrapping_mul(self.stride.load(Relaxed));
         address.wrapping_add(self.bias.load(Relaxed)).wrapping_add(distance)
     }
 
@@ -155,19 +161,39 @@ impl Via for On {
     }
 }
 
+/// The window of world number `pe`, if it has one.
+#[inline(always)]
+fn window(pe: u32) -> Option<u32> {
+    let window = pe.wrapping_sub(FAST.first.load(Relaxed));
+    (window < FAST.windows.load(Relaxed)).then_some(window)
+}
+
 /// Where `bytes` bytes at the caller's symmetric `address` lie on world number `pe`, if they can be reached by load
 /// and store and the arithmetic finds them.
 #[inline(always)]
 pub(crate) fn near<T>(address: *const T, bytes: usize, pe: u32) -> Option<*mut T> {
-    let window = pe.wrapping_sub(FAST.first.load(Relaxed));
-    if window >= FAST.windows.load(Relaxed) {
-        return None;
-    }
+    let window = window(pe)?;
     let at = address as usize;
     if FAST.heap.holds(at, bytes) {
         return Some(FAST.heap.in_window(at, window) as *mut T);
     }
     if FAST.statics.holds(at, bytes) {
+        return Some(FAST.statics.in_window(at, window) as *mut T);
+    }
+    None
+}
+
+/// [`near`] for one object of a few bytes. Only its first byte is looked at: extents end with a page, so an aligned
+/// object that begins inside ends inside, and of a misaligned one at most some bytes of the next mapped page are meant.
+#[inline(always)]
+pub(crate) fn near_object<T>(address: *const T, pe: u32) -> Option<*mut T> {
+    const { assert!(size_of::<T>() <= 16) };
+    let window = window(pe)?;
+    let at = address as usize;
+    if FAST.heap.holds_byte(at) {
+        return Some(FAST.heap.in_window(at, window) as *mut T);
+    }
+    if FAST.statics.holds_byte(at) {
         return Some(FAST.statics.in_window(at, window) as *mut T);
     }
     None

@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::far;
-use crate::fast::{Via, near};
+use crate::fast::{Via, near_object};
 
 /// A type that the atomic calls know: what they do to one object of it.
 ///
@@ -129,11 +129,11 @@ atomic_float!(f32 => u32, f64 => u64);
 #[inline(always)]
 fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> *mut T {
     if address as usize & (size_of::<T>() - 1) == 0
-        && let Some(there) = near(address, size_of::<T>(), via.world(pe))
+        && let Some(there) = near_object(address, via.world(pe))
     {
         return there;
     }
-    far::object(via, address, pe)
+    far::object(via.call(), via.context(), address, pe)
 }
 
 /// Reads.

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use core::ptr;
 
 use crate::far;
-use crate::fast::{Via, near};
+use crate::fast::{Via, near, near_object};
 
 /// How many bytes `n` elements have; more than any memory has when that overflows.
 #[inline(always)]
@@ -39,11 +39,10 @@ unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
 /// As the standard asks of the call: `dest` is symmetric and nobody else reads or writes it in a way that races.
 #[inline(always)]
 pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
-    match near(dest, size_of::<T>(), via.world(pe)) {
-        // SAFETY: `near` found the object inside memory that is mapped for reading and writing.
+    match near_object(dest, via.world(pe)) {
+        // SAFETY: `near_object` found it inside memory that is mapped for reading and writing.
         Some(there) => unsafe { there.write_unaligned(value) },
-        // SAFETY: `value` is a local and outlives the call.
-        None => unsafe { far::put(via, dest.cast(), (&raw const value).cast(), size_of::<T>(), pe) },
+        None => far::p(via.call(), via.context(), dest, value, pe),
     }
 }
 
@@ -53,17 +52,10 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
 /// As for [`p`].
 #[inline(always)]
 pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
-    match near(source, size_of::<T>(), via.world(pe)) {
-        // SAFETY: `near` found the object inside mapped memory; every bit pattern is a value of the types of the C calls.
+    match near_object(source, via.world(pe)) {
+        // SAFETY: `near_object` found it inside mapped memory; every bit pattern is a value of the types of the C calls.
         Some(there) => unsafe { there.read_unaligned() },
-        None => {
-            let mut value = core::mem::MaybeUninit::<T>::uninit();
-            // SAFETY: `value` is a local of the right size; `far::get` fills all of it or does not return.
-            unsafe {
-                far::get(via, value.as_mut_ptr().cast(), source.cast(), size_of::<T>(), pe);
-                value.assume_init()
-            }
-        }
+        None => far::g(via.call(), via.context(), source, pe),
     }
 }
 
@@ -78,7 +70,7 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: passed on unchanged.
-        None => unsafe { far::put(via, dest.cast(), source.cast(), n, pe) },
+        None => unsafe { far::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -93,7 +85,7 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
         // SAFETY: passed on unchanged.
-        None => unsafe { far::get(via, dest.cast(), source.cast(), n, pe) },
+        None => unsafe { far::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -165,7 +157,7 @@ pub unsafe fn ibput<V: Via, T>(
             for i in 0..nblocks as isize {
                 let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { far::put(via, to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { far::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
         }
     }
@@ -197,7 +189,7 @@ pub unsafe fn ibget<V: Via, T>(
             for i in 0..nblocks as isize {
                 let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { far::get(via, to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { far::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
         }
     }
