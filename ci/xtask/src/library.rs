@@ -54,7 +54,7 @@ fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
 /// One relocatable object that shows the library's symbols and hides Rust's.
 fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     let names = public_names();
-    let scratch = |name: &str| folder.join(format!(".{name}"));
+    let scratch = |name: &str| folder.join(name);
     let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
     let library = folder.join("liboxshmem.a");
     write(&public, &names.join("\n"))?;

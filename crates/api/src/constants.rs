@@ -1,8 +1,5 @@
 //! The constants of shmem.h.
 
-/// The numbers of this edition and the vendor string, as `shmem_info_get_version` and `_name` give them.
-pub const VENDOR: &str = concat!("oxshmem ", env!("CARGO_PKG_VERSION"));
-
 /// A group of constants in the header.
 #[derive(Debug)]
 pub struct Group {
@@ -83,6 +80,18 @@ pub const GROUPS: &[Group] = &[
         ],
     },
 ];
+
+/// The value of one constant.
+///
+/// # Panics
+///
+/// When there is no such constant.
+pub fn value(name: &str) -> &'static str {
+    let mut all = GROUPS.iter().flat_map(|group| group.constants);
+    all.find(|(known, _)| *known == name)
+        .expect("the caller names a constant of the header")
+        .1
+}
 
 /// Constants that older editions spelled with a leading underscore.
 pub const UNDERSCORED: &[&str] = &[

@@ -1,6 +1,7 @@
 //! The exported functions, in Rust: one line into the runtime each.
 
 use super::{EXPORTS, File, NOTE};
+use crate::constants::value;
 use crate::expand::{Form, Symbol, exported};
 use crate::prototype::Parameter;
 use crate::table::Category;
@@ -12,7 +13,7 @@ use core::ffi::{c_char, c_void};
 
 IMPORTS
 /// What a put's signal does when the call does not say.
-const SIGNAL_SET: i32 = 0;
+const SIGNAL_SET: i32 = VALUE;
 
 /// A routine under its profiling name, and its usual name as a weak alias that a tool may define itself.
 macro_rules! routine {
@@ -80,7 +81,9 @@ pub(super) fn files() -> Vec<File> {
         .chain(["calls"])
         .map(|name| format!("use oxshmem_runtime::{name};\n"))
         .collect();
-    let prelude = PRELUDE.replace("IMPORTS", &imports);
+    let prelude = PRELUDE
+        .replace("IMPORTS", &imports)
+        .replace("VALUE", value("SIGNAL_SET"));
     let text = format!(
         "//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{}",
         modules.concat()
