@@ -6,11 +6,29 @@
 
 #include "shmem.h"
 
+#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
+#define SHMEM_TEAM_NODE (&oxshmem_team_node)
+#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
+#define SHMEM_COLOR_UNDEFINED (-1)
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern struct oxshmem_team oxshmem_team_node;
+#ifdef __cplusplus
+}
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX. */
+double shmemx_wtime(void);
+char *shmemx_nodename(void);
+void shmemx_pe_quiet(int target_pe);
+void shmemx_local_complete(void);
+int shmemx_quiet_test(void);
+int shmemx_fence_test(void);
 void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe);
 void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe);
 void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe);
@@ -269,7 +287,80 @@ void shmemx_put128_signal_nb(void *dest, const void *source, size_t nelems, uint
 void shmemx_putmem_signal_nb(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int pe);
 void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
+void shmemx_team_split_strided(shmem_team_t parent_team, int PE_start, int PE_stride, int PE_size, shmem_team_t *newteam);
+void shmemx_team_create_strided(int PE_start, int PE_stride, int PE_size, shmem_team_t *newteam);
+void shmemx_team_split(shmem_team_t parent_team, int color, int key, shmem_team_t *newteam);
+void shmemx_team_split_color(shmem_team_t parent_team, int color, int key, shmem_team_t *newteam);
+void shmemx_team_split_2d(shmem_team_t parent_team, int xrange, int yrange, shmem_team_t *xaxis_team, shmem_team_t *yaxis_team);
+void shmemx_team_split_3d(shmem_team_t parent_team, int xrange, int yrange, int zrange, shmem_team_t *xaxis_team, shmem_team_t *yaxis_team, shmem_team_t *zaxis_team);
+void shmemx_team_destroy(shmem_team_t *team);
+int shmemx_team_my_pe(shmem_team_t team);
+int shmemx_team_mype(shmem_team_t team);
+int shmemx_team_n_pes(shmem_team_t team);
+int shmemx_team_npes(shmem_team_t team);
+int shmemx_team_translate_pe(shmem_team_t team1, int team1_pe, shmem_team_t team2);
+void shmemx_team_barrier(shmem_team_t team, long *pSync);
+int shmemx_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
+int shmemx_team_ctx_create(shmem_team_t team, long options, shmem_ctx_t *ctx);
 int shmemx_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+void shmemx_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync);
+void shmemx_alltoallv_packed(void *target, size_t target_len, size_t *t_size, const void *source, size_t *s_offsets, size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync);
+void shmemx_team_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, size_t *s_sizes, shmem_team_t team, long *pSync);
+void shmemx_team_alltoallv_packed(void *target, size_t target_len, size_t *t_size, const void *source, size_t *s_offsets, size_t *s_sizes, shmem_team_t team, long *pSync);
+int shmemx_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmemx_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmemx_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmemx_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmemx_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmemx_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmemx_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmemx_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmemx_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmemx_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmemx_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmemx_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmemx_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmemx_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmemx_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmemx_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmemx_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmemx_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmemx_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmemx_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmemx_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmemx_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmemx_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmemx_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmemx_complexd_sum_inscan(shmem_team_t team, oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, size_t nelems);
+int shmemx_complexf_sum_inscan(shmem_team_t team, oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, size_t nelems);
+int shmemx_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmemx_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmemx_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmemx_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmemx_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmemx_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmemx_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmemx_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmemx_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmemx_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmemx_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmemx_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmemx_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmemx_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmemx_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmemx_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmemx_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmemx_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmemx_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmemx_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmemx_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmemx_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmemx_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmemx_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmemx_complexd_sum_exscan(shmem_team_t team, oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, size_t nelems);
+int shmemx_complexf_sum_exscan(shmem_team_t team, oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, size_t nelems);
+int shmemx_ctx_quiet_test(shmem_ctx_t ctx);
+int shmemx_ctx_fence_test(shmem_ctx_t ctx);
 void shmemx_ctx_float_put_nb(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
 void shmemx_ctx_double_put_nb(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
 void shmemx_ctx_longdouble_put_nb(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);

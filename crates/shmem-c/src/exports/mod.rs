@@ -5,6 +5,7 @@
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
+use oxshmem_runtime::Complex;
 use oxshmem_runtime::Context;
 use oxshmem_runtime::LongDouble;
 use oxshmem_runtime::On;
@@ -40,6 +41,7 @@ macro_rules! extension {
 
 mod amo;
 mod cache;
+mod collective;
 mod context;
 mod extension;
 mod lock;

@@ -18,3 +18,5 @@ routine!(pshmem_ptr = "shmem_ptr" (dest: *const c_void, pe: i32) -> *mut c_void 
 routine!(pstart_pes = "start_pes" (npes: i32) { calls::setup::start_pes(npes) });
 routine!(p_my_pe = "_my_pe" () -> i32 { calls::setup::my_pe() });
 routine!(p_num_pes = "_num_pes" () -> i32 { calls::setup::n_pes() });
+routine!(pshmem_initialized = "shmem_initialized" () -> i32 { calls::setup::initialized() });
+routine!(pshmem_finalized = "shmem_finalized" () -> i32 { calls::setup::finalized() });
