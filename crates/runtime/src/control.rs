@@ -145,7 +145,8 @@ impl Records {
     /// The oldest wait: name of the call and nanoseconds since it slept.
     pub(crate) fn oldest(&self) -> Option<(String, u64)> {
         let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
-        let name: Vec<u8> = record.call.iter().flat_map(|w| w.load(Relaxed).to_ne_bytes()).take_while(|b| *b != 0).collect();
+        let name: Vec<u8> =
+            record.call.iter().flat_map(|w| w.load(Relaxed).to_ne_bytes()).take_while(|b| *b != 0).collect();
         let since = record.since.load(Relaxed);
         Some((String::from_utf8_lossy(&name).into_owned(), monotonic_nanoseconds().saturating_sub(since)))
     }

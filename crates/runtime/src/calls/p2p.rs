@@ -253,7 +253,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $all<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) {
             const CALL: &str = concat!("shmem_", stringify!($all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -266,7 +270,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $any<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -279,7 +287,12 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $some<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -292,7 +305,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_all<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> c_int {
             const CALL: &str = concat!("shmem_", stringify!($test_all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -309,7 +326,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_any<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -326,7 +347,12 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_some<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
