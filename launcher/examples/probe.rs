@@ -17,7 +17,12 @@ fn main() {
         "hello" => {
             let node = job.node();
             let (rank, size, members) = (job.rank(), job.size(), &node.members);
-            println!("PE {rank} of {size}, node {} of {}, members {members:?}, ours {}", node.index, node.count, job.launched_by_us());
+            println!(
+                "PE {rank} of {size}, node {} of {}, members {members:?}, ours {}",
+                node.index,
+                node.count,
+                job.launched_by_us()
+            );
         }
         "exchange" => {
             values(&job);

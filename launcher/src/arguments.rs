@@ -265,8 +265,10 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
     let takes_value = |option: &str| {
         command.get_arguments().filter(|known| known.get_action().takes_values()).any(|known| {
             match option.strip_prefix("--") {
-                Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long))
-                    || known.get_all_aliases().is_some_and(|names| names.contains(&long)),
+                Some(long) => {
+                    known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long))
+                        || known.get_all_aliases().is_some_and(|names| names.contains(&long))
+                }
                 None => known.get_short().is_some_and(|short| option == format!("-{short}")),
             }
         })
@@ -355,7 +357,8 @@ mod tests {
 
     #[test]
     fn all_ways_to_say_how_many() {
-        for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"] {
+        for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"]
+        {
             assert_eq!(plan(line).size(), 3, "{line}");
         }
         assert_eq!(plan("./a").size(), 1);

@@ -65,14 +65,13 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(plan: &'a Plan) -> Result<Prepared<'a>, Unusable> {
-        let file = |program: &crate::arguments::Program| {
-            program::resolve(&program.command[0], program.wdir.as_deref())
-        };
+        let file = |program: &crate::arguments::Program| program::resolve(&program.command[0], program.wdir.as_deref());
         let files = plan.programs.iter().map(file).collect::<Result<_, _>>()?;
         if let Some(folder) = &plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        let apps = plan.programs.iter().zip(0u32..).flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
+        let apps =
+            plan.programs.iter().zip(0u32..).flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
         Ok(Prepared { plan, files, apps: apps.collect(), processors: cpus::allowed() })
     }
 
@@ -429,12 +428,7 @@ impl Job {
 }
 
 /// Tells what a PE asks, and at last how it ended; what it asked before comes before.
-async fn watch_over(
-    pe: usize,
-    mut child: Child,
-    pmi: Rc<UnixStream>,
-    report: mpsc::UnboundedSender<(usize, Event)>,
-) {
+async fn watch_over(pe: usize, mut child: Child, pmi: Rc<UnixStream>, report: mpsc::UnboundedSender<(usize, Event)>) {
     let lines = RefCell::new(Lines::default());
     // The receiver lives as long as the job; without it nobody wants to know.
     let tell = |event| drop(report.send((pe, event)));

@@ -4,7 +4,6 @@ pub mod arguments;
 pub mod guardian;
 pub mod job;
 
-
 mod input;
 mod output;
 mod pe;

@@ -44,7 +44,11 @@ impl Style {
             return text.to_vec();
         }
         let prefix = self.prefix();
-        text.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [prefix.as_bytes(), line]).flatten().copied().collect()
+        text.split_inclusive(|&byte| byte == b'\n')
+            .flat_map(|line| [prefix.as_bytes(), line])
+            .flatten()
+            .copied()
+            .collect()
     }
 
     fn prefix(&self) -> String {

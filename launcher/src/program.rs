@@ -40,9 +40,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
 }
 
 fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
-    let cannot = |status, why: String| {
-        Err((status, Error::new(format!("cannot run {}", name.display())).because(why)))
-    };
+    let cannot = |status, why: String| Err((status, Error::new(format!("cannot run {}", name.display())).because(why)));
     match fs::metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let (status, error) = missing(file, name);
@@ -56,7 +54,9 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
             Err((NOT_EXECUTABLE, error.because("the file has no execute permission").fix(fix)))
         }
         Ok(_) => match missing_interpreter(file) {
-            Some(interpreter) => cannot(NOT_FOUND, format!("its first line asks for {interpreter}, which is not there")),
+            Some(interpreter) => {
+                cannot(NOT_FOUND, format!("its first line asks for {interpreter}, which is not there"))
+            }
             None => Ok(()),
         },
     }

@@ -11,11 +11,7 @@ pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
     cargo(profile, &["--workspace", "--exclude", "xtask", "--bins"])?;
     let built = target().join(if profile == "dev" { "debug" } else { profile });
     install::folders(prefix)?;
-    library::link(
-        &built.join("liboxshmem_c.a"),
-        &prefix.join("lib"),
-        profile == "dev",
-    )?;
+    library::link(&built.join("liboxshmem_c.a"), &prefix.join("lib"), profile == "dev")?;
     install::files(&built, prefix)?;
     println!("oxshmem is in {}", prefix.display());
     Ok(())
@@ -24,9 +20,6 @@ pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
 fn cargo(profile: &str, arguments: &[&str]) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     command::run(
-        Command::new(cargo)
-            .args(["build", "--quiet", "--profile", profile])
-            .args(arguments)
-            .current_dir(top()),
+        Command::new(cargo).args(["build", "--quiet", "--profile", profile]).args(arguments).current_dir(top()),
     )
 }

@@ -28,10 +28,7 @@ pub(crate) fn write() -> Outcome {
 
 /// Fails when a file is not what the table says.
 pub(crate) fn check() -> Outcome {
-    let mut stale: Vec<String> = strays()?
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+    let mut stale: Vec<String> = strays()?.iter().map(|path| path.display().to_string()).collect();
     for file in files() {
         if !fs::read_to_string(top().join(&file.path)).is_ok_and(|text| text == file.text) {
             stale.push(file.path);
@@ -39,10 +36,7 @@ pub(crate) fn check() -> Outcome {
     }
     match stale.is_empty() {
         true => Ok(()),
-        false => Err(format!(
-            "stale: {}\nrun `cargo xtask generate`",
-            stale.join(", ")
-        )),
+        false => Err(format!("stale: {}\nrun `cargo xtask generate`", stale.join(", "))),
     }
 }
 
@@ -52,12 +46,7 @@ fn strays() -> Outcome<Vec<PathBuf>> {
         return Ok(Vec::new());
     };
     let wanted: Vec<PathBuf> = files().iter().map(|file| top().join(&file.path)).collect();
-    let present: Result<Vec<PathBuf>, _> = folder
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect();
+    let present: Result<Vec<PathBuf>, _> = folder.map(|entry| entry.map(|entry| entry.path())).collect();
     let present = present.map_err(|error| format!("{EXPORTS}: {error}"))?;
-    Ok(present
-        .into_iter()
-        .filter(|path| !wanted.contains(path))
-        .collect())
+    Ok(present.into_iter().filter(|path| !wanted.contains(path)).collect())
 }

@@ -10,19 +10,7 @@ use crate::{Outcome, command, top};
 /// The tools, and the other names they answer to.
 const TOOLS: &[(&str, &[&str])] = &[
     ("oshrun", &[]),
-    (
-        "oshcc",
-        &[
-            "oshc++",
-            "oshcxx",
-            "oshCC",
-            "oshfort",
-            "shmemcc",
-            "shmemc++",
-            "shmemcxx",
-            "shmemfort",
-        ],
-    ),
+    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
     ("osh_info", &["oshmem_info"]),
 ];
 
@@ -52,31 +40,16 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
             link_to(tool, &prefix.join("bin").join(alias))?;
         }
     }
-    for header in [
-        "shmem.h",
-        "shmemx.h",
-        "pshmem.h",
-        "mpp/shmem.h",
-        "mpp/shmemx.h",
-    ] {
-        copy(
-            &top().join("crates/shmem-c/include").join(header),
-            &prefix.join("include").join(header),
-        )?;
+    for header in ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"] {
+        copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
     }
     demo(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
-        write(
-            &prefix.join(format!("lib/pkgconfig/{package}.pc")),
-            &pkg_config(package),
-        )?;
+        write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }
     let cmake = prefix.join("lib/cmake/oxshmem");
     write(&cmake.join("oxshmemConfig.cmake"), CMAKE)?;
-    write(
-        &cmake.join("oxshmemConfigVersion.cmake"),
-        &CMAKE_VERSION.replace("@THIS@", VERSION),
-    )
+    write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
 }
 
 /// Compiles the demonstration, so that `oshrun --demo` needs no compiler.
@@ -96,9 +69,7 @@ fn demo(prefix: &Path) -> Outcome {
 }
 
 fn copy(from: &Path, to: &Path) -> Outcome {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+    fs::copy(from, to).map(drop).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
 }
 
 fn pkg_config(name: &str) -> String {

@@ -35,12 +35,7 @@ fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
         .arg(format!("-Wl,--version-script={}", map.display()))
         .arg("-Wl,--whole-archive")
         .arg(archive)
-        .args([
-            "-Wl,--no-whole-archive",
-            "-Wl,--gc-sections",
-            "-Wl,--no-undefined",
-            "-Wl,--as-needed",
-        ])
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
         .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
         .args(SYSTEM);
     if !debug {
@@ -54,17 +49,11 @@ fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
 /// One relocatable object that shows the library's symbols and hides Rust's.
 fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     let names = public_names();
-    let scratch = |name: &str| folder.join(format!(".{name}"));
+    let scratch = |name: &str| folder.join(name);
     let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
     let library = folder.join("liboxshmem.a");
     write(&public, &names.join("\n"))?;
-    write(
-        &roots,
-        &names
-            .iter()
-            .map(|name| format!("-u{name}\n"))
-            .collect::<String>(),
-    )?;
+    write(&roots, &names.iter().map(|name| format!("-u{name}\n")).collect::<String>())?;
     command::run(
         Command::new("ld")
             .args(["-r", "--gc-sections", "-o"])
@@ -75,20 +64,11 @@ fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     )?;
     // The bitcode sections are of no use here, and binutils' plugin cannot read them.
     let mut objcopy = Command::new("objcopy");
-    objcopy.args([
-        "--remove-section",
-        ".llvmbc",
-        "--remove-section",
-        ".llvmcmd",
-    ]);
+    objcopy.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
     if !debug {
         objcopy.arg("--strip-debug");
     }
-    command::run(
-        objcopy
-            .arg(format!("--keep-global-symbols={}", public.display()))
-            .arg(&object),
-    )?;
+    command::run(objcopy.arg(format!("--keep-global-symbols={}", public.display())).arg(&object))?;
     let _ = fs::remove_file(&library);
     command::run(Command::new("ar").arg("crsD").arg(&library).arg(&object))?;
     for path in [object, public, roots] {

@@ -49,16 +49,12 @@ fn run() -> Outcome {
         "build" => build::build(&request.profile, &request.prefix_or_default()),
         "install" => match &request.prefix {
             Some(prefix) => build::build("release", prefix),
-            None => Err(format!(
-                "install needs to know where to: --prefix DIR\n{USAGE}"
-            )),
+            None => Err(format!("install needs to know where to: --prefix DIR\n{USAGE}")),
         },
         "check-abi" => test::finish(abi::check(&request.prefix_or_default())?),
         "demo" => demo(),
         "test" if request.list => {
-            test::STEPS
-                .iter()
-                .for_each(|step| println!("{:<14}{}", step.name, step.what));
+            test::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
             Ok(())
         }
         "test" => test::run(&request.names),
@@ -121,16 +117,12 @@ fn default_prefix() -> PathBuf {
 /// The repository's top folder.
 fn top() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors()
-        .nth(2)
-        .expect("this crate lies two folders below the top")
-        .to_path_buf()
+    here.ancestors().nth(2).expect("this crate lies two folders below the top").to_path_buf()
 }
 
 /// Where cargo builds.
 fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| top().join("target"), |folder| top().join(folder))
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), |folder| top().join(folder))
 }
 
 fn demo() -> Outcome {

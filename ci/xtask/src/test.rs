@@ -34,70 +34,27 @@ pub(crate) struct Step {
 
 /// All steps, in the order in which they run. A new kind of check is a new line here.
 pub(crate) const STEPS: &[Step] = &[
-    Step {
-        name: "format",
-        what: "cargo fmt --check",
-        run: || one(cargo(&["fmt", "--all", "--check"])),
-    },
-    Step {
-        name: "generated",
-        what: "generated files are up to date",
-        run: || one(generate::check()),
-    },
-    Step {
-        name: "lint",
-        what: "cargo clippy on everything",
-        run: || one(cargo(LINT)),
-    },
-    Step {
-        name: "unit",
-        what: "cargo test on every crate",
-        run: unit,
-    },
-    Step {
-        name: "build",
-        what: "build and link",
-        run: || one(build::build("release", &default_prefix())),
-    },
-    Step {
-        name: "abi",
-        what: "symbols, prototypes, macros, headers",
-        run: || abi::check(&default_prefix()),
-    },
+    Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
+    Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
+    Step { name: "unit", what: "cargo test on every crate", run: unit },
+    Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
+    Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
 ];
 
-const LINT: &[&str] = &[
-    "clippy",
-    "--quiet",
-    "--workspace",
-    "--all-targets",
-    "--",
-    "-D",
-    "warnings",
-];
+const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
 
 /// Runs the named steps, or all. The last line counts.
 pub(crate) fn run(names: &[String]) -> Outcome {
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| STEPS.iter().all(|step| step.name != name.as_str()))
-    {
-        return Err(format!(
-            "`{unknown}` is not a step; `test --list` names them"
-        ));
+    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        return Err(format!("`{unknown}` is not a step; `test --list` names them"));
     }
     let mut total = Counts::default();
-    for step in STEPS
-        .iter()
-        .filter(|step| names.is_empty() || names.iter().any(|name| name == step.name))
-    {
+    for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
         println!("== {}: {}", step.name, step.what);
         total += (step.run)().unwrap_or_else(|message| {
             println!("FAILED {}: {message}", step.name);
-            Counts {
-                failed: 1,
-                ..Counts::default()
-            }
+            Counts { failed: 1, ..Counts::default() }
         });
     }
     finish(total)
@@ -109,19 +66,12 @@ pub(crate) fn finish(total: Counts) -> Outcome {
         println!("{} could not run here, see above", total.skipped);
     }
     println!("{} passed, {} failed", total.passed, total.failed);
-    if total.failed == 0 && total.passed > 0 {
-        Ok(())
-    } else {
-        Err("not everything passed".into())
-    }
+    if total.failed == 0 && total.passed > 0 { Ok(()) } else { Err("not everything passed".into()) }
 }
 
 /// A step that is one check.
 fn one(outcome: Outcome) -> Outcome<Counts> {
-    outcome.map(|()| Counts {
-        passed: 1,
-        ..Counts::default()
-    })
+    outcome.map(|()| Counts { passed: 1, ..Counts::default() })
 }
 
 fn cargo(arguments: &[&str]) -> Outcome {
@@ -133,9 +83,7 @@ fn cargo(arguments: &[&str]) -> Outcome {
 fn unit() -> Outcome<Counts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .current_dir(top());
+    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(top());
     let output = command::output(&mut command)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut counts = Counts::default();
@@ -154,13 +102,9 @@ fn unit() -> Outcome<Counts> {
 }
 
 fn number_before(line: &str, word: &str) -> usize {
-    let words: Vec<&str> = line
-        .split([' ', ';'])
-        .filter(|part| !part.is_empty())
-        .collect();
+    let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
     let at = words.iter().position(|part| *part == word);
-    at.and_then(|at| words[at.checked_sub(1)?].parse().ok())
-        .unwrap_or(0)
+    at.and_then(|at| words[at.checked_sub(1)?].parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

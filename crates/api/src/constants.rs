@@ -1,8 +1,5 @@
 //! The constants of shmem.h.
 
-/// The numbers of this edition and the vendor string, as `shmem_info_get_version` and `_name` give them.
-pub const VENDOR: &str = concat!("oxshmem ", env!("CARGO_PKG_VERSION"));
-
 /// A group of constants in the header.
 #[derive(Debug)]
 pub struct Group {
@@ -20,10 +17,7 @@ pub const GROUPS: &[Group] = &[
             ("MAJOR_VERSION", "1"),
             ("MINOR_VERSION", "6"),
             ("MAX_NAME_LEN", "256"),
-            (
-                "VENDOR_STRING",
-                concat!("\"oxshmem ", env!("CARGO_PKG_VERSION"), "\""),
-            ),
+            ("VENDOR_STRING", concat!("\"oxshmem ", env!("CARGO_PKG_VERSION"), "\"")),
         ],
     },
     Group {
@@ -46,10 +40,7 @@ pub const GROUPS: &[Group] = &[
             ("CMP_LE", "6"),
         ],
     },
-    Group {
-        title: "What a put's signal does.",
-        constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")],
-    },
+    Group { title: "What a put's signal does.", constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")] },
     Group {
         title: "Options of contexts and sessions, bits of a team's and a session's configuration.",
         constants: &[
@@ -63,10 +54,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Hints for shmem_malloc_with_hints.",
-        constants: &[
-            ("MALLOC_ATOMICS_REMOTE", "(1L << 0)"),
-            ("MALLOC_SIGNAL_REMOTE", "(1L << 1)"),
-        ],
+        constants: &[("MALLOC_ATOMICS_REMOTE", "(1L << 0)"), ("MALLOC_SIGNAL_REMOTE", "(1L << 1)")],
     },
     Group {
         title: "Work arrays of the active-set collectives (deprecated).",
@@ -83,6 +71,16 @@ pub const GROUPS: &[Group] = &[
         ],
     },
 ];
+
+/// The value of one constant.
+///
+/// # Panics
+///
+/// When there is no such constant.
+pub fn value(name: &str) -> &'static str {
+    let mut all = GROUPS.iter().flat_map(|group| group.constants);
+    all.find(|(known, _)| *known == name).expect("the caller names a constant of the header").1
+}
 
 /// Constants that older editions spelled with a leading underscore.
 pub const UNDERSCORED: &[&str] = &[
@@ -107,9 +105,5 @@ pub const UNDERSCORED: &[&str] = &[
 ];
 
 /// The objects behind the predefined handles, as the linker sees them.
-pub const OBJECTS: &[&str] = &[
-    "oxshmem_context_default",
-    "oxshmem_team_world",
-    "oxshmem_team_shared",
-    "oxshmem_team_node",
-];
+pub const OBJECTS: &[&str] =
+    &["oxshmem_context_default", "oxshmem_team_world", "oxshmem_team_shared", "oxshmem_team_node"];

@@ -45,11 +45,7 @@ impl Symbol {
     /// Whether the routine passes or returns `long double` by value, which Rust cannot: it is written in C.
     pub fn in_c(&self) -> bool {
         self.prototype.result == "long double"
-            || self
-                .prototype
-                .parameters
-                .iter()
-                .any(|parameter| parameter.ctype == "long double")
+            || self.prototype.parameters.iter().any(|parameter| parameter.ctype == "long double")
     }
 
     /// Whether 1.6 demands it.
@@ -60,24 +56,15 @@ impl Symbol {
 
 /// Every symbol of the table, those held back included, in the order of the table.
 pub fn symbols() -> Vec<Symbol> {
-    let mut symbols: Vec<Symbol> = families()
-        .flat_map(|family| expand(family, false))
-        .collect();
-    symbols.extend(
-        families()
-            .filter(|family| family.ctx)
-            .flat_map(|family| expand(family, true)),
-    );
+    let mut symbols: Vec<Symbol> = families().flat_map(|family| expand(family, false)).collect();
+    symbols.extend(families().filter(|family| family.ctx).flat_map(|family| expand(family, true)));
     symbols.sort_by_key(|symbol| symbol.family.category);
     symbols
 }
 
 /// The symbols that the library has today.
 pub fn exported() -> Vec<Symbol> {
-    symbols()
-        .into_iter()
-        .filter(|symbol| symbol.family.landed())
-        .collect()
+    symbols().into_iter().filter(|symbol| symbol.family.landed()).collect()
 }
 
 /// The plain or the context symbols of one family.
@@ -85,28 +72,11 @@ pub fn expand(family: &'static Family, ctx: bool) -> Vec<Symbol> {
     let pattern = Prototype::parse(family.prototype);
     let mut symbols = Vec::new();
     for part in family.parts {
-        for form in part
-            .forms
-            .iter()
-            .flat_map(|forms| forms.split(' '))
-            .map(Form::parse)
-        {
-            let since = if ctx && part.since != "-" {
-                part.since.max("1.4")
-            } else {
-                part.since
-            };
+        for form in part.forms.iter().flat_map(|forms| forms.split(' ')).map(Form::parse) {
+            let since = if ctx && part.since != "-" { part.since.max("1.4") } else { part.since };
             let prototype = form.fill(&pattern, ctx);
             let name = prototype.name.clone();
-            symbols.push(Symbol {
-                name,
-                since,
-                status: part.status,
-                family,
-                form,
-                ctx,
-                prototype,
-            });
+            symbols.push(Symbol { name, since, status: part.status, family, form, ctx, prototype });
         }
     }
     symbols
@@ -135,29 +105,19 @@ impl Form {
         let mut parameters: Vec<Parameter> = pattern
             .parameters
             .iter()
-            .map(|parameter| {
-                Parameter::new(&with_element(&parameter.ctype, element), &parameter.name)
-            })
+            .map(|parameter| Parameter::new(&with_element(&parameter.ctype, element), &parameter.name))
             .collect();
         if ctx {
             let prefix = name.find('_').expect("names have a prefix") + 1;
             name.insert_str(prefix, "ctx_");
             parameters.insert(0, Parameter::new("shmem_ctx_t", "ctx"));
         }
-        Prototype {
-            result: with_element(&pattern.result, element),
-            name,
-            parameters,
-            variadic: pattern.variadic,
-        }
+        Prototype { result: with_element(&pattern.result, element), name, parameters, variadic: pattern.variadic }
     }
 }
 
 /// Puts the element type where the pattern says `T`.
 fn with_element(ctype: &str, element: &str) -> String {
-    let words: Vec<&str> = ctype
-        .split(' ')
-        .map(|word| if word == "T" { element } else { word })
-        .collect();
+    let words: Vec<&str> = ctype.split(' ').map(|word| if word == "T" { element } else { word }).collect();
     words.join(" ")
 }

@@ -62,22 +62,14 @@ const WORDS: &[Kind] = &[
     kind("64", "void", 8),
     kind("128", "void", 16),
 ];
-const COLLECTED: &[Kind] = &[
-    kind("4", "void", 4),
-    kind("8", "void", 8),
-    kind("32", "void", 4),
-    kind("64", "void", 8),
-];
+const COLLECTED: &[Kind] = &[kind("4", "void", 4), kind("8", "void", 8), kind("32", "void", 4), kind("64", "void", 8)];
 const EXCHANGED: &[Kind] = &[kind("32", "void", 4), kind("64", "void", 8)];
 const BYTES: &[Kind] = &[kind("mem", "void", 1)];
 const INT2: &[Kind] = &[kind("int2", "int16_t", 2)];
 const INTEGERS: &[Kind] = &[kind("int4", "int32_t", 4), kind("int8", "int64_t", 8)];
 const REALS: &[Kind] = &[kind("real4", "float", 4), kind("real8", "double", 8)];
 const REAL16: &[Kind] = &[kind("real16", "real16_t", 16)];
-const COMPLEXES: &[Kind] = &[
-    kind("comp4", "float _Complex", 8),
-    kind("comp8", "double _Complex", 16),
-];
+const COMPLEXES: &[Kind] = &[kind("comp4", "float _Complex", 8), kind("comp8", "double _Complex", 16)];
 
 struct Row {
     /// Result, name and arguments.
@@ -87,27 +79,15 @@ struct Row {
 }
 
 const fn standard(routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row {
-        routine,
-        kinds,
-        status: Status::Standard,
-    }
+    Row { routine, kinds, status: Status::Standard }
 }
 
 const fn compat(routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row {
-        routine,
-        kinds,
-        status: Status::Compat,
-    }
+    Row { routine, kinds, status: Status::Compat }
 }
 
 const fn extension(routine: &'static str) -> Row {
-    Row {
-        routine,
-        kinds: &[],
-        status: Status::Extension,
-    }
+    Row { routine, kinds: &[], status: Status::Extension }
 }
 
 macro_rules! to_all {
@@ -133,77 +113,29 @@ const ROWS: &[Row] = &[
     standard("int32_t my_pe()", &[]),
     standard("int32_t shmem_n_pes()", &[]),
     standard("int32_t num_pes()", &[]),
-    standard(
-        "void shmem_info_get_version(int32_t *major, int32_t *minor)",
-        &[],
-    ),
+    standard("void shmem_info_get_version(int32_t *major, int32_t *minor)", &[]),
     standard("void shmem_info_get_name(char *name, size_t name_len)", &[]),
     standard("int32_t shmem_pe_accessible(pe)", &[]),
     standard("int32_t shmem_addr_accessible(const void *addr, pe)", &[]),
     standard("void *shmem_ptr(const void *dest, pe)", &[]),
-    standard(
-        "void shpalloc(void **addr, length, int32_t *errcode, abort)",
-        &[],
-    ),
-    standard(
-        "void shpclmove(void **addr, length, int32_t *status, abort)",
-        &[],
-    ),
+    standard("void shpalloc(void **addr, length, int32_t *errcode, abort)", &[]),
+    standard("void shpclmove(void **addr, length, int32_t *status, abort)", &[]),
     standard("void shpdeallc(void **addr, int32_t *errcode, abort)", &[]),
     // Put and get.
-    standard(
-        "void shmem_<K>_put(dest, source, nelems, pe)",
-        &[CHARACTER, DEFAULT],
-    ),
-    standard(
-        "void shmem_<K>_get(dest, source, nelems, pe)",
-        &[CHARACTER, DEFAULT],
-    ),
-    standard(
-        "void shmem_<K>_put_nbi(dest, source, nelems, pe)",
-        &[CHARACTER, DEFAULT],
-    ),
-    standard(
-        "void shmem_<K>_get_nbi(dest, source, nelems, pe)",
-        &[CHARACTER, DEFAULT],
-    ),
-    standard(
-        "void shmem_<K>_iput(dest, source, dst, sst, nelems, pe)",
-        &[DEFAULT],
-    ),
-    standard(
-        "void shmem_<K>_iget(dest, source, dst, sst, nelems, pe)",
-        &[DEFAULT],
-    ),
-    standard(
-        "void shmem_put<K>(dest, source, nelems, pe)",
-        &[WORDS, BYTES],
-    ),
-    standard(
-        "void shmem_get<K>(dest, source, nelems, pe)",
-        &[WORDS, BYTES],
-    ),
-    standard(
-        "void shmem_put<K>_nbi(dest, source, nelems, pe)",
-        &[WORDS, BYTES],
-    ),
-    standard(
-        "void shmem_get<K>_nbi(dest, source, nelems, pe)",
-        &[WORDS, BYTES],
-    ),
-    standard(
-        "void shmem_iput<K>(dest, source, dst, sst, nelems, pe)",
-        &[WORDS],
-    ),
-    standard(
-        "void shmem_iget<K>(dest, source, dst, sst, nelems, pe)",
-        &[WORDS],
-    ),
+    standard("void shmem_<K>_put(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("void shmem_<K>_get(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("void shmem_<K>_put_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("void shmem_<K>_get_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("void shmem_<K>_iput(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
+    standard("void shmem_<K>_iget(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
+    standard("void shmem_put<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("void shmem_get<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("void shmem_put<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("void shmem_get<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("void shmem_iput<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
+    standard("void shmem_iget<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
     // Moves 8-byte elements, as it did before sizes were in the name.
-    standard(
-        "void shmem_put(void *dest, const void *source, nelems, pe)",
-        &[],
-    ),
+    standard("void shmem_put(void *dest, const void *source, nelems, pe)", &[]),
     // Atomics.
     standard("void shmem_<K>_add(dest, value, pe)", &[INTEGERS]),
     standard("void shmem_<K>_inc(dest, pe)", &[INTEGERS]),
@@ -213,24 +145,12 @@ const ROWS: &[Row] = &[
     standard("T shmem_<K>_swap(dest, value, pe)", &[INTEGERS, REALS]),
     standard("T shmem_<K>_fetch(source, pe)", &[INTEGERS, REALS]),
     standard("void shmem_<K>_set(dest, value, pe)", &[INTEGERS, REALS]),
-    standard(
-        "int32_t shmem_swap(int32_t *dest, const int32_t *value, pe)",
-        &[],
-    ),
+    standard("int32_t shmem_swap(int32_t *dest, const int32_t *value, pe)", &[]),
     // Waits, ordering, locks; variables are default integers of 4 bytes.
     standard("void shmem_<K>_wait(ivar, cmp_value)", &[INTEGERS]),
-    standard(
-        "void shmem_<K>_wait_until(ivar, cmp, cmp_value)",
-        &[INTEGERS],
-    ),
-    standard(
-        "void shmem_wait(int32_t *ivar, const int32_t *cmp_value)",
-        &[],
-    ),
-    standard(
-        "void shmem_wait_until(int32_t *ivar, cmp, const int32_t *cmp_value)",
-        &[],
-    ),
+    standard("void shmem_<K>_wait_until(ivar, cmp, cmp_value)", &[INTEGERS]),
+    standard("void shmem_wait(int32_t *ivar, const int32_t *cmp_value)", &[]),
+    standard("void shmem_wait_until(int32_t *ivar, cmp, const int32_t *cmp_value)", &[]),
     standard("void shmem_fence()", &[]),
     standard("void shmem_quiet()", &[]),
     standard("void shmem_set_lock(lock)", &[]),
@@ -238,26 +158,14 @@ const ROWS: &[Row] = &[
     standard("int32_t shmem_test_lock(lock)", &[]),
     // Collectives.
     standard("void shmem_barrier_all()", &[]),
-    standard(
-        "void shmem_barrier(PE_start, logPE_stride, PE_size, pSync)",
-        &[],
-    ),
+    standard("void shmem_barrier(PE_start, logPE_stride, PE_size, pSync)", &[]),
     standard(
         "void shmem_broadcast<K>(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync)",
         &[COLLECTED],
     ),
-    standard(
-        "void shmem_collect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[COLLECTED],
-    ),
-    standard(
-        "void shmem_fcollect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[COLLECTED],
-    ),
-    standard(
-        "void shmem_alltoall<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[EXCHANGED],
-    ),
+    standard("void shmem_collect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[COLLECTED]),
+    standard("void shmem_fcollect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[COLLECTED]),
+    standard("void shmem_alltoall<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[EXCHANGED]),
     standard(
         "void shmem_alltoalls<K>(dest, source, dst, sst, nelems, PE_start, logPE_stride, PE_size, pSync)",
         &[EXCHANGED],
@@ -291,9 +199,7 @@ const ROWS: &[Row] = &[
     extension("void shmemx_team_destroy(int64_t *newteam)"),
     extension("int32_t shmemx_team_my_pe(const int64_t *newteam)"),
     extension("int32_t shmemx_team_n_pes(const int64_t *newteam)"),
-    extension(
-        "int32_t shmemx_team_translate_pe(const int64_t *team1, team1_pe, const int64_t *team2)",
-    ),
+    extension("int32_t shmemx_team_translate_pe(const int64_t *team1, team1_pe, const int64_t *team2)"),
     extension(
         "void shmemx_alltoallv(void *target, const int64_t *t_offsets, int64_t *t_sizes, const void *source, \
          const int64_t *s_offsets, const int64_t *s_sizes, PE_start, logPE_stride, PE_size, pSync)",
@@ -324,34 +230,21 @@ fn expand(row: &'static Row) -> Vec<Entry> {
 
 fn entry(row: &'static Row, kind: Option<&'static Kind>) -> Entry {
     let (name, element) = kind.map_or(("", ""), |kind| (kind.name, kind.c));
-    let (head, list) = row
-        .routine
-        .split_once('(')
-        .expect("a routine has an argument list");
-    let list = list
-        .trim_end_matches(')')
-        .split(", ")
-        .filter(|item| !item.is_empty());
+    let (head, list) = row.routine.split_once('(').expect("a routine has an argument list");
+    let list = list.trim_end_matches(')').split(", ").filter(|item| !item.is_empty());
     let mut prototype = Prototype::parse(&format!("{}(void)", head.replace("<K>", name)));
     prototype.parameters = list.map(|item| argument(item, element)).collect();
     if prototype.result == "T" {
         prototype.result = element.into();
     }
     prototype.name.push('_');
-    Entry {
-        symbol: prototype.name.clone(),
-        status: row.status,
-        prototype,
-        kind,
-    }
+    Entry { symbol: prototype.name.clone(), status: row.status, prototype, kind }
 }
 
 /// An argument by its name, or as written when it comes with a type.
 fn argument(item: &str, element: &str) -> Parameter {
     if item.contains(' ') {
-        return Prototype::parse(&format!("void f({item})"))
-            .parameters
-            .remove(0);
+        return Prototype::parse(&format!("void f({item})")).parameters.remove(0);
     }
     let ctype = match item {
         "dest" | "ivar" | "pWrk" => format!("{element} *"),
@@ -367,17 +260,9 @@ impl Entry {
     pub fn usage(&self) -> String {
         let name = self.symbol.trim_end_matches('_').to_ascii_uppercase();
         // A string's length is passed behind the programmer's back.
-        let visible = self
-            .prototype
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.ctype.ends_with('*'));
+        let visible = self.prototype.parameters.iter().filter(|parameter| parameter.ctype.ends_with('*'));
         let names: Vec<&str> = visible.map(|parameter| parameter.name.as_str()).collect();
         let call = format!("{name}({})", names.join(", "));
-        if self.prototype.result == "void" {
-            format!("CALL {call}")
-        } else {
-            format!("r = {call}")
-        }
+        if self.prototype.result == "void" { format!("CALL {call}") } else { format!("r = {call}") }
     }
 }

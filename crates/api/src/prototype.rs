@@ -29,26 +29,11 @@ impl Prototype {
     ///
     /// When the text is not of that form: rows are constants, so this is a mistake in the table.
     pub fn parse(text: &str) -> Prototype {
-        let (head, rest) = text
-            .split_once('(')
-            .expect("a prototype has a parameter list");
-        let list = rest
-            .strip_suffix(')')
-            .expect("a prototype ends with its parameter list");
-        let Parameter {
-            ctype: result,
-            name,
-        } = Parameter::parse(head);
-        let mut prototype = Prototype {
-            result,
-            name,
-            parameters: Vec::new(),
-            variadic: false,
-        };
-        for item in list
-            .split(", ")
-            .filter(|item| !item.is_empty() && *item != "void")
-        {
+        let (head, rest) = text.split_once('(').expect("a prototype has a parameter list");
+        let list = rest.strip_suffix(')').expect("a prototype ends with its parameter list");
+        let Parameter { ctype: result, name } = Parameter::parse(head);
+        let mut prototype = Prototype { result, name, parameters: Vec::new(), variadic: false };
+        for item in list.split(", ").filter(|item| !item.is_empty() && *item != "void") {
             if item == "..." {
                 prototype.variadic = true;
             } else {
@@ -67,20 +52,12 @@ impl Prototype {
         if list.is_empty() {
             list.push("void".into());
         }
-        format!(
-            "{}({});",
-            declare(&self.result, &self.name),
-            list.join(", ")
-        )
+        format!("{}({});", declare(&self.result, &self.name), list.join(", "))
     }
 
     /// The parameters' names, as an argument list.
     pub fn arguments(&self) -> String {
-        let names: Vec<&str> = self
-            .parameters
-            .iter()
-            .map(|parameter| parameter.name.as_str())
-            .collect();
+        let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         names.join(", ")
     }
 }
@@ -88,18 +65,12 @@ impl Prototype {
 impl Parameter {
     /// A parameter of the given type and name.
     pub fn new(ctype: &str, name: &str) -> Parameter {
-        Parameter {
-            ctype: ctype.into(),
-            name: name.into(),
-        }
+        Parameter { ctype: ctype.into(), name: name.into() }
     }
 
     fn parse(text: &str) -> Parameter {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_<>".contains(c);
-        let start = text
-            .rfind(|c| !is_name(c))
-            .expect("a declarator follows its type")
-            + 1;
+        let start = text.rfind(|c| !is_name(c)).expect("a declarator follows its type") + 1;
         Parameter::new(text[..start].trim_end(), &text[start..])
     }
 

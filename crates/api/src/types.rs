@@ -14,18 +14,8 @@ pub struct Element {
     pub basic: &'static str,
 }
 
-const fn element(
-    name: &'static str,
-    c: &'static str,
-    rust: &'static str,
-    basic: &'static str,
-) -> Element {
-    Element {
-        name,
-        c,
-        rust,
-        basic,
-    }
+const fn element(name: &'static str, c: &'static str, rust: &'static str, basic: &'static str) -> Element {
+    Element { name, c, rust, basic }
 }
 
 /// Every element type of OpenSHMEM 1.6.

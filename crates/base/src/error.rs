@@ -20,11 +20,7 @@ pub struct Error {
 impl Error {
     /// Says what happened: who, which call, on what.
     pub fn new(what: impl Into<String>) -> Self {
-        Error {
-            what: what.into(),
-            because: None,
-            fix: None,
-        }
+        Error { what: what.into(), because: None, fix: None }
     }
 
     /// Says why, with the value that was measured.
@@ -70,9 +66,6 @@ mod tests {
     fn lines_that_are_not_known_are_not_shown() {
         assert_eq!(Error::new("a").to_string(), "a");
         assert_eq!(Error::new("a").fix("c").to_string(), "a\n  to fix:  c");
-        assert_eq!(
-            Error::new("a").fix("c").because(7).to_string(),
-            "a\n  because: 7\n  to fix:  c"
-        );
+        assert_eq!(Error::new("a").fix("c").because(7).to_string(), "a\n  because: 7\n  to fix:  c");
     }
 }

@@ -146,9 +146,7 @@ impl Settings {
     }
 
     /// Reads the variables among `vars` that are ours; a value that makes no sense is an error.
-    pub fn from_vars(
-        vars: impl Iterator<Item = (String, String)>,
-    ) -> Result<(Settings, Vec<String>), Error> {
+    pub fn from_vars(vars: impl Iterator<Item = (String, String)>) -> Result<(Settings, Vec<String>), Error> {
         let ours: Vec<_> = vars.filter(|(name, _)| is_ours(name)).collect();
         let mut settings = Settings::default();
         let mut warnings = Vec::new();
@@ -159,10 +157,8 @@ impl Settings {
             };
             (knob.apply)(&mut settings, &first)?;
             for ignored in readings.filter(|other| other.value != first.value) {
-                warnings.push(format!(
-                    "{}={} is ignored because {} is set too",
-                    ignored.name, ignored.value, first.name
-                ));
+                warnings
+                    .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));
             }
         }
         warnings.extend(ours.iter().filter_map(|(name, _)| misspelt(name)));
@@ -178,8 +174,7 @@ impl Knob {
 
     /// The name by which the environment of this process sets it, and the value.
     pub fn current(&self) -> Option<(&'static str, String)> {
-        self.names()
-            .find_map(|name| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned())))
+        self.names().find_map(|name| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned())))
     }
 
     /// What may stand behind the `=`.
@@ -198,20 +193,14 @@ impl Knob {
 
 /// The listing that `SHMEM_INFO` asks for: every variable, what it does and what it is now.
 pub fn listing() -> String {
-    let (ignored, read): (Vec<_>, Vec<_>) =
-        KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
+    let (ignored, read): (Vec<_>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
     let mut text = String::from("Environment variables of oxshmem:\n");
     for knob in read {
         let now = match knob.current() {
             Some((name, value)) => format!("set: {name}={value}"),
             None => format!("default: {}", knob.default),
         };
-        text += &format!(
-            "  {:<36} {} [{}; {now}]\n",
-            knob.name,
-            knob.doc,
-            knob.values()
-        );
+        text += &format!("  {:<36} {} [{}; {now}]\n", knob.name, knob.doc, knob.values());
         if !knob.aliases.is_empty() {
             text += &format!("  {:<36} also read as {}\n", "", knob.aliases.join(", "));
         }
@@ -229,15 +218,8 @@ pub fn is_on(value: &str) -> bool {
 }
 
 /// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
-const FOREIGN: [&str; 7] = [
-    "SMA_",
-    "SHMEM_OFI_",
-    "SHMEM_UCX_",
-    "SHMEM_MPI_",
-    "SHMEM_PMI_",
-    "SHMEM_PORTALS_",
-    "SHMEM_LOCALITY_",
-];
+const FOREIGN: [&str; 7] =
+    ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
 
 /// The warning about a name that nobody reads and that looks like one of ours. Names that resemble none are left alone:
 /// module systems and build scripts set things like `SHMEM_ROOT`.
@@ -247,9 +229,7 @@ fn misspelt(name: &str) -> Option<String> {
         return None;
     }
     let meant = names::nearest(name, known())?;
-    Some(format!(
-        "{name} is not a variable of oxshmem; did you mean {meant}?"
-    ))
+    Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?"))
 }
 
 fn is_ours(name: &str) -> bool {
@@ -268,39 +248,28 @@ struct Reading<'v> {
 }
 
 fn reading<'v>(name: &str, vars: &'v [(String, String)]) -> Option<Reading<'v>> {
-    vars.iter()
-        .find(|(n, _)| n == name)
-        .map(|(name, value)| Reading { name, value })
+    vars.iter().find(|(n, _)| n == name).map(|(name, value)| Reading { name, value })
 }
 
 impl Reading<'_> {
     fn switch(&self) -> bool {
-        !["", "0", "n", "no", "f", "false", "off"]
-            .contains(&self.value.trim().to_ascii_lowercase().as_str())
+        !["", "0", "n", "no", "f", "false", "off"].contains(&self.value.trim().to_ascii_lowercase().as_str())
     }
 
     fn size(&self) -> Result<u64, Error> {
         crate::size::parse(self.value).map_err(|error| {
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(error.what())
-                .fix(format!(
-                    "write a number and one of K, M, G, T, for example {}=512M",
-                    self.name
-                ))
+                .fix(format!("write a number and one of K, M, G, T, for example {}=512M", self.name))
         })
     }
 
     fn number(&self, most: u64) -> Result<u64, Error> {
-        self.value
-            .trim()
-            .parse()
-            .ok()
-            .filter(|&number| number <= most)
-            .ok_or_else(|| {
-                Error::new(format!("{}={} cannot be read", self.name, self.value))
-                    .because(format!("it wants a whole number from 0 to {most}"))
-                    .fix(format!("set {} to such a number or unset it", self.name))
-            })
+        self.value.trim().parse().ok().filter(|&number| number <= most).ok_or_else(|| {
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because(format!("it wants a whole number from 0 to {most}"))
+                .fix(format!("set {} to such a number or unset it", self.name))
+        })
     }
 
     /// The place of the value in `words`.

@@ -2,10 +2,7 @@
 
 /// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip for every four letters.
 /// Upper and lower case are the same letter; the first of several equally near candidates wins.
-pub fn nearest<'a>(
-    unknown: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = letters(unknown);
     let near_enough = |&(slips, _): &(usize, &str)| slips * 4 <= typed.len();
     candidates
@@ -17,9 +14,7 @@ pub fn nearest<'a>(
 }
 
 fn letters(name: &str) -> Vec<char> {
-    name.chars()
-        .map(|letter| letter.to_ascii_uppercase())
-        .collect()
+    name.chars().map(|letter| letter.to_ascii_uppercase()).collect()
 }
 
 /// Levenshtein distance: letters to insert, drop or replace to make one name of the other.
@@ -44,10 +39,7 @@ mod tests {
     #[test]
     fn a_slip_is_forgiven_and_a_different_word_is_not() {
         let names = ["SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG", "SHMEM_WAIT"];
-        assert_eq!(
-            nearest("SHMEM_SYMETRIC_SIZE", names),
-            Some("SHMEM_SYMMETRIC_SIZE")
-        );
+        assert_eq!(nearest("SHMEM_SYMETRIC_SIZE", names), Some("SHMEM_SYMMETRIC_SIZE"));
         assert_eq!(nearest("shmem_debgu", names), Some("SHMEM_DEBUG"));
         assert_eq!(nearest("SHMEM_INSTALL_ROOT", names), None);
         assert_eq!(nearest("", names), None);

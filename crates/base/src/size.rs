@@ -12,30 +12,21 @@ pub fn parse(text: &str) -> Result<u64, Error> {
             .because(why)
             .fix("write a number and one of K, M, G, T, for example 512M or 1.5G")
     };
-    let (number, rest) =
-        Decimal::read(text.trim()).ok_or_else(|| invalid("it does not begin with a number"))?;
-    let power_of_two = match rest
-        .bytes()
-        .next()
-        .map(|letter| letter.to_ascii_lowercase())
-    {
+    let (number, rest) = Decimal::read(text.trim()).ok_or_else(|| invalid("it does not begin with a number"))?;
+    let power_of_two = match rest.bytes().next().map(|letter| letter.to_ascii_lowercase()) {
         None => 0,
         Some(b'k') => 10,
         Some(b'm') => 20,
         Some(b'g') => 30,
         Some(b't') => 40,
         Some(_) => {
-            return Err(invalid(
-                "the number is followed by something else than K, M, G or T",
-            ));
+            return Err(invalid("the number is followed by something else than K, M, G or T"));
         }
     };
     if number.negative && number.digits != 0 {
         return Err(invalid("it is negative"));
     }
-    number
-        .scaled(power_of_two)
-        .ok_or_else(|| invalid("it is larger than 64 bits can count"))
+    number.scaled(power_of_two).ok_or_else(|| invalid("it is larger than 64 bits can count"))
 }
 
 /// Writes a size the way people read it: three or four digits at most, rounded to the nearest tenth.
@@ -71,11 +62,7 @@ impl Decimal {
     /// The number at the start of `text` and what follows it.
     fn read(text: &str) -> Option<(Decimal, &str)> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let mut number = Decimal {
-            negative: text.starts_with('-'),
-            digits: 0,
-            exponent: 0,
-        };
+        let mut number = Decimal { negative: text.starts_with('-'), digits: 0, exponent: 0 };
         let mut rest = number.take_digits(unsigned, false);
         let mut digits = unsigned.len() - rest.len();
         if let Some(fraction) = rest.strip_prefix('.') {
@@ -87,9 +74,7 @@ impl Decimal {
     }
 
     fn take_digits<'t>(&mut self, text: &'t str, broken: bool) -> &'t str {
-        let end = text
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len());
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let mut dropped = false;
         for digit in text[..end].bytes().map(|c| u128::from(c - b'0')) {
             if self.digits < MOST_DIGITS / 10 {
@@ -111,22 +96,13 @@ impl Decimal {
             return text;
         };
         let unsigned = after.strip_prefix(['+', '-']).unwrap_or(after);
-        let end = unsigned
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(unsigned.len());
+        let end = unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len());
         if end == 0 {
             return text;
         }
         // Exponents beyond every size differ in nothing.
-        let exponent = unsigned[..end]
-            .parse()
-            .unwrap_or(1_000_000i64)
-            .min(1_000_000);
-        self.exponent += if after.starts_with('-') {
-            -exponent
-        } else {
-            exponent
-        };
+        let exponent = unsigned[..end].parse().unwrap_or(1_000_000i64).min(1_000_000);
+        self.exponent += if after.starts_with('-') { -exponent } else { exponent };
         &unsigned[end..]
     }
 
@@ -136,9 +112,7 @@ impl Decimal {
         if scaled == 0 {
             return Some(0);
         }
-        let ten_to_the = u32::try_from(self.exponent.unsigned_abs())
-            .ok()
-            .and_then(|e| 10u128.checked_pow(e));
+        let ten_to_the = u32::try_from(self.exponent.unsigned_abs()).ok().and_then(|e| 10u128.checked_pow(e));
         let bytes = match ten_to_the {
             Some(factor) if self.exponent >= 0 => scaled.checked_mul(factor)?,
             Some(divisor) => scaled.div_ceil(divisor),
@@ -213,10 +187,7 @@ mod tests {
             "1.2.3",
         ] {
             let error = parse(text).expect_err(text).to_string();
-            assert!(
-                error.contains("because") && error.contains("to fix"),
-                "{error}"
-            );
+            assert!(error.contains("because") && error.contains("to fix"), "{error}");
         }
     }
 

@@ -51,11 +51,7 @@ const SIGNS: &[Sign] = &[
         remedy: "flux run -o pmi=simple -n {n} …",
     },
     Sign {
-        launcher: "PALS",
-        present: "PALS_RANKID",
-        size: &[],
-        rank: "PALS_RANKID",
-        remedy: "mpiexec.hydra -n {n} …",
+        launcher: "PALS", present: "PALS_RANKID", size: &[], rank: "PALS_RANKID", remedy: "mpiexec.hydra -n {n} …"
     },
     Sign {
         launcher: "a PMIx launcher",

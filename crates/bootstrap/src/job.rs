@@ -188,9 +188,9 @@ impl Server {
         let inherited = i32::try_from(fd).map_err(|_| "no such descriptor".to_string())?;
         let stream = UnixStream::from(sockets::inherited(inherited).map_err(|error| error.to_string())?);
         stream.set_read_timeout(Some(FIRST_ANSWER)).map_err(|error| error.to_string())?;
-        let mut server =
-            Server { stream, name: String::new(), limits: LIMITS, answers: Mutex::new(Lines::default()) };
-        let hello = [Request::Init { version: 1, subversion: 1 }, Request::Maxes, Request::AppNumber, Request::SpaceName];
+        let mut server = Server { stream, name: String::new(), limits: LIMITS, answers: Mutex::new(Lines::default()) };
+        let hello =
+            [Request::Init { version: 1, subversion: 1 }, Request::Maxes, Request::AppNumber, Request::SpaceName];
         for request in &hello {
             let answer = server.exchange(&mut held(&server.answers), request);
             match (request, answer.map_err(|error| error.to_string())?) {

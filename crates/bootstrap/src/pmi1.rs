@@ -140,7 +140,9 @@ impl Request {
     pub fn decode(line: &str) -> Result<Request, Malformed> {
         let line = Line::parse(line)?;
         Ok(match line.command {
-            "init" => Request::Init { version: line.number("pmi_version")?, subversion: line.number("pmi_subversion")? },
+            "init" => {
+                Request::Init { version: line.number("pmi_version")?, subversion: line.number("pmi_subversion")? }
+            }
             "get_maxes" => Request::Maxes,
             "get_appnum" => Request::AppNumber,
             "get_my_kvsname" => Request::SpaceName,
@@ -150,9 +152,7 @@ impl Request {
                 key: line.text("key", LIMITS.key)?,
                 value: line.text("value", LIMITS.value)?,
             },
-            "get" => {
-                Request::Get { space: line.text("kvsname", LIMITS.space)?, key: line.text("key", LIMITS.key)? }
-            }
+            "get" => Request::Get { space: line.text("kvsname", LIMITS.space)?, key: line.text("key", LIMITS.key)? },
             "barrier_in" => Request::BarrierIn,
             "finalize" => Request::Finalize,
             // Older clients abort without a status; they mean failure.
@@ -292,9 +292,8 @@ impl<'a> Line<'a> {
     }
 
     fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
-        let number = |text: &str| {
-            text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())))
-        };
+        let number =
+            |text: &str| text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())));
         self.field(name).map(number).transpose()
     }
 
@@ -343,8 +342,11 @@ mod tests {
 
     fn reply() -> impl Strategy<Value = Reply> {
         prop_oneof![
-            (any::<u32>(), any::<u32>(), any::<bool>())
-                .prop_map(|(version, subversion, accepted)| Reply::Init { version, subversion, accepted }),
+            (any::<u32>(), any::<u32>(), any::<bool>()).prop_map(|(version, subversion, accepted)| Reply::Init {
+                version,
+                subversion,
+                accepted
+            }),
             any::<[u16; 3]>().prop_map(|[space, key, value]| {
                 Reply::Maxes(Limits { space: space.into(), key: key.into(), value: value.into() })
             }),
@@ -410,8 +412,14 @@ mod tests {
             decoded("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"),
             Reply::Init { version: 1, subversion: 1, accepted: true }
         );
-        assert_eq!(decoded("cmd=get_result rc=0 msg=success value=(vector,(0,1,1))"), Reply::Get(Ok("(vector,(0,1,1))".into())));
-        assert_eq!(decoded("cmd=get_result rc=-1 msg=key_x_not_found value=unknown"), Reply::Get(Err("key_x_not_found".into())));
+        assert_eq!(
+            decoded("cmd=get_result rc=0 msg=success value=(vector,(0,1,1))"),
+            Reply::Get(Ok("(vector,(0,1,1))".into()))
+        );
+        assert_eq!(
+            decoded("cmd=get_result rc=-1 msg=key_x_not_found value=unknown"),
+            Reply::Get(Err("key_x_not_found".into()))
+        );
         assert_eq!(Request::decode("cmd=abort").unwrap(), Request::Abort { status: 1 });
         assert_eq!(Request::decode("mcmd=spawn").unwrap(), Request::Other("spawn".into()));
         assert_eq!(

@@ -12,10 +12,7 @@ pub(crate) struct FreeParts {
 
 impl FreeParts {
     pub(crate) fn whole(capacity: u64) -> Self {
-        let mut parts = FreeParts {
-            by_offset: BTreeMap::new(),
-            by_length: BTreeSet::new(),
-        };
+        let mut parts = FreeParts { by_offset: BTreeMap::new(), by_length: BTreeSet::new() };
         parts.insert(0, capacity);
         parts
     }
@@ -32,21 +29,15 @@ impl FreeParts {
     /// The best place for `extent` bytes. Every part begins at a multiple of the least alignment, so for that the first
     /// candidate fits; a larger alignment passes over parts that are long enough but lie badly.
     pub(crate) fn fit(&self, extent: u64, align: u64) -> Option<u64> {
-        self.by_length
-            .range((extent, 0)..)
-            .find_map(|&(length, offset)| {
-                let place = offset.checked_next_multiple_of(align)?;
-                (place.checked_add(extent)? <= offset + length).then_some(place)
-            })
+        self.by_length.range((extent, 0)..).find_map(|&(length, offset)| {
+            let place = offset.checked_next_multiple_of(align)?;
+            (place.checked_add(extent)? <= offset + length).then_some(place)
+        })
     }
 
     /// Takes a range that lies inside one part.
     pub(crate) fn take(&mut self, offset: u64, extent: u64) {
-        let (&start, &length) = self
-            .by_offset
-            .range(..=offset)
-            .next_back()
-            .expect("the range is free");
+        let (&start, &length) = self.by_offset.range(..=offset).next_back().expect("the range is free");
         let (end, part_end) = (offset + extent, start + length);
         assert!(end <= part_end, "the range is free");
         self.remove(start, length);

@@ -94,14 +94,7 @@ impl Heap {
     pub fn new(capacity: u64) -> Self {
         let capacity = capacity & !(MIN_ALIGN - 1);
         let free = FreeParts::whole(capacity);
-        Heap {
-            capacity,
-            blocks: BTreeMap::new(),
-            free,
-            in_use: 0,
-            high_water: 0,
-            sequence: 0,
-        }
+        Heap { capacity, blocks: BTreeMap::new(), free, in_use: 0, high_water: 0, sequence: 0 }
     }
 
     /// Takes `size` bytes that begin at a multiple of `align`, a power of two. Of the free parts where they fit it takes
@@ -131,25 +124,16 @@ impl Heap {
             return Ok(Resized::Moved { to, copy });
         }
         self.remove(offset).expect("looked up above");
-        self.place(new_size, MIN_ALIGN)
-            .map(|to| Resized::Moved { to, copy })
-            .map_err(|exhausted| {
-                self.insert(offset, old_size);
-                Refused::Exhausted(Exhausted {
-                    in_use: self.in_use,
-                    ..exhausted
-                })
-            })
+        self.place(new_size, MIN_ALIGN).map(|to| Resized::Moved { to, copy }).map_err(|exhausted| {
+            self.insert(offset, old_size);
+            Refused::Exhausted(Exhausted { in_use: self.in_use, ..exhausted })
+        })
     }
 
     /// The block that contains this offset.
     pub fn block_at(&self, offset: u64) -> Option<Block> {
         let (&start, &size) = self.blocks.range(..=offset).next_back()?;
-        Some(Block {
-            offset: start,
-            size,
-        })
-        .filter(|block| offset < block.end())
+        Some(Block { offset: start, size }).filter(|block| offset < block.end())
     }
 
     /// The size of the heap.
@@ -173,21 +157,11 @@ impl Heap {
     }
 
     fn place(&mut self, size: u64, align: u64) -> Result<u64, Exhausted> {
-        let exhausted = Exhausted {
-            largest_free: self.free.largest(),
-            in_use: self.in_use,
-            capacity: self.capacity,
-        };
+        let exhausted = Exhausted { largest_free: self.free.largest(), in_use: self.in_use, capacity: self.capacity };
         let extent = extent(size).ok_or(exhausted)?;
-        let align = Some(align.max(MIN_ALIGN))
-            .filter(|align| align.is_power_of_two())
-            .ok_or(exhausted)?;
+        let align = Some(align.max(MIN_ALIGN)).filter(|align| align.is_power_of_two()).ok_or(exhausted)?;
         let preferred = if size >= BIG { align.max(PAGE) } else { align };
-        let place = self
-            .free
-            .fit(extent, preferred)
-            .or_else(|| self.free.fit(extent, align))
-            .ok_or(exhausted)?;
+        let place = self.free.fit(extent, preferred).or_else(|| self.free.fit(extent, align)).ok_or(exhausted)?;
         self.insert(place, size);
         Ok(place)
     }
@@ -226,10 +200,7 @@ impl Heap {
 
     fn size_of(&self, offset: u64) -> Result<u64, NotABlock> {
         let size = self.blocks.get(&offset).copied();
-        size.ok_or_else(|| NotABlock {
-            offset,
-            inside: self.block_at(offset),
-        })
+        size.ok_or_else(|| NotABlock { offset, inside: self.block_at(offset) })
     }
 
     fn record(&mut self, call: [u64; 3]) {
@@ -247,12 +218,8 @@ fn extent(size: u64) -> Option<u64> {
 
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [free, used, all] =
-            [self.largest_free, self.in_use, self.capacity].map(oxshmem_base::size::display);
-        write!(
-            f,
-            "{used} of {all} are in use, the largest free part has {free}"
-        )
+        let [free, used, all] = [self.largest_free, self.in_use, self.capacity].map(oxshmem_base::size::display);
+        write!(f, "{used} of {all} are in use, the largest free part has {free}")
     }
 }
 
@@ -262,16 +229,9 @@ impl fmt::Display for NotABlock {
         match self.inside {
             Some(block) => {
                 let into = offset - block.offset;
-                write!(
-                    f,
-                    "it lies {into} bytes inside a block of {} bytes",
-                    block.size
-                )
+                write!(f, "it lies {into} bytes inside a block of {} bytes", block.size)
             }
-            None => write!(
-                f,
-                "no block contains offset {offset} of the symmetric heap; was it freed before?"
-            ),
+            None => write!(f, "no block contains offset {offset} of the symmetric heap; was it freed before?"),
         }
     }
 }

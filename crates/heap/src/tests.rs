@@ -36,10 +36,7 @@ struct Checked {
 
 impl Checked {
     fn run(calls: &[Call]) -> Self {
-        let mut checked = Checked {
-            heap: Heap::new(CAPACITY),
-            live: Vec::new(),
-        };
+        let mut checked = Checked { heap: Heap::new(CAPACITY), live: Vec::new() };
         for call in calls {
             checked.call(call);
             checked.check();
@@ -55,13 +52,8 @@ impl Checked {
                     self.live.push(Block { offset, size });
                 }
                 Err(exhausted) => {
-                    let needed = extent(size)
-                        .unwrap_or(u64::MAX)
-                        .saturating_add(align.saturating_sub(MIN_ALIGN));
-                    assert!(
-                        needed > exhausted.largest_free,
-                        "{needed} bytes fit: {exhausted}"
-                    );
+                    let needed = extent(size).unwrap_or(u64::MAX).saturating_add(align.saturating_sub(MIN_ALIGN));
+                    assert!(needed > exhausted.largest_free, "{needed} bytes fit: {exhausted}");
                 }
             },
             Call::Free(which) if !self.live.is_empty() => {
@@ -75,15 +67,10 @@ impl Checked {
                     Ok(Resized::InPlace) => self.live[which].size = new_size,
                     Ok(Resized::Moved { to, copy }) => {
                         assert!(to != old.offset && copy == old.size.min(new_size));
-                        self.live[which] = Block {
-                            offset: to,
-                            size: new_size,
-                        };
+                        self.live[which] = Block { offset: to, size: new_size };
                     }
                     Err(Refused::Exhausted(exhausted)) => {
-                        assert!(
-                            extent(new_size).is_none_or(|extent| extent > exhausted.largest_free)
-                        );
+                        assert!(extent(new_size).is_none_or(|extent| extent > exhausted.largest_free));
                     }
                     Err(Refused::NotABlock(_)) => panic!("it is a block"),
                 }
@@ -96,31 +83,13 @@ impl Checked {
         let mut blocks = self.live.clone();
         blocks.sort_by_key(|block| block.offset);
         let end_of = |block: &Block| block.offset + extent(block.size).expect("it was given");
-        assert!(
-            blocks
-                .windows(2)
-                .all(|pair| end_of(&pair[0]) <= pair[1].offset),
-            "blocks overlap: {blocks:?}"
-        );
-        assert!(
-            blocks
-                .last()
-                .is_none_or(|block| end_of(block) <= self.heap.high_water())
-        );
+        assert!(blocks.windows(2).all(|pair| end_of(&pair[0]) <= pair[1].offset), "blocks overlap: {blocks:?}");
+        assert!(blocks.last().is_none_or(|block| end_of(block) <= self.heap.high_water()));
         assert!(self.heap.high_water() <= CAPACITY);
-        assert_eq!(
-            self.heap.in_use(),
-            blocks
-                .iter()
-                .map(|block| end_of(block) - block.offset)
-                .sum::<u64>()
-        );
+        assert_eq!(self.heap.in_use(), blocks.iter().map(|block| end_of(block) - block.offset).sum::<u64>());
         for block in blocks {
-            for offset in [
-                block.offset,
-                block.offset + block.size / 2,
-                block.end().saturating_sub(1).max(block.offset),
-            ] {
+            for offset in [block.offset, block.offset + block.size / 2, block.end().saturating_sub(1).max(block.offset)]
+            {
                 let inside = offset >= block.offset && offset < block.end();
                 assert_eq!(self.heap.block_at(offset), inside.then_some(block));
             }
@@ -231,11 +200,7 @@ fn low_places_and_good_fits_come_first() {
     heap.free(c).expect("a block");
     assert_eq!(heap.allocate(64, 1), Ok(a), "of equal parts the lowest");
     heap.free(b).expect("a block");
-    assert_eq!(
-        heap.allocate(40, 1),
-        Ok(b),
-        "the part b and c joined to, not the untouched rest"
-    );
+    assert_eq!(heap.allocate(40, 1), Ok(b), "the part b and c joined to, not the untouched rest");
     assert_eq!(heap.high_water(), 192);
 }
 
@@ -255,21 +220,9 @@ fn a_block_grows_into_what_is_free_behind_it_and_shrinks_in_place() {
     let a = heap.allocate(16, 1).expect("room");
     assert_eq!(heap.resize(a, 1000), Ok(Resized::InPlace));
     let b = heap.allocate(16, 1).expect("room");
-    assert_eq!(
-        heap.resize(a, 2000),
-        Ok(Resized::Moved {
-            to: b + 16,
-            copy: 1000
-        })
-    );
+    assert_eq!(heap.resize(a, 2000), Ok(Resized::Moved { to: b + 16, copy: 1000 }));
     assert_eq!(heap.resize(b + 16, 7), Ok(Resized::InPlace));
-    assert_eq!(
-        heap.block_at(b + 16 + 6),
-        Some(Block {
-            offset: b + 16,
-            size: 7
-        })
-    );
+    assert_eq!(heap.block_at(b + 16 + 6), Some(Block { offset: b + 16, size: 7 }));
     assert_eq!(heap.block_at(b + 16 + 7), None);
 }
 
@@ -282,77 +235,32 @@ fn a_block_may_slide_down_when_that_is_the_only_room() {
     heap.free(a).expect("a block");
     assert_eq!(heap.resize(b, 700), Ok(Resized::Moved { to: 0, copy: 512 }));
     let before = heap.clone();
-    assert!(matches!(
-        heap.resize(0, 769),
-        Err(Refused::Exhausted(Exhausted {
-            in_use: 960,
-            capacity: 1024,
-            ..
-        }))
-    ));
-    assert_eq!(
-        (heap.block_at(0), heap.in_use()),
-        (before.block_at(0), before.in_use())
-    );
+    assert!(matches!(heap.resize(0, 769), Err(Refused::Exhausted(Exhausted { in_use: 960, capacity: 1024, .. }))));
+    assert_eq!((heap.block_at(0), heap.in_use()), (before.block_at(0), before.in_use()));
 }
 
 #[test]
 fn what_is_no_block_is_refused_with_a_reason() {
     let mut heap = Heap::new(CAPACITY);
     let a = heap.allocate(100, 1).expect("room");
-    let inside = NotABlock {
-        offset: a + 4,
-        inside: Some(Block {
-            offset: a,
-            size: 100,
-        }),
-    };
+    let inside = NotABlock { offset: a + 4, inside: Some(Block { offset: a, size: 100 }) };
     assert_eq!(heap.free(a + 4), Err(inside));
-    assert_eq!(
-        inside.to_string(),
-        "it lies 4 bytes inside a block of 100 bytes"
-    );
+    assert_eq!(inside.to_string(), "it lies 4 bytes inside a block of 100 bytes");
     assert_eq!(heap.resize(a + 4, 1), Err(Refused::NotABlock(inside)));
     assert_eq!(heap.free(a), Ok(100));
-    assert_eq!(
-        heap.free(a),
-        Err(NotABlock {
-            offset: a,
-            inside: None
-        })
-    );
-    assert_eq!(
-        heap.free(u64::MAX),
-        Err(NotABlock {
-            offset: u64::MAX,
-            inside: None
-        })
-    );
+    assert_eq!(heap.free(a), Err(NotABlock { offset: a, inside: None }));
+    assert_eq!(heap.free(u64::MAX), Err(NotABlock { offset: u64::MAX, inside: None }));
 }
 
 #[test]
 fn a_heap_without_room_says_how_much_there_is() {
     for capacity in [0, 15] {
         let exhausted = Heap::new(capacity).allocate(1, 1).expect_err("no room");
-        assert_eq!(
-            exhausted,
-            Exhausted {
-                largest_free: 0,
-                in_use: 0,
-                capacity: 0
-            }
-        );
+        assert_eq!(exhausted, Exhausted { largest_free: 0, in_use: 0, capacity: 0 });
     }
     let mut heap = Heap::new(1 << 20);
     heap.allocate(1 << 19, 1).expect("room");
     let text = heap.allocate(1 << 20, 1).expect_err("no room").to_string();
-    assert_eq!(
-        text,
-        "512 KiB of 1 MiB are in use, the largest free part has 512 KiB"
-    );
-    assert!(
-        Heap::new(u64::MAX)
-            .allocate(u64::MAX - 100, 1 << 63)
-            .is_ok()
-    );
+    assert_eq!(text, "512 KiB of 1 MiB are in use, the largest free part has 512 KiB");
+    assert!(Heap::new(u64::MAX).allocate(u64::MAX - 100, 1 << 63).is_ok());
 }

@@ -17,15 +17,11 @@ pub extern "C" fn probe_reason() -> *const c_char {
 /// Where a peer sees the variable at `address`; null if it is not symmetric.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_peer_view(address: usize) -> *mut u8 {
-    let Some(region) = statics::region()
-        .ok()
-        .filter(|region| address.wrapping_sub(region.start) < region.len)
-    else {
+    let Some(region) = statics::region().ok().filter(|region| address.wrapping_sub(region.start) < region.len) else {
         return std::ptr::null_mut();
     };
     let mut view = AddressRange::reserve(region.len, 1).expect("addresses");
-    view.map(0, &region.memory, 0, region.len)
-        .expect("a second mapping");
+    view.map(0, &region.memory, 0, region.len).expect("a second mapping");
     view.leak().wrapping_add(address - region.start)
 }
 
@@ -40,7 +36,5 @@ pub extern "C" fn probe_backed() -> u64 {
 /// The fingerprint of the program; the caller owns the text. Empty if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_build_id() -> *const c_char {
-    CString::new(program::build_id().unwrap_or_default())
-        .expect("hexadecimal digits")
-        .into_raw()
+    CString::new(program::build_id().unwrap_or_default()).expect("hexadecimal digits").into_raw()
 }

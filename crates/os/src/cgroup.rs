@@ -38,13 +38,9 @@ impl Hierarchies {
                 found.memory.extend(levels.clone());
                 found.processors.extend(levels);
             } else if has("memory") {
-                found
-                    .memory
-                    .extend(levels(mounts, "cgroup", "memory", group).map(Level::V1));
+                found.memory.extend(levels(mounts, "cgroup", "memory", group).map(Level::V1));
             } else if has("cpu") {
-                found
-                    .processors
-                    .extend(levels(mounts, "cgroup", "cpu", group).map(Level::V1));
+                found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(Level::V1));
             }
         }
         found
@@ -55,23 +51,13 @@ impl Hierarchies {
     pub(crate) fn memory_left(&self) -> impl Iterator<Item = Available> {
         self.memory.iter().filter_map(|level| {
             let (limit, usage, cached) = match level {
-                Level::V1(_) => (
-                    "memory.limit_in_bytes",
-                    "memory.usage_in_bytes",
-                    "total_inactive_file",
-                ),
+                Level::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
                 Level::V2(_) => ("memory.max", "memory.current", "inactive_file"),
             };
             let most = number(&level.read(limit)?)?;
-            let cached = level
-                .read("memory.stat")
-                .and_then(|text| labelled(&text, cached))
-                .unwrap_or(0);
+            let cached = level.read("memory.stat").and_then(|text| labelled(&text, cached)).unwrap_or(0);
             let used = number(&level.read(usage)?)?.saturating_sub(cached);
-            Some(Available {
-                bytes: most.saturating_sub(used),
-                limited_by: level.path(limit).display().to_string(),
-            })
+            Some(Available { bytes: most.saturating_sub(used), limited_by: level.path(limit).display().to_string() })
         })
     }
 
@@ -79,10 +65,7 @@ impl Hierarchies {
     pub(crate) fn processor_quota(&self) -> Option<usize> {
         let granted = |level: &Level| {
             let (quota, period) = match level {
-                Level::V1(_) => (
-                    number(&level.read("cpu.cfs_quota_us")?)?,
-                    number(&level.read("cpu.cfs_period_us")?)?,
-                ),
+                Level::V1(_) => (number(&level.read("cpu.cfs_quota_us")?)?, number(&level.read("cpu.cfs_period_us")?)?),
                 Level::V2(_) => {
                     let text = level.read("cpu.max")?;
                     let (quota, period) = text.split_once(' ')?;
@@ -107,35 +90,23 @@ impl Level {
 }
 
 /// The directories of `group` and the groups around it, as far as a mount of this kind shows them.
-fn levels(
-    mounts: &str,
-    kind: &str,
-    controller: &str,
-    group: &str,
-) -> impl Iterator<Item = PathBuf> + Clone + use<> {
+fn levels(mounts: &str, kind: &str, controller: &str, group: &str) -> impl Iterator<Item = PathBuf> + Clone + use<> {
     let mount = mounts.lines().find_map(|line| {
         let (place, source) = line.split_once(" - ")?;
         let mut place = place.split(' ').skip(3);
         let (root, mount_point) = (place.next()?, place.next()?);
         let mut source = source.split(' ');
         let fits = source.next()? == kind
-            && (controller.is_empty()
-                || source.nth(1)?.split(',').any(|option| option == controller));
+            && (controller.is_empty() || source.nth(1)?.split(',').any(|option| option == controller));
         fits.then(|| (root.to_owned(), PathBuf::from(mount_point)))
     });
     let below = mount.map(|(root, mount_point)| {
         // A container may see its own group mounted as if it were the root.
-        let inner = Path::new(group)
-            .strip_prefix(&root)
-            .unwrap_or(Path::new(""));
+        let inner = Path::new(group).strip_prefix(&root).unwrap_or(Path::new(""));
         (mount_point.join(inner), mount_point)
     });
     let (start, top) = below.unzip();
-    let above = move |path: &PathBuf| {
-        path.parent()
-            .filter(|_| Some(path) != top.as_ref())
-            .map(Path::to_path_buf)
-    };
+    let above = move |path: &PathBuf| path.parent().filter(|_| Some(path) != top.as_ref()).map(Path::to_path_buf);
     std::iter::successors(start, above)
 }
 
@@ -176,10 +147,7 @@ mod tests {
         }
 
         fn mount(&self, root: &str, kind: &str, options: &str) -> String {
-            format!(
-                "31 24 0:27 {root} {} rw shared:9 - {kind} none {options}\n",
-                self.0.display()
-            )
+            format!("31 24 0:27 {root} {} rw shared:9 - {kind} none {options}\n", self.0.display())
         }
     }
 
@@ -196,10 +164,7 @@ mod tests {
             &[
                 ("job/memory.max", "1000\n"),
                 ("job/memory.current", "700\n"),
-                (
-                    "job/memory.stat",
-                    "anon 1\ninactive_file 200\nactive_file 5\n",
-                ),
+                ("job/memory.stat", "anon 1\ninactive_file 200\nactive_file 5\n"),
                 ("job/cpu.max", "350000 100000\n"),
                 ("job/step/memory.max", "max\n"),
                 ("job/step/memory.current", "5\n"),
@@ -227,31 +192,19 @@ mod tests {
                 ("step/cpu.cfs_period_us", "100000\n"),
             ],
         );
-        let mounts = fixture.mount("/docker/x", "cgroup", "rw,memory")
-            + &fixture.mount("/", "cgroup", "rw,cpuacct,cpu");
+        let mounts =
+            fixture.mount("/docker/x", "cgroup", "rw,memory") + &fixture.mount("/", "cgroup", "rw,cpuacct,cpu");
         let groups = "5:name=systemd:/\n4:memory:/docker/x\n2:cpu,cpuacct:/step\nnonsense\n";
         let found = Hierarchies::from_text(groups, &mounts);
-        assert_eq!(
-            found
-                .memory_left()
-                .map(|limit| limit.bytes)
-                .collect::<Vec<_>>(),
-            [0]
-        );
+        assert_eq!(found.memory_left().map(|limit| limit.bytes).collect::<Vec<_>>(), [0]);
         assert_eq!(found.processor_quota(), Some(0));
     }
 
     #[test]
     fn without_groups_there_is_no_limit() {
         let found = Hierarchies::from_text("", "");
-        assert_eq!(
-            (found.memory_left().count(), found.processor_quota()),
-            (0, None)
-        );
+        assert_eq!((found.memory_left().count(), found.processor_quota()), (0, None));
         let unmounted = Hierarchies::from_text("0::/a/b\n", "");
-        assert_eq!(
-            (unmounted.memory_left().count(), unmounted.processor_quota()),
-            (0, None)
-        );
+        assert_eq!((unmounted.memory_left().count(), unmounted.processor_quota()), (0, None));
     }
 }

@@ -12,17 +12,9 @@ pub fn allowed() -> Vec<usize> {
     for words in [1 << 4, 1 << 7, 1 << 10, 1 << 14] {
         let mut mask = vec![0usize; words];
         // SAFETY: the kernel writes at most the size given, and the mask is that large.
-        let result = unsafe {
-            syscall!(sched_getaffinity(
-                0,
-                words * size_of::<usize>(),
-                mask.as_mut_ptr().cast()
-            ))
-        };
+        let result = unsafe { syscall!(sched_getaffinity(0, words * size_of::<usize>(), mask.as_mut_ptr().cast())) };
         if result.is_ok() {
-            return (0..words * BITS)
-                .filter(|&cpu| mask[cpu / BITS] >> (cpu % BITS) & 1 == 1)
-                .collect();
+            return (0..words * BITS).filter(|&cpu| mask[cpu / BITS] >> (cpu % BITS) & 1 == 1).collect();
         }
     }
     // Where the question itself is forbidden, all processors that are switched on are a fair answer.
@@ -42,14 +34,7 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
     let mut mask = vec![0usize; cpu / BITS + 1];
     mask[cpu / BITS] = 1 << (cpu % BITS);
     // SAFETY: the kernel reads as many bytes as the mask has.
-    unsafe {
-        syscall!(sched_setaffinity(
-            0,
-            size_of_val(&*mask),
-            mask.as_ptr().cast()
-        ))
-    }
-    .map(drop)
+    unsafe { syscall!(sched_setaffinity(0, size_of_val(&*mask), mask.as_ptr().cast())) }.map(drop)
 }
 
 /// The processor the calling thread runs on at this moment.

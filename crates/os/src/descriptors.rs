@@ -46,10 +46,7 @@ pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         if batch.len() != expected {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!(
-                    "{} of {expected} descriptors arrived; is the limit of open files reached?",
-                    batch.len()
-                ),
+                format!("{} of {expected} descriptors arrived; is the limit of open files reached?", batch.len()),
             ));
         }
         fds.extend(batch);
@@ -57,32 +54,16 @@ pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     // Grows with what arrives, not with what the sender announces.
     let mut bytes = Vec::new();
     stream.take(len as u64).read_to_end(&mut bytes)?;
-    if bytes.len() < len {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    } else {
-        Ok((bytes, fds))
-    }
+    if bytes.len() < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok((bytes, fds)) }
 }
 
 /// The user the other end of the stream ran as when it connected.
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: 0,
-        gid: 0,
-    };
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut size = size_of_val(&peer) as libc::socklen_t;
     let (fd, place) = (stream.as_raw_fd(), (&raw mut peer).cast());
     // SAFETY: the kernel writes at most `size` bytes to `peer`, which is that large.
-    unsafe {
-        syscall!(getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            place,
-            &mut size
-        ))
-    }?;
+    unsafe { syscall!(getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut size)) }?;
     Ok(peer.uid)
 }
 
@@ -104,10 +85,7 @@ pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
 
 /// Raises the number of files this process may open to the most the system lets it. Returns that number.
 pub fn raise_limit() -> io::Result<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is ours to write.
     unsafe { syscall!(getrlimit(libc::RLIMIT_NOFILE, &mut limit)) }?;
     limit.rlim_cur = limit.rlim_max;
@@ -128,10 +106,7 @@ const CONTROL: usize = 16 + AT_A_TIME * size_of::<i32>() / size_of::<usize>();
 
 fn send_some(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut control = [0usize; CONTROL];
-    let mut part = libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
-    };
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut message = message(&mut part);
     if !fds.is_empty() {
         let size = size_of_val(fds) as u32;
@@ -156,17 +131,13 @@ fn send_some(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
 fn receive_batch(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut control = [0usize; CONTROL];
     let mut byte = 0u8;
-    let mut part = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut message = message(&mut part);
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
     let flags = libc::MSG_CMSG_CLOEXEC;
     // SAFETY: the message points at `part`, `byte` and `control`, which live until the call returns, with their sizes.
-    let received =
-        uninterrupted(|| unsafe { syscall!(recvmsg(stream.as_raw_fd(), &mut message, flags)) })?;
+    let received = uninterrupted(|| unsafe { syscall!(recvmsg(stream.as_raw_fd(), &mut message, flags)) })?;
     if received == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -179,10 +150,7 @@ fn receive_batch(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
             if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
                 let size = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
                 let first = libc::CMSG_DATA(header).cast::<i32>();
-                fds.extend(
-                    (0..size / size_of::<i32>())
-                        .map(|i| OwnedFd::from_raw_fd(first.add(i).read_unaligned())),
-                );
+                fds.extend((0..size / size_of::<i32>()).map(|i| OwnedFd::from_raw_fd(first.add(i).read_unaligned())));
             }
             header = libc::CMSG_NXTHDR(&message, header);
         }
@@ -219,8 +187,7 @@ mod tests {
             assert!(got == bytes && fds.len() == count);
             for fd in fds {
                 // SAFETY: takes no pointers.
-                let flags =
-                    unsafe { syscall!(fcntl(fd.as_raw_fd(), libc::F_GETFD)) }.expect("open");
+                let flags = unsafe { syscall!(fcntl(fd.as_raw_fd(), libc::F_GETFD)) }.expect("open");
                 assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
                 assert_eq!(SharedMemory::from_fd(fd).expect("memory").len(), 12345);
             }
@@ -231,10 +198,7 @@ mod tests {
     fn a_receiver_that_is_gone_is_an_error_and_no_signal() {
         let (here, there) = UnixStream::pair().expect("a pair");
         drop(there);
-        assert_eq!(
-            send(&here, b"x", &[]).expect_err("nobody listens").kind(),
-            io::ErrorKind::BrokenPipe
-        );
+        assert_eq!(send(&here, b"x", &[]).expect_err("nobody listens").kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

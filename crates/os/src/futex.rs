@@ -12,20 +12,10 @@ pub fn wait(word: &AtomicU32, expected: u32, at_most: Option<Duration>) -> bool 
         tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: time.subsec_nanos() as _,
     });
-    let timeout = timeout
-        .as_ref()
-        .map_or(std::ptr::null(), |timeout| timeout as *const libc::timespec);
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| timeout as *const libc::timespec);
     // SAFETY: the word outlives the call because it is borrowed, and the kernel only reads it. The timeout is null or
     // lives on our stack. The call is not PRIVATE, because the waker may be another process.
-    let result = unsafe {
-        syscall!(syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            expected,
-            timeout
-        ))
-    };
+    let result = unsafe { syscall!(syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, timeout)) };
     !matches!(result, Err(error) if error.raw_os_error() == Some(libc::ETIMEDOUT))
 }
 
@@ -33,14 +23,7 @@ pub fn wait(word: &AtomicU32, expected: u32, at_most: Option<Duration>) -> bool 
 pub fn wake(word: &AtomicU32, sleepers: u32) -> usize {
     let sleepers = i32::try_from(sleepers).unwrap_or(i32::MAX);
     // SAFETY: waking only takes the word's address, which is valid because it is borrowed.
-    let woken = unsafe {
-        syscall!(syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE,
-            sleepers
-        ))
-    };
+    let woken = unsafe { syscall!(syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, sleepers)) };
     woken.map_or(0, |woken| woken as usize)
 }
 
@@ -77,8 +60,7 @@ mod tests {
 
     #[test]
     fn a_sleeper_in_another_mapping_of_the_same_memory_is_woken() {
-        let memory =
-            crate::SharedMemory::create(c"futex test", 4096, crate::Pages::Small).expect("memory");
+        let memory = crate::SharedMemory::create(c"futex test", 4096, crate::Pages::Small).expect("memory");
         let maps = [0, 1].map(|_| {
             let mut range = crate::AddressRange::reserve(4096, 4096).expect("addresses");
             range.map(0, &memory, 0, 4096).expect("a mapping");

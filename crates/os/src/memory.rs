@@ -50,10 +50,7 @@ impl SharedMemory {
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: `status` is ours to write.
         unsafe { syscall!(fstat(file.as_raw_fd(), &mut status)) }?;
-        Ok(SharedMemory {
-            file,
-            len: status.st_size as u64,
-        })
+        Ok(SharedMemory { file, len: status.st_size as u64 })
     }
 
     /// The descriptor, to hand to another process.
@@ -69,10 +66,7 @@ impl SharedMemory {
 
     /// A second descriptor of the same memory.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(SharedMemory {
-            file: self.file.try_clone()?,
-            len: self.len,
-        })
+        Ok(SharedMemory { file: self.file.try_clone()?, len: self.len })
     }
 
     /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
@@ -82,10 +76,7 @@ impl SharedMemory {
     pub fn commit(&self, offset: u64, len: u64) -> io::Result<()> {
         // In pieces, because the kernel starts a piece again after each signal and a profiler's signals come often.
         const PIECE: u64 = 64 << 20;
-        let end = offset
-            .checked_add(len)
-            .filter(|&end| end <= self.len)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let end = offset.checked_add(len).filter(|&end| end <= self.len).ok_or(io::ErrorKind::InvalidInput)?;
         let mut start = offset;
         while start < end {
             let piece = PIECE.min(end - start);
@@ -100,11 +91,7 @@ impl SharedMemory {
         if len == 0 {
             return Ok(());
         }
-        self.allocate(
-            libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-            offset,
-            len,
-        )
+        self.allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len)
     }
 
     fn allocate(&self, mode: i32, offset: u64, len: u64) -> io::Result<()> {
@@ -113,8 +100,7 @@ impl SharedMemory {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         // SAFETY: takes no pointers.
-        uninterrupted(|| unsafe { syscall!(fallocate(self.file.as_raw_fd(), mode, offset, len)) })
-            .map(drop)
+        uninterrupted(|| unsafe { syscall!(fallocate(self.file.as_raw_fd(), mode, offset, len)) }).map(drop)
     }
 }
 
@@ -136,41 +122,21 @@ impl AddressRange {
     pub fn reserve(len: usize, align: usize) -> io::Result<Self> {
         let page = page_size();
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
-        let len = len
-            .checked_next_multiple_of(page)
-            .filter(|&len| len > 0)
-            .ok_or_else(invalid)?;
-        let align = Some(align.max(page))
-            .filter(|align| align.is_power_of_two())
-            .ok_or_else(invalid)?;
+        let len = len.checked_next_multiple_of(page).filter(|&len| len > 0).ok_or_else(invalid)?;
+        let align = Some(align.max(page)).filter(|align| align.is_power_of_two()).ok_or_else(invalid)?;
         let padded = len.checked_add(align - page).ok_or_else(invalid)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: the system chooses an address that is not in use.
-        let start = unsafe {
-            syscall!(mmap(
-                std::ptr::null_mut(),
-                padded,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0
-            ))
-        }?;
+        let start = unsafe { syscall!(mmap(std::ptr::null_mut(), padded, libc::PROT_NONE, flags, -1, 0)) }?;
         let before = start.align_offset(align);
         let base = start.wrapping_byte_add(before);
-        for (surplus, size) in [
-            (start, before),
-            (base.wrapping_byte_add(len), padded - len - before),
-        ] {
+        for (surplus, size) in [(start, before), (base.wrapping_byte_add(len), padded - len - before)] {
             if size > 0 {
                 // SAFETY: the surplus is a part of what we just reserved and nobody knows its address.
                 unsafe { syscall!(munmap(surplus, size)) }?;
             }
         }
-        Ok(AddressRange {
-            base: NonNull::new(base.cast()).expect("the system maps nothing at null"),
-            len,
-        })
+        Ok(AddressRange { base: NonNull::new(base.cast()).expect("the system maps nothing at null"), len })
     }
 
     /// The first address.
@@ -186,13 +152,7 @@ impl AddressRange {
 
     /// Lets `len` bytes at `offset` be those at `file_offset` of `memory`, readable and writable, in place of what was
     /// mapped there before.
-    pub fn map(
-        &mut self,
-        offset: usize,
-        memory: &SharedMemory,
-        file_offset: u64,
-        len: usize,
-    ) -> io::Result<()> {
+    pub fn map(&mut self, offset: usize, memory: &SharedMemory, file_offset: u64, len: usize) -> io::Result<()> {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
         let Ok(file_offset) = libc::off_t::try_from(file_offset) else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -204,17 +164,7 @@ impl AddressRange {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the place lies in the range that this value alone owns, so no other mapping is replaced.
-        unsafe {
-            syscall!(mmap(
-                place,
-                len,
-                access,
-                flags,
-                memory.file.as_raw_fd(),
-                file_offset
-            ))
-        }
-        .map(drop)
+        unsafe { syscall!(mmap(place, len, access, flags, memory.file.as_raw_fd(), file_offset)) }.map(drop)
     }
 
     /// Asks for transparent huge pages behind a part of the range. The system is free not to listen.
@@ -223,14 +173,7 @@ impl AddressRange {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // SAFETY: the part lies in our range, and this advice changes no contents.
-        unsafe {
-            syscall!(madvise(
-                self.base().wrapping_add(offset).cast(),
-                len,
-                libc::MADV_HUGEPAGE
-            ))
-        }
-        .map(drop)
+        unsafe { syscall!(madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_HUGEPAGE)) }.map(drop)
     }
 
     /// Keeps the range and what is mapped in it until the process ends.
@@ -262,8 +205,7 @@ pub fn huge_page_size() -> Option<u64> {
 /// How many huge pages of this many bytes nobody uses or has been promised.
 pub fn free_huge_pages(size: u64) -> u64 {
     let of_this_size = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", size / 1024);
-    let count =
-        |what: &str| cgroup::number(&fs::read_to_string(format!("{of_this_size}/{what}")).ok()?);
+    let count = |what: &str| cgroup::number(&fs::read_to_string(format!("{of_this_size}/{what}")).ok()?);
     let (free, promised) = (count("free_hugepages"), count("resv_hugepages"));
     free.unwrap_or(0).saturating_sub(promised.unwrap_or(0))
 }
@@ -280,18 +222,10 @@ pub struct Available {
 /// The memory that can be committed now: what the machine has, or what the tightest control group allows if that is
 /// less. Beyond the machine's memory a commit fails; beyond a control group's limit the kernel kills the process.
 pub fn available() -> Available {
-    let machine = fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|text| cgroup::kilobytes(&text, "MemAvailable:"));
-    let machine = Available {
-        bytes: machine.unwrap_or(u64::MAX),
-        limited_by: "/proc/meminfo".to_owned(),
-    };
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| cgroup::kilobytes(&text, "MemAvailable:"));
+    let machine = Available { bytes: machine.unwrap_or(u64::MAX), limited_by: "/proc/meminfo".to_owned() };
     let groups = cgroup::Hierarchies::of_this_process();
-    std::iter::once(machine)
-        .chain(groups.memory_left())
-        .min_by_key(|limit| limit.bytes)
-        .expect("at least the machine")
+    std::iter::once(machine).chain(groups.memory_left()).min_by_key(|limit| limit.bytes).expect("at least the machine")
 }
 
 #[cfg(test)]

@@ -46,9 +46,7 @@ mod tests {
     /// Runs the test `name` of this file again as a process of its own, in which `PROCESS_TEST` is set.
     fn again(name: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("the test itself"));
-        command
-            .args([name, "--exact", "--nocapture", "--test-threads=1"])
-            .env("PROCESS_TEST", "1");
+        command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("PROCESS_TEST", "1");
         command.stdout(Stdio::piped());
         command
     }
@@ -71,15 +69,11 @@ mod tests {
             print!(", none in Rust");
             exit_now(7);
         }
-        let output = again("process::tests::exit_now_flushes_and_skips_exit_handlers")
-            .output()
-            .expect("runs");
+        let output = again("process::tests::exit_now_flushes_and_skips_exit_handlers").output().expect("runs");
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(7));
         assert!(
-            text.contains("no newline in C")
-                && text.contains(", none in Rust")
-                && !text.contains("handler ran"),
+            text.contains("no newline in C") && text.contains(", none in Rust") && !text.contains("handler ran"),
             "{text}"
         );
     }
@@ -91,8 +85,7 @@ mod tests {
             std::mem::forget(lock);
             exit_now(8);
         }
-        let mut child =
-            again("process::tests::exit_now_does_not_wait_for_ever_for_a_locked_stream");
+        let mut child = again("process::tests::exit_now_does_not_wait_for_ever_for_a_locked_stream");
         assert_eq!(child.status().expect("runs").code(), Some(8));
     }
 
@@ -104,13 +97,8 @@ mod tests {
             unsafe { sleeper.arg("600").pre_exec(die_with_parent) };
             sleeper.spawn().expect("sleep starts")
         };
-        let mut child = std::thread::spawn(start)
-            .join()
-            .expect("the thread ends well");
+        let mut child = std::thread::spawn(start).join().expect("the thread ends well");
         let status = child.wait().expect("our child");
-        assert_eq!(
-            std::os::unix::process::ExitStatusExt::signal(&status),
-            Some(libc::SIGKILL)
-        );
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
     }
 }

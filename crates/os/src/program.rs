@@ -12,9 +12,7 @@ pub fn path() -> Option<PathBuf> {
 
 /// The linker's fingerprint of the executable in hexadecimal digits, if it was asked to leave one.
 pub fn build_id() -> Option<String> {
-    let note = Executable::this()?
-        .notes()
-        .find(|&(kind, owner, _)| kind == NT_GNU_BUILD_ID && owner == b"GNU\0")?;
+    let note = Executable::this()?.notes().find(|&(kind, owner, _)| kind == NT_GNU_BUILD_ID && owner == b"GNU\0")?;
     Some(note.2.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -23,22 +21,11 @@ pub fn build_id() -> Option<String> {
 pub fn layout() -> u64 {
     let headers = Executable::this().map_or(&[][..], |executable| executable.headers());
     let segments = headers.iter().flat_map(|header| {
-        [
-            header.p_type.into(),
-            header.p_flags.into(),
-            header.p_vaddr,
-            header.p_filesz,
-            header.p_memsz,
-            header.p_align,
-        ]
+        [header.p_type.into(), header.p_flags.into(), header.p_vaddr, header.p_filesz, header.p_memsz, header.p_align]
     });
-    let bytes = segments
-        .flat_map(u64::to_le_bytes)
-        .chain(build_id().unwrap_or_default().into_bytes());
+    let bytes = segments.flat_map(u64::to_le_bytes).chain(build_id().unwrap_or_default().into_bytes());
     // FNV-1a
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -55,11 +42,7 @@ mod tests {
     #[test]
     fn the_build_id_is_the_one_in_the_file() {
         let file = path().expect("a running program has a file");
-        let Ok(readelf) = std::process::Command::new("readelf")
-            .arg("-n")
-            .arg(file)
-            .output()
-        else {
+        let Ok(readelf) = std::process::Command::new("readelf").arg("-n").arg(file).output() else {
             return println!("SKIPPED: there is no readelf");
         };
         let notes = String::from_utf8_lossy(&readelf.stdout).into_owned();

@@ -68,45 +68,26 @@ fn share() -> Result<Statics, &'static str> {
     if threads() != Some(1) {
         return Err("the program had more than one thread before main");
     }
-    let executable =
-        Executable::this().ok_or("the program headers of the executable are not known")?;
+    let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
     let data = executable.writable(page_size())?;
     let len = data.end - data.start;
     let memory = SharedMemory::create(c"oxshmem statics", len as u64, Pages::Small)
         .map_err(|_| "the system refused a memory file for the static variables")?;
     let pagemap = open(c"/proc/self/pagemap");
     // SAFETY: the handlers are functions of this library, which is never unloaded.
-    if unsafe {
-        libc::pthread_atfork(
-            Some(before_fork),
-            Some(after_fork_in_parent),
-            Some(after_fork_in_child),
-        )
-    } != 0
-    {
+    if unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) } != 0 {
         return Err("the system refused to watch for forks");
     }
     let access = protection(data.flags);
-    replace(&data, access, &memory, pagemap.as_ref())
-        .map_err(|_| "the static variables could not be mapped shared")?;
-    Ok(Statics {
-        start: data.start,
-        len,
-        memory,
-        access,
-    })
+    replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
+    Ok(Statics { start: data.start, len, memory, access })
 }
 
 /// Puts the memory file in the place of the static data.
 ///
 /// Nothing in here may write to the static data or allocate: in a static executable the allocator's state, and ours,
 /// lies in the very pages that are copied.
-fn replace(
-    data: &Writable,
-    access: c_int,
-    memory: &SharedMemory,
-    pagemap: Option<&OwnedFd>,
-) -> io::Result<()> {
+fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Option<&OwnedFd>) -> io::Result<()> {
     let from_file = data.file_end.clamp(data.start, data.end);
     write_all(memory, 0, data.start, from_file - data.start)?;
     let page = page_size();
@@ -116,38 +97,18 @@ fn replace(
             write_all(memory, address - data.start, address, page)?;
         }
     }
-    let (place, flags) = (
-        data.start as *mut c_void,
-        libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE,
-    );
+    let (place, flags) = (data.start as *mut c_void, libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE);
     // SAFETY: the range is exactly the executable's writable data, the file has its bytes, and this is the only thread,
     // so nothing changed since they were copied: to the program the mapping looks as before.
-    unsafe {
-        syscall!(mmap(
-            place,
-            data.end - data.start,
-            access,
-            flags,
-            memory.fd().as_raw_fd(),
-            0
-        ))
-    }
-    .map(drop)
+    unsafe { syscall!(mmap(place, data.end - data.start, access, flags, memory.fd().as_raw_fd(), 0)) }.map(drop)
 }
 
 /// Writes `len` bytes of this process's memory to the file.
-fn write_all(
-    memory: &SharedMemory,
-    mut offset: usize,
-    mut address: usize,
-    mut len: usize,
-) -> io::Result<()> {
+fn write_all(memory: &SharedMemory, mut offset: usize, mut address: usize, mut len: usize) -> io::Result<()> {
     while len > 0 {
         let (fd, from) = (memory.fd().as_raw_fd(), address as *const c_void);
         // SAFETY: the kernel reads `len` bytes of static data, which is mapped and readable.
-        let written =
-            uninterrupted(|| unsafe { syscall!(pwrite(fd, from, len, offset as libc::off_t)) })?
-                as usize;
+        let written = uninterrupted(|| unsafe { syscall!(pwrite(fd, from, len, offset as libc::off_t)) })? as usize;
         (offset, address, len) = (offset + written, address + written, len - written);
     }
     Ok(())
@@ -167,8 +128,7 @@ fn touched(pagemap: Option<&OwnedFd>, address: usize, page: usize) -> bool {
         return false;
     }
     // SAFETY: the page is static data: mapped, readable, aligned, and with one thread nobody writes it meanwhile.
-    let words =
-        unsafe { std::slice::from_raw_parts(address as *const usize, page / size_of::<usize>()) };
+    let words = unsafe { std::slice::from_raw_parts(address as *const usize, page / size_of::<usize>()) };
     words.iter().any(|&word| word != 0)
 }
 
@@ -188,14 +148,8 @@ fn wanted() -> bool {
 
 /// What the executable's header calls a segment's flags, in the words of `mmap`.
 fn protection(flags: u32) -> c_int {
-    let all = [
-        (libc::PF_R, libc::PROT_READ),
-        (libc::PF_W, libc::PROT_WRITE),
-        (libc::PF_X, libc::PROT_EXEC),
-    ];
-    all.iter()
-        .filter(|(flag, _)| flags & flag != 0)
-        .fold(0, |access, (_, bit)| access | bit)
+    let all = [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)];
+    all.iter().filter(|(flag, _)| flags & flag != 0).fold(0, |access, (_, bit)| access | bit)
 }
 
 /// How many threads this process has.
@@ -203,16 +157,10 @@ fn threads() -> Option<u32> {
     let file = open(c"/proc/self/stat")?;
     let mut text = [0u8; 1024];
     // SAFETY: the kernel writes at most as many bytes as `text` has.
-    let len =
-        unsafe { syscall!(read(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len())) }.ok()?;
+    let len = unsafe { syscall!(read(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len())) }.ok()?;
     let text = String::from_utf8_lossy(&text[..len as usize]);
     // The name of the program stands in parentheses and may contain anything; the number is the 18th field after it.
-    text.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(17)?
-        .parse()
-        .ok()
+    text.rsplit_once(')')?.1.split_whitespace().nth(17)?.parse().ok()
 }
 
 fn open(path: &CStr) -> Option<OwnedFd> {
@@ -234,11 +182,7 @@ thread_local! {
 }
 
 fn shared() -> Option<&'static Statics> {
-    STATE
-        .get()?
-        .as_ref()
-        .ok()
-        .filter(|_| !FORKED.load(Ordering::Relaxed))
+    STATE.get()?.as_ref().ok().filter(|_| !FORKED.load(Ordering::Relaxed))
 }
 
 extern "C" fn before_fork() {
@@ -261,23 +205,12 @@ extern "C" fn after_fork_in_child() {
     let copy = SNAPSHOT.replace(ptr::null_mut());
     let replaced = if copy.is_null() {
         // Without a copy the file itself, privately: not a snapshot, but the parent is safe.
-        let (fd, flags) = (
-            statics.memory.fd().as_raw_fd(),
-            libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
-        );
+        let (fd, flags) = (statics.memory.fd().as_raw_fd(), libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE);
         // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
         unsafe { syscall!(mmap(place, len, statics.access, flags, fd, 0)) }
     } else {
         // SAFETY: moves the copy, which has the size of the static data, over it; the child has one thread.
-        unsafe {
-            syscall!(mremap(
-                copy,
-                len,
-                len,
-                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-                place
-            ))
-        }
+        unsafe { syscall!(mremap(copy, len, len, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place)) }
     };
     if replaced.is_err() {
         // SAFETY: ends the child, which must not go on writing to its parent's variables.
@@ -290,22 +223,11 @@ extern "C" fn after_fork_in_child() {
 fn snapshot(statics: &Statics) -> io::Result<*mut c_void> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the system chooses an address that is not in use.
-    let copy = unsafe {
-        syscall!(mmap(
-            ptr::null_mut(),
-            statics.len,
-            statics.access,
-            flags,
-            -1,
-            0
-        ))
-    }?;
-    read_data(&statics.memory, copy)
-        .map(|()| copy)
-        .inspect_err(|_| {
-            // SAFETY: nobody else knows the copy.
-            unsafe { libc::munmap(copy, statics.len) };
-        })
+    let copy = unsafe { syscall!(mmap(ptr::null_mut(), statics.len, statics.access, flags, -1, 0)) }?;
+    read_data(&statics.memory, copy).map(|()| copy).inspect_err(|_| {
+        // SAFETY: nobody else knows the copy.
+        unsafe { libc::munmap(copy, statics.len) };
+    })
 }
 
 /// Reads the file to `copy`, which is as large; what was never written stays without memory there too.
@@ -320,9 +242,7 @@ fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
         while at < end {
             let len = (end - at) as usize;
             // SAFETY: the kernel writes at most to `end`, which lies in the copy.
-            let read = uninterrupted(|| unsafe {
-                syscall!(pread(fd, copy.byte_add(at as usize), len, at))
-            })?;
+            let read = uninterrupted(|| unsafe { syscall!(pread(fd, copy.byte_add(at as usize), len, at)) })?;
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

@@ -9,32 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 /// Where Cargo puts the examples, beside this test.
 fn examples() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
-    test.ancestors()
-        .nth(2)
-        .expect("a build directory")
-        .join("examples")
+    test.ancestors().nth(2).expect("a build directory").join("examples")
 }
 
 /// The library as an archive with the functions of the example `statics_probe`. Whatever selection of tests runs, it is
 /// that of the present sources.
 fn archive() -> &'static Path {
     static ARCHIVE: LazyLock<PathBuf> = LazyLock::new(|| {
-        let profile = examples()
-            .parent()
-            .expect("a profile's directory")
-            .to_owned();
+        let profile = examples().parent().expect("a profile's directory").to_owned();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args([
-            "build",
-            "--quiet",
-            "--offline",
-            "--example",
-            "statics_probe",
-            "--target-dir",
-        ]);
-        cargo
-            .arg(profile.parent().expect("the target directory"))
-            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        cargo.args(["build", "--quiet", "--offline", "--example", "statics_probe", "--target-dir"]);
+        cargo.arg(profile.parent().expect("the target directory")).current_dir(env!("CARGO_MANIFEST_DIR"));
         run(cargo.args(profile.ends_with("release").then_some("--release")));
         profile.join("examples/libstatics_probe.a")
     });
@@ -54,9 +39,7 @@ impl Program {
     fn shared_object(name: &str, options: &[&str]) -> Self {
         let library = examples().join(format!("lib{name}-{}.so", std::process::id()));
         let mut linker = Command::new("cc");
-        linker
-            .args(["-shared", "-Wl,-z,nodelete", "-Wl,--gc-sections", "-o"])
-            .arg(&library);
+        linker.args(["-shared", "-Wl,-z,nodelete", "-Wl,--gc-sections", "-o"]).arg(&library);
         linker.arg("-Wl,--whole-archive").arg(archive());
         run(linker.arg("-Wl,--no-whole-archive"));
         Self::link(name, "cc", options, &library)
@@ -77,9 +60,7 @@ impl Program {
 
     fn run(&self, variable: Option<&str>) -> String {
         let mut command = Command::new(&self.0);
-        command
-            .env_remove("SHMEM_STATICS")
-            .envs(variable.and_then(|pair| pair.split_once('=')));
+        command.env_remove("SHMEM_STATICS").envs(variable.and_then(|pair| pair.split_once('=')));
         let text = String::from_utf8_lossy(&run(&mut command).stdout).into_owned();
         println!("{}: {text}", self.0.display());
         text
@@ -149,11 +130,7 @@ fn by_the_other_compiler() {
 #[test]
 fn by_the_other_linkers() {
     for linker in ["gold", "lld"] {
-        if Command::new(format!("ld.{linker}"))
-            .arg("--version")
-            .output()
-            .is_err()
-        {
+        if Command::new(format!("ld.{linker}")).arg("--version").output().is_err() {
             println!("SKIPPED: there is no {linker}");
             continue;
         }
@@ -165,11 +142,7 @@ fn by_the_other_linkers() {
 fn what_cannot_be_shared_says_why_and_works() {
     let program = Program::archive("refused", "cc", &["-DEARLY"]);
     program.shares_its_variables();
-    assert!(
-        program
-            .run(Some("EARLY_THREAD=1"))
-            .contains("not shared: the program had more than one thread")
-    );
+    assert!(program.run(Some("EARLY_THREAD=1")).contains("not shared: the program had more than one thread"));
     for off in ["SHMEM_STATICS=0", "SHMEM_STATICS=off"] {
         assert!(program.run(Some(off)).contains("not shared: SHMEM_STATICS"));
     }
@@ -181,11 +154,7 @@ fn the_build_id_is_the_linkers() {
     let id = "0123456789abcdef";
     let program = Program::archive("build-id", "cc", &[&format!("-Wl,--build-id=0x{id}")]);
     assert!(program.run(None).contains(&format!("build id: {id}\n")));
-    assert!(
-        Program::archive("no-build-id", "cc", &["-Wl,--build-id=none"])
-            .run(None)
-            .contains("build id: \n")
-    );
+    assert!(Program::archive("no-build-id", "cc", &["-Wl,--build-id=none"]).run(None).contains("build id: \n"));
 }
 
 #[test]
@@ -193,11 +162,8 @@ fn of_a_rust_program() {
     static VARIABLE: AtomicU64 = AtomicU64::new(11);
     let region = statics::region().expect("a test has one thread before main");
     let mut view = AddressRange::reserve(region.len, 1).expect("addresses");
-    view.map(0, &region.memory, 0, region.len)
-        .expect("a second mapping");
-    let seen = view
-        .base()
-        .wrapping_add(VARIABLE.as_ptr().addr() - region.start);
+    view.map(0, &region.memory, 0, region.len).expect("a second mapping");
+    let seen = view.base().wrapping_add(VARIABLE.as_ptr().addr() - region.start);
     // SAFETY: the view has the size of the region and stays mapped; the variable is only used as this atomic.
     let seen = unsafe { AtomicU64::from_ptr(seen.cast()) };
     assert_eq!(seen.load(SeqCst), 11);

@@ -15,8 +15,7 @@ pub enum Store {
 }
 
 /// A compiled kernel: pointers to lanes, and how many lanes.
-pub(crate) type Body =
-    unsafe fn(destinations: &[*mut u8], sources: &[*const u8], lanes: usize, store: Store);
+pub(crate) type Body = unsafe fn(destinations: &[*mut u8], sources: &[*const u8], lanes: usize, store: Store);
 
 /// The compilations of the kernel for (`O`, `L`), as [`Variant`](crate::Variant) numbers them.
 pub(crate) trait Bodies {
@@ -38,12 +37,7 @@ impl<O: Operator, L: Combine<O>> Bodies for Pair<O, L> {
 
 /// # Safety
 /// As [`body`].
-unsafe fn baseline<O: Operator, L: Combine<O>>(
-    to: &[*mut u8],
-    from: &[*const u8],
-    lanes: usize,
-    store: Store,
-) {
+unsafe fn baseline<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
     // SAFETY: the caller's promise.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
@@ -52,12 +46,7 @@ unsafe fn baseline<O: Operator, L: Combine<O>>(
 /// As [`body`], on a processor with the features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2<O: Operator, L: Combine<O>>(
-    to: &[*mut u8],
-    from: &[*const u8],
-    lanes: usize,
-    store: Store,
-) {
+unsafe fn avx2<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
     // SAFETY: the caller's promise.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
@@ -66,12 +55,7 @@ unsafe fn avx2<O: Operator, L: Combine<O>>(
 /// As [`body`], on a processor with the features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512<O: Operator, L: Combine<O>>(
-    to: &[*mut u8],
-    from: &[*const u8],
-    lanes: usize,
-    store: Store,
-) {
+unsafe fn avx512<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
     // SAFETY: the caller's promise.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
@@ -85,12 +69,7 @@ unsafe fn avx512<O: Operator, L: Combine<O>>(
 /// A destination is the same as a source or does not overlap it, and overlaps no other destination. No other thread
 /// accesses the destinations or writes to the sources meanwhile.
 #[inline(always)]
-unsafe fn body<O: Operator, L: Combine<O>>(
-    to: &[*mut u8],
-    from: &[*const u8],
-    lanes: usize,
-    store: Store,
-) {
+unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
     if from.is_empty() {
         return;
     }
@@ -112,12 +91,7 @@ unsafe fn body<O: Operator, L: Combine<O>>(
                 tile.cast::<L>().add(i).write(L::lower(tile.add(i).read()));
             }
             for to in to {
-                write(
-                    to.cast::<L>().add(at).cast(),
-                    tile.cast(),
-                    count * size_of::<L>(),
-                    store,
-                );
+                write(to.cast::<L>().add(at).cast(), tile.cast(), count * size_of::<L>(), store);
             }
         }
         at += count;
@@ -141,12 +115,7 @@ struct Tile([u8; TILE_BYTES]);
 /// # Safety
 /// As [`body`], for these lanes; `tile` has room for them.
 #[inline(always)]
-unsafe fn fold_tile<O: Operator, L: Combine<O>>(
-    tile: *mut L::Running,
-    from: &[*const u8],
-    at: usize,
-    count: usize,
-) {
+unsafe fn fold_tile<O: Operator, L: Combine<O>>(tile: *mut L::Running, from: &[*const u8], at: usize, count: usize) {
     // SAFETY: the caller's promise; every pass but the first finds the tile filled by the one before.
     unsafe {
         let mut rest = match from.len() {
@@ -191,13 +160,8 @@ unsafe fn pass<O: Operator, L: Combine<O>, const K: usize, const FIRST: bool>(
 unsafe fn write(to: *mut u8, from: *const u8, bytes: usize, store: Store) {
     // SAFETY: the caller's promise.
     unsafe {
-        let streamed = if store == Store::Streaming {
-            stream_lines(to, from, bytes)
-        } else {
-            0
-        };
-        to.add(streamed)
-            .copy_from_nonoverlapping(from.add(streamed), bytes - streamed);
+        let streamed = if store == Store::Streaming { stream_lines(to, from, bytes) } else { 0 };
+        to.add(streamed).copy_from_nonoverlapping(from.add(streamed), bytes - streamed);
     }
 }
 

@@ -5,9 +5,7 @@ use core::ops::{Add, Mul, Sub};
 use crate::Complex;
 
 /// What complex arithmetic needs of a part.
-pub(crate) trait Part:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
+pub(crate) trait Part: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     const INFINITY: Self;
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
@@ -45,11 +43,7 @@ pub(crate) fn sum<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
 #[inline(always)]
 pub(crate) fn product<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     let product = textbook(left, right);
-    if lost(product) {
-        recovered(left, right, product)
-    } else {
-        product
-    }
+    if lost(product) { recovered(left, right, product) } else { product }
 }
 
 /// `running[i] = running[i] * next[i]`. The row is searched for lost products first: that is vector code, and hardly a
@@ -58,39 +52,19 @@ pub(crate) fn product<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T
 /// # Safety
 /// `running` is good for reading and writing `n` numbers and `next` for reading them; they do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn product_row<T: Part>(
-    running: *mut Complex<T>,
-    next: *const Complex<T>,
-    n: usize,
-) {
+pub(crate) unsafe fn product_row<T: Part>(running: *mut Complex<T>, next: *const Complex<T>, n: usize) {
     // SAFETY: the caller's promise.
-    let (running, next) = unsafe {
-        (
-            core::slice::from_raw_parts_mut(running, n),
-            core::slice::from_raw_parts(next, n),
-        )
-    };
-    let any_lost = running
-        .iter()
-        .zip(next)
-        .fold(false, |any, (&left, &right)| {
-            any | lost(textbook(left, right))
-        });
+    let (running, next) =
+        unsafe { (core::slice::from_raw_parts_mut(running, n), core::slice::from_raw_parts(next, n)) };
+    let any_lost = running.iter().zip(next).fold(false, |any, (&left, &right)| any | lost(textbook(left, right)));
     for (running, &next) in running.iter_mut().zip(next) {
-        *running = if any_lost {
-            product(*running, next)
-        } else {
-            textbook(*running, next)
-        };
+        *running = if any_lost { product(*running, next) } else { textbook(*running, next) };
     }
 }
 
 #[inline(always)]
 fn textbook<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
-    Complex::new(
-        left.re * right.re - left.im * right.im,
-        left.re * right.im + left.im * right.re,
-    )
+    Complex::new(left.re * right.re - left.im * right.im, left.re * right.im + left.im * right.re)
 }
 
 /// Both parts NaN: an infinity may hide behind them.
@@ -101,11 +75,7 @@ fn lost<T: Part>(product: Complex<T>) -> bool {
 
 #[cold]
 #[inline(never)]
-fn recovered<T: Part>(
-    mut left: Complex<T>,
-    mut right: Complex<T>,
-    product: Complex<T>,
-) -> Complex<T> {
+fn recovered<T: Part>(mut left: Complex<T>, mut right: Complex<T>, product: Complex<T>) -> Complex<T> {
     let infinite = |z: Complex<T>| z.re.is_infinite() | z.im.is_infinite();
     let (left_infinite, right_infinite) = (infinite(left), infinite(right));
     // An infinite factor becomes the direction it points in; NaN beside an infinity counts as a zero.
@@ -119,12 +89,7 @@ fn recovered<T: Part>(
     }
     if !left_infinite && !right_infinite {
         // Finite factors whose partial products overflow.
-        let overflow = [
-            left.re * right.re,
-            left.im * right.im,
-            left.re * right.im,
-            left.im * right.re,
-        ];
+        let overflow = [left.re * right.re, left.im * right.im, left.re * right.im, left.im * right.re];
         if !overflow.into_iter().any(T::is_infinite) {
             return product;
         }

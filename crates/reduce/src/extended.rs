@@ -45,16 +45,8 @@ impl Quad {
 }
 
 unsafe extern "C" {
-    pub(crate) fn oxshmem_long_double_sum(
-        running: *mut LongDouble,
-        next: *const LongDouble,
-        n: usize,
-    );
-    pub(crate) fn oxshmem_long_double_prod(
-        running: *mut LongDouble,
-        next: *const LongDouble,
-        n: usize,
-    );
+    pub(crate) fn oxshmem_long_double_sum(running: *mut LongDouble, next: *const LongDouble, n: usize);
+    pub(crate) fn oxshmem_long_double_prod(running: *mut LongDouble, next: *const LongDouble, n: usize);
     pub(crate) fn oxshmem_quad_sum(running: *mut Quad, next: *const Quad, n: usize);
     pub(crate) fn oxshmem_quad_prod(running: *mut Quad, next: *const Quad, n: usize);
     fn oxshmem_long_double_from_f64(to: *mut LongDouble, from: f64);
@@ -91,9 +83,5 @@ macro_rules! conversions {
     };
 }
 
-conversions!(
-    LongDouble,
-    oxshmem_long_double_from_f64,
-    oxshmem_long_double_to_f64
-);
+conversions!(LongDouble, oxshmem_long_double_from_f64, oxshmem_long_double_to_f64);
 conversions!(Quad, oxshmem_quad_from_f64, oxshmem_quad_to_f64);

@@ -80,22 +80,9 @@ impl Kernel {
     /// # Safety
     /// As [`fold`](Self::fold) for every destination, and no two destinations overlap.
     #[inline]
-    pub unsafe fn fold_to_many(
-        &self,
-        destinations: &[*mut u8],
-        sources: &[*const u8],
-        n: usize,
-        store: Store,
-    ) {
+    pub unsafe fn fold_to_many(&self, destinations: &[*mut u8], sources: &[*const u8], n: usize, store: Store) {
         // SAFETY: the caller's promise. The processor has the variant: `select` and `compiled_for` saw to it.
-        unsafe {
-            self.bodies[self.variant as usize](
-                destinations,
-                sources,
-                n * self.lanes_per_element,
-                store,
-            )
-        }
+        unsafe { self.bodies[self.variant as usize](destinations, sources, n * self.lanes_per_element, store) }
     }
 }
 
@@ -104,11 +91,7 @@ impl Kernel {
 /// # Safety
 /// As [`Kernel::fold`].
 #[inline]
-pub unsafe fn fold<O: Operator, T: Operand<O>>(
-    destination: *mut T,
-    sources: &[*const T],
-    n: usize,
-) {
+pub unsafe fn fold<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*const T], n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         if n <= SMALL {
@@ -124,11 +107,7 @@ pub unsafe fn fold<O: Operator, T: Operand<O>>(
 /// # Safety
 /// As [`Kernel::fold`].
 #[inline]
-pub unsafe fn fold_stream<O: Operator, T: Operand<O>>(
-    destination: *mut T,
-    sources: &[*const T],
-    n: usize,
-) {
+pub unsafe fn fold_stream<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*const T], n: usize) {
     // SAFETY: the caller's promise.
     unsafe { Kernel::of::<O, T>().fold(destination.cast(), untyped(sources), n, Store::Streaming) }
 }
@@ -146,8 +125,7 @@ pub unsafe fn fold_to_many<O: Operator, T: Operand<O>>(
 ) {
     // SAFETY: the caller's promise; pointers to different types are represented alike.
     unsafe {
-        let destinations =
-            core::slice::from_raw_parts(destinations.as_ptr().cast(), destinations.len());
+        let destinations = core::slice::from_raw_parts(destinations.as_ptr().cast(), destinations.len());
         Kernel::of::<O, T>().fold_to_many(destinations, untyped(sources), n, store);
     }
 }
@@ -157,11 +135,7 @@ pub unsafe fn fold_to_many<O: Operator, T: Operand<O>>(
 /// # Safety
 /// As [`Kernel::fold`].
 #[inline(always)]
-pub unsafe fn fold_small<O: Operator, T: Operand<O>>(
-    destination: *mut T,
-    sources: &[*const T],
-    n: usize,
-) {
+pub unsafe fn fold_small<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*const T], n: usize) {
     let Some((first, rest)) = sources.split_first() else {
         return;
     };
@@ -169,9 +143,7 @@ pub unsafe fn fold_small<O: Operator, T: Operand<O>>(
         // SAFETY: the caller's promise, for element `i`.
         unsafe {
             let first = first.add(i).read().without_padding();
-            let result = rest
-                .iter()
-                .fold(first, |result, next| result.combine(next.add(i).read()));
+            let result = rest.iter().fold(first, |result, next| result.combine(next.add(i).read()));
             destination.add(i).write(result);
         }
     }

@@ -28,15 +28,7 @@ pub enum Op {
 
 impl Op {
     /// Every operator.
-    pub const ALL: [Op; 7] = [
-        Op::And,
-        Op::Or,
-        Op::Xor,
-        Op::Max,
-        Op::Min,
-        Op::Sum,
-        Op::Prod,
-    ];
+    pub const ALL: [Op; 7] = [Op::And, Op::Or, Op::Xor, Op::Max, Op::Min, Op::Sum, Op::Prod];
 }
 
 /// An operator as a type, for callers that know it when they are compiled.
@@ -96,11 +88,7 @@ pub trait Combine<O: Operator>: Copy + 'static {
             // SAFETY: the caller's promise.
             unsafe {
                 let first = rows[0].add(i).read().lift();
-                let mut result = if FIRST {
-                    first
-                } else {
-                    Self::combine(running.add(i).read(), first)
-                };
+                let mut result = if FIRST { first } else { Self::combine(running.add(i).read(), first) };
                 for row in &rows[1..] {
                     result = Self::combine(result, row.add(i).read().lift());
                 }
@@ -218,42 +206,12 @@ macro_rules! combine_by_row {
     };
 }
 
-combine_by_row!(
-    Prod,
-    Complex<f32>,
-    complex::product_row,
-    Element::without_padding
-);
-combine_by_row!(
-    Prod,
-    Complex<f64>,
-    complex::product_row,
-    Element::without_padding
-);
-combine_by_row!(
-    Sum,
-    LongDouble,
-    extended::oxshmem_long_double_sum,
-    Element::without_padding
-);
-combine_by_row!(
-    Prod,
-    LongDouble,
-    extended::oxshmem_long_double_prod,
-    Element::without_padding
-);
-combine_by_row!(
-    Sum,
-    Quad,
-    extended::oxshmem_quad_sum,
-    Element::without_padding
-);
-combine_by_row!(
-    Prod,
-    Quad,
-    extended::oxshmem_quad_prod,
-    Element::without_padding
-);
+combine_by_row!(Prod, Complex<f32>, complex::product_row, Element::without_padding);
+combine_by_row!(Prod, Complex<f64>, complex::product_row, Element::without_padding);
+combine_by_row!(Sum, LongDouble, extended::oxshmem_long_double_sum, Element::without_padding);
+combine_by_row!(Prod, LongDouble, extended::oxshmem_long_double_prod, Element::without_padding);
+combine_by_row!(Sum, Quad, extended::oxshmem_quad_sum, Element::without_padding);
+combine_by_row!(Prod, Quad, extended::oxshmem_quad_prod, Element::without_padding);
 
 macro_rules! operand {
     ($op:ident, $t:ty, $lane:ty, $combine:expr) => {

@@ -62,38 +62,10 @@ macro_rules! ranked {
     };
 }
 
-ranked!(
-    f32,
-    i32,
-    u32,
-    f32::to_bits,
-    f32::from_bits,
-    f32::INFINITY.to_bits() as i32
-);
-ranked!(
-    f64,
-    i64,
-    u64,
-    f64::to_bits,
-    f64::from_bits,
-    f64::INFINITY.to_bits() as i64
-);
-ranked!(
-    Quad,
-    i128,
-    u128,
-    Quad::to_bits,
-    Quad::from_bits,
-    0x7fff << 112
-);
-ranked!(
-    LongDouble,
-    i128,
-    u128,
-    bits_at_the_top,
-    from_bits_at_the_top,
-    long_double_infinity()
-);
+ranked!(f32, i32, u32, f32::to_bits, f32::from_bits, f32::INFINITY.to_bits() as i32);
+ranked!(f64, i64, u64, f64::to_bits, f64::from_bits, f64::INFINITY.to_bits() as i64);
+ranked!(Quad, i128, u128, Quad::to_bits, Quad::from_bits, 0x7fff << 112);
+ranked!(LongDouble, i128, u128, bits_at_the_top, from_bits_at_the_top, long_double_infinity());
 
 /// The sign must be the topmost bit.
 #[inline(always)]
@@ -108,9 +80,5 @@ fn from_bits_at_the_top(bits: u128) -> LongDouble {
 
 /// x87 writes the leading 1 of a significand, and infinity has it too.
 const fn long_double_infinity() -> i128 {
-    if LONG_DOUBLE_BITS == 80 {
-        0x0007_fff8 << 108
-    } else {
-        0x7fff << 112
-    }
+    if LONG_DOUBLE_BITS == 80 { 0x0007_fff8 << 108 } else { 0x7fff << 112 }
 }

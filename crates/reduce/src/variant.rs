@@ -32,10 +32,7 @@ pub fn select() -> Variant {
 
 #[cold]
 fn select_first() -> Variant {
-    let best = Variant::ALL
-        .into_iter()
-        .rfind(|variant| variant.is_available())
-        .unwrap_or(Variant::Baseline);
+    let best = Variant::ALL.into_iter().rfind(|variant| variant.is_available()).unwrap_or(Variant::Baseline);
     SELECTED.store(best as u8, Ordering::Relaxed);
     best
 }

@@ -10,18 +10,10 @@ use oxshmem_reduce::*;
 mod model;
 use model::{Modelled, Random};
 
-const SOURCES: &[usize] = if cfg!(miri) {
-    &[1, 3, 9]
-} else {
-    &[1, 2, 3, 7, 8, 9, 21]
-};
+const SOURCES: &[usize] = if cfg!(miri) { &[1, 3, 9] } else { &[1, 2, 3, 7, 8, 9, 21] };
 
 fn lengths() -> impl Iterator<Item = usize> {
-    let large: &[usize] = if cfg!(miri) {
-        &[]
-    } else {
-        &[127, 1000, 2048, 2049, 9001]
-    };
+    let large: &[usize] = if cfg!(miri) { &[] } else { &[127, 1000, 2048, 2049, 9001] };
     let step = if cfg!(miri) { 35 } else { 1 };
     (0..=70).step_by(step).chain(large.iter().copied())
 }
@@ -40,23 +32,15 @@ fn check<O: Operator, T: Operand<O> + Modelled>() {
                     continue;
                 };
                 let (in_place, apart) = PLACES[turn % PLACES.len()];
-                let store = if turn % 3 == 0 {
-                    Store::Streaming
-                } else {
-                    Store::Cached
-                };
-                let mut case =
-                    Case::<T>::new(&mut random, n, count, in_place.min(count), apart, turn);
+                let store = if turn % 3 == 0 { Store::Streaming } else { Store::Cached };
+                let mut case = Case::<T>::new(&mut random, n, count, in_place.min(count), apart, turn);
                 let expected = case.expected::<O>();
                 let (to, from) = case.pointers();
                 let to: Vec<*mut u8> = to.iter().map(|to| to.cast()).collect();
                 let from: Vec<*const u8> = from.iter().map(|from| from.cast()).collect();
                 // SAFETY: `Case` lays its arrays out as the kernel demands.
                 unsafe { kernel.fold_to_many(&to, &from, n, store) };
-                case.verify::<O>(
-                    &expected,
-                    &format!("{variant:?} {store:?} n={n} sources={count} turn={turn}"),
-                );
+                case.verify::<O>(&expected, &format!("{variant:?} {store:?} n={n} sources={count} turn={turn}"));
                 turn += 1;
             }
         }
@@ -97,50 +81,24 @@ struct Case<T> {
 }
 
 impl<T: Modelled> Case<T> {
-    fn new(
-        random: &mut Random,
-        n: usize,
-        sources: usize,
-        in_place: usize,
-        apart: usize,
-        turn: usize,
-    ) -> Self {
+    fn new(random: &mut Random, n: usize, sources: usize, in_place: usize, apart: usize, turn: usize) -> Self {
         let start = 1 + turn % 5;
-        let arrays: Vec<Vec<T>> = (0..sources + apart)
-            .map(|_| (0..start + n + 4).map(|_| T::sample(random)).collect())
-            .collect();
-        Case {
-            before: arrays.clone(),
-            arrays,
-            sources,
-            in_place,
-            start,
-            n,
-        }
+        let arrays: Vec<Vec<T>> =
+            (0..sources + apart).map(|_| (0..start + n + 4).map(|_| T::sample(random)).collect()).collect();
+        Case { before: arrays.clone(), arrays, sources, in_place, start, n }
     }
 
     fn pointers(&mut self) -> (Vec<*mut T>, Vec<*const T>) {
-        let all: Vec<*mut T> = self
-            .arrays
-            .iter_mut()
-            .map(|array| array[self.start..].as_mut_ptr())
-            .collect();
+        let all: Vec<*mut T> = self.arrays.iter_mut().map(|array| array[self.start..].as_mut_ptr()).collect();
         // In place means the last sources: a kernel that wrote too early would read its own result there.
         let to = all[self.sources - self.in_place..].to_vec();
-        let from = all[..self.sources]
-            .iter()
-            .map(|from| from.cast_const())
-            .collect();
+        let from = all[..self.sources].iter().map(|from| from.cast_const()).collect();
         (to, from)
     }
 
     fn expected<O: Operator>(&self) -> Vec<T> {
         let at = |source: usize, i: usize| self.before[source][self.start + i];
-        (0..self.n)
-            .map(|i| {
-                (1..self.sources).fold(at(0, i), |result, k| T::model(O::OP, result, at(k, i)))
-            })
-            .collect()
+        (0..self.n).map(|i| (1..self.sources).fold(at(0, i), |result, k| T::model(O::OP, result, at(k, i)))).collect()
     }
 
     fn verify<O: Operator>(&self, expected: &[T], what: &str) {
@@ -148,11 +106,8 @@ impl<T: Modelled> Case<T> {
             let written = which >= self.sources - self.in_place;
             for (i, (&now, &before)) in now.iter().zip(before).enumerate() {
                 let inside = written && (self.start..self.start + self.n).contains(&i);
-                let good = if inside {
-                    T::same(O::OP, now, expected[i - self.start])
-                } else {
-                    now.raw() == before.raw()
-                };
+                let good =
+                    if inside { T::same(O::OP, now, expected[i - self.start]) } else { now.raw() == before.raw() };
                 assert!(
                     good,
                     "{:?} {:?} {what}: array {which} at {i} (start {}): {now:?}, before {before:?}, inside {inside}",
@@ -221,29 +176,19 @@ fn copies_of_any_length_and_alignment() {
             // SAFETY: both arrays reach further, and they are different.
             unsafe { copy_stream(to[a..].as_mut_ptr(), from[b..].as_ptr(), n) };
             assert_eq!(to[a..a + n], from[b..b + n], "n={n} to +{a} from +{b}");
-            assert!(
-                to[..a].iter().chain(&to[a + n..]).all(|&byte| byte == 255),
-                "n={n} to +{a}"
-            );
+            assert!(to[..a].iter().chain(&to[a + n..]).all(|&byte| byte == 255), "n={n} to +{a}");
         }
     }
 }
 
 #[test]
 fn selection_is_the_widest_available() {
-    let best = Variant::ALL
-        .into_iter()
-        .rfind(|variant| variant.is_available())
-        .expect("Baseline always is");
+    let best = Variant::ALL.into_iter().rfind(|variant| variant.is_available()).expect("Baseline always is");
     assert_eq!(select(), best);
     for variant in Variant::ALL {
         println!(
             "{variant:?}: {}",
-            if variant.is_available() {
-                "tested"
-            } else {
-                "NOT TESTED: not on this processor"
-            }
+            if variant.is_available() { "tested" } else { "NOT TESTED: not on this processor" }
         );
     }
 }

@@ -9,10 +9,7 @@ fn laws<O: Operator, T: Operand<O>>(bits: fn(T) -> u128, a: T, b: T, c: T) {
     assert_eq!(bits(op(a, a)), bits(a), "idempotent");
     assert_eq!(bits(op(a, b)), bits(op(b, a)), "commutative");
     assert_eq!(bits(op(op(a, b), c)), bits(op(a, op(b, c))), "associative");
-    assert!(
-        least.contains(&bits(op(op(a, b), c))),
-        "the result is one of the operands, to the bit"
-    );
+    assert!(least.contains(&bits(op(op(a, b), c))), "the result is one of the operands, to the bit");
 }
 
 macro_rules! laws_of {
@@ -38,17 +35,9 @@ fn bits(exponent: u32, width: u32) -> impl Strategy<Value = u128> {
 
 fn config() -> ProptestConfig {
     if cfg!(miri) {
-        ProptestConfig {
-            cases: 5,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        }
+        ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() }
     } else {
-        ProptestConfig {
-            cases: 4000,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        }
+        ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() }
     }
 }
 
@@ -97,56 +86,20 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "conversions are C")]
 fn red_5_extended_maximum_as_f64() {
-    let values = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        1e-310,
-        -1e-310,
-        f64::MAX,
-        f64::MIN,
-        f64::INFINITY,
-        -f64::INFINITY,
-        0.5,
-    ];
+    let values = [0.0, -0.0, 1.0, -1.0, 1e-310, -1e-310, f64::MAX, f64::MIN, f64::INFINITY, -f64::INFINITY, 0.5];
     for a in values {
         for b in values {
             let (max, min) = (Operand::<Max>::combine(a, b), Operand::<Min>::combine(a, b));
             let long = [a, b].map(LongDouble::from);
-            assert_eq!(
-                f64::from(Operand::<Max>::combine(long[0], long[1])).to_bits(),
-                max.to_bits()
-            );
-            assert_eq!(
-                f64::from(Operand::<Min>::combine(long[0], long[1])).to_bits(),
-                min.to_bits()
-            );
+            assert_eq!(f64::from(Operand::<Max>::combine(long[0], long[1])).to_bits(), max.to_bits());
+            assert_eq!(f64::from(Operand::<Min>::combine(long[0], long[1])).to_bits(), min.to_bits());
             let quad = [a, b].map(Quad::from);
-            assert_eq!(
-                f64::from(Operand::<Max>::combine(quad[0], quad[1])).to_bits(),
-                max.to_bits()
-            );
-            assert_eq!(
-                f64::from(Operand::<Min>::combine(quad[0], quad[1])).to_bits(),
-                min.to_bits()
-            );
+            assert_eq!(f64::from(Operand::<Max>::combine(quad[0], quad[1])).to_bits(), max.to_bits());
+            assert_eq!(f64::from(Operand::<Min>::combine(quad[0], quad[1])).to_bits(), min.to_bits());
         }
         let nan = f64::NAN;
-        assert!(
-            f64::from(Operand::<Max>::combine(
-                LongDouble::from(a),
-                LongDouble::from(nan)
-            ))
-            .is_nan()
-        );
-        assert!(
-            f64::from(Operand::<Min>::combine(
-                LongDouble::from(-nan),
-                LongDouble::from(a)
-            ))
-            .is_nan()
-        );
+        assert!(f64::from(Operand::<Max>::combine(LongDouble::from(a), LongDouble::from(nan))).is_nan());
+        assert!(f64::from(Operand::<Min>::combine(LongDouble::from(-nan), LongDouble::from(a))).is_nan());
         assert!(f64::from(Operand::<Max>::combine(Quad::from(-nan), Quad::from(a))).is_nan());
         assert!(f64::from(Operand::<Min>::combine(Quad::from(a), Quad::from(nan))).is_nan());
     }
@@ -156,11 +109,7 @@ fn red_5_extended_maximum_as_f64() {
 #[test]
 #[cfg_attr(miri, ignore = "arithmetic is C")]
 fn extended_sums_and_products_keep_their_precision() {
-    let long_bits = if cfg!(target_arch = "x86_64") {
-        63
-    } else {
-        112
-    };
+    let long_bits = if cfg!(target_arch = "x86_64") { 63 } else { 112 };
     let long = |value: f64| LongDouble::from(value);
     let sum = Operand::<Sum>::combine(long(1.0), long(2f64.powi(-long_bits)));
     assert_eq!(sum.to_bits(), long(1.0).to_bits() + 1);
@@ -180,18 +129,7 @@ fn complex_product_as_annex_g() {
     unsafe extern "C" {
         safe fn __muldc3(a: f64, b: f64, c: f64, d: f64) -> Complex<f64>;
     }
-    let parts = [
-        0.0,
-        -0.0,
-        1.0,
-        -2.5,
-        1e300,
-        -1e300,
-        f64::INFINITY,
-        -f64::INFINITY,
-        f64::NAN,
-        -f64::NAN,
-    ];
+    let parts = [0.0, -0.0, 1.0, -2.5, 1e300, -1e300, f64::INFINITY, -f64::INFINITY, f64::NAN, -f64::NAN];
     let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     for index in 0..10_000 {
         let [a, b, c, d] = [1, 10, 100, 1000].map(|place| parts[index / place % 10]);

@@ -8,7 +8,9 @@
 //! inside: a member counts itself in, then looks whether the place is still of its pair. Everybody who is not first to
 //! leave a collective finds it intact, because all collectives end only after all members have entered.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
+use core::sync::atomic::{
+    AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -132,7 +134,12 @@ fn identify(call: &'static str, start: i32, log_stride: i32, size: i32, array: u
     let distance = i64::from(me) - i64::from(start);
     let my = distance >> log_stride;
     if distance < 0 || my << log_stride != distance || my >= i64::from(size) {
-        diagnose::bad_argument(call, "PE_start", start.into(), &format!("those of sets with the caller, PE {me}, in them"));
+        diagnose::bad_argument(
+            call,
+            "PE_start",
+            start.into(),
+            &format!("those of sets with the caller, PE {me}, in them"),
+        );
     }
     let array = if FAST.heap.holds(array, 4) {
         (array - FAST.heap.own().0) as u64
@@ -176,13 +183,8 @@ impl Places {
         if let Some(index) = known.filter(|&index| self.enter_known(index, key)) {
             return index;
         }
-        let mut found = None;
         let reason = Reason { call, address: self.base, needs: Needs::Anyone };
-        wait::until(reason, None, || {
-            found = self.search(key);
-            found.is_some()
-        });
-        let index = found.expect("the wait ended with a place");
+        let index = wait::until(reason, None, || self.search(key));
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(*key, index);
         index
     }

@@ -101,7 +101,8 @@ impl Call<'_> {
             }
         });
         if let Some((member, theirs)) = other {
-            let name: Vec<u8> = theirs[2..].iter().flat_map(|word| word.to_ne_bytes()).take_while(|b| *b != 0).collect();
+            let name: Vec<u8> =
+                theirs[2..].iter().flat_map(|word| word.to_ne_bytes()).take_while(|b| *b != 0).collect();
             diagnose::fail(
                 &Error::new(format!("{}: the members of the team make different calls", self.name))
                     .because(format!(
@@ -147,7 +148,14 @@ fn words_of(bytes: usize) -> usize {
 ///
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric and have `bytes` bytes. So for all of this file.
-pub(crate) unsafe fn broadcast(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize, root: i64, to_root: bool) {
+pub(crate) unsafe fn broadcast(
+    call: Call<'_>,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    root: i64,
+    to_root: bool,
+) {
     let root = call.check_root(root);
     call.check(bytes, root);
     if bytes == 0 {

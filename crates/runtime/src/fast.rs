@@ -91,12 +91,8 @@ pub(crate) struct Fast {
 }
 
 /// The one table.
-pub(crate) static FAST: Fast = Fast {
-    first: AtomicU32::new(0),
-    windows: AtomicU32::new(0),
-    heap: Extent::none(),
-    statics: Extent::none(),
-};
+pub(crate) static FAST: Fast =
+    Fast { first: AtomicU32::new(0), windows: AtomicU32::new(0), heap: Extent::none(), statics: Extent::none() };
 
 impl Fast {
     /// Lets world numbers `first .. first + windows` hit.

@@ -45,14 +45,17 @@ pub(crate) fn default_context() -> *const ContextObject {
     HANDLES.context.load(Relaxed)
 }
 
+#[inline(always)]
 pub(crate) fn world() -> *const TeamObject {
     HANDLES.world.load(Relaxed)
 }
 
+#[inline(always)]
 pub(crate) fn shared() -> *const TeamObject {
     HANDLES.shared.load(Relaxed)
 }
 
+#[inline(always)]
 pub(crate) fn node() -> *const TeamObject {
     HANDLES.node.load(Relaxed)
 }

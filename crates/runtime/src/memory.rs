@@ -101,7 +101,11 @@ impl SymmetricHeap {
         // Beyond a control group's limit the kernel kills instead of refusing, so ask first. Huge pages are a reserve
         // of their own, which refuses.
         if self.page <= machine::page_size() as u64 && more > free.bytes {
-            return Err(self.refused(call, more, &format!("{} are free ({})", size::display(free.bytes), free.limited_by)));
+            return Err(self.refused(
+                call,
+                more,
+                &format!("{} are free ({})", size::display(free.bytes), free.limited_by),
+            ));
         }
         let backed = self.file.commit(self.at + self.committed, more);
         backed.map_err(|error| self.refused(call, more, &format!("the kernel says: {error}")))?;

@@ -18,6 +18,7 @@
 //! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
 //! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
 
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::control::Slot;
@@ -50,27 +51,37 @@ pub(crate) fn exchange(
 ) {
     let number = team.next_exchange();
     let parity = number as usize & 1;
-    let mine = team.place(team.my);
+    let (my, size) = (team.my, team.size);
+    let mine = team.place(my);
     if !payload.is_empty() {
         debug_assert!(payload.len() <= PAYLOAD_WORDS);
         // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
         let words = unsafe { &mut *mine.lines[parity].payload.get() };
         words[..payload.len()].copy_from_slice(payload);
     }
-    if team.size <= READ_ALL && !wait::crowded() {
+    if size <= READ_ALL && !wait::crowded() {
         mine.lines[parity].sequence.store(number, Release);
-        for step in 1..team.size {
-            let other = (team.my + step) % team.size;
-            let line = &team.place(other).lines[parity].sequence;
-            let reason = Reason { call, address: line.as_ptr() as usize, needs: Needs::Team(team) };
-            wait::until(reason, None, || reached(line.load(Acquire), number));
+        for other in others(my, size) {
+            until_reached(team, call, &team.place(other).lines[parity].sequence, number);
         }
-    } else if team.size > 1 {
+    } else if size > 1 {
         count_in(team, call, number);
     }
     if !payload.is_empty() {
         visit_all(team, parity, visit);
     }
+}
+
+/// The other members, beginning with the next one, so that not all look at the same line first.
+#[inline(always)]
+fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
+    (my + 1..size).chain(0..my)
+}
+
+#[inline(always)]
+fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU32, number: u32) {
+    let reason = Reason { call, address: word.as_ptr() as usize, needs: Needs::Team(team) };
+    wait::until(reason, None, move || reached(word.load(Acquire), number).then_some(()));
 }
 
 /// The counted way: the last to arrive releases everybody.
@@ -87,7 +98,7 @@ fn count_in(team: &TeamState, call: &'static str, number: u32) {
         return;
     }
     let reason = Reason { call, address: words.released.as_ptr() as usize, needs: Needs::Team(team) };
-    wait::until(reason, Some(bell), || reached(words.released.load(Acquire), number));
+    wait::until(reason, Some(bell), move || reached(words.released.load(Acquire), number).then_some(()));
 }
 
 #[inline(always)]
@@ -111,20 +122,15 @@ pub(crate) fn announce(team: &TeamState, call: &'static str) {
     let number = team.next_announcement();
     let words = &team.place(team.my).words.0;
     words.announced.store(number, Release);
-    for step in 1..team.size {
-        let other = (team.my + step) % team.size;
-        let taken = &team.place(other).words.0.taken;
-        let reason = Reason { call, address: taken.as_ptr() as usize, needs: Needs::Team(team) };
-        wait::until(reason, None, || reached(taken.load(Acquire), number));
+    for other in others(team.my, team.size) {
+        until_reached(team, call, &team.place(other).words.0.taken, number);
     }
 }
 
 /// Waits for the announcement of member `from`, does `come` and says that it is done.
 pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl FnOnce()) {
     let number = team.next_announcement();
-    let announced = &team.place(from).words.0.announced;
-    let reason = Reason { call, address: announced.as_ptr() as usize, needs: Needs::Team(team) };
-    wait::until(reason, None, || reached(announced.load(Acquire), number));
+    until_reached(team, call, &team.place(from).words.0.announced, number);
     come();
     team.place(team.my).words.0.taken.store(number, Release);
 }

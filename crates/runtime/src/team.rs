@@ -96,6 +96,7 @@ pub(crate) struct TeamState {
     /// Where member 0's place to synchronise is, and how far apart members' places are. (A list looks its places up.)
     places: usize,
     step: isize,
+    looked_up: bool,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU32,
     announcements: AtomicU32,
@@ -121,7 +122,8 @@ impl TeamState {
         let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
-        Self { slot: Some(slot), ..Self::at(members, size, my, places, step, base) }
+        let looked_up = matches!(members, Members::List(_));
+        Self { slot: Some(slot), looked_up, ..Self::at(members, size, my, places, step, base) }
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
@@ -133,6 +135,7 @@ impl TeamState {
             slot: None,
             places,
             step,
+            looked_up: false,
             exchanges: AtomicU32::new(base),
             announcements: AtomicU32::new(base),
             contexts_wanted: AtomicI32::new(0),
@@ -177,10 +180,8 @@ impl TeamState {
     /// Where member `member` synchronises.
     #[inline(always)]
     pub(crate) fn place(&self, member: u32) -> &'static Slot {
-        let distance = match (&self.members, self.slot) {
-            (Members::List(_), Some(_)) => (self.window(member) as isize) << control::SHIFT,
-            _ => member as isize * self.step,
-        };
+        let distance =
+            if self.looked_up { (self.window(member) as isize) << control::SHIFT } else { member as isize * self.step };
         // SAFETY: `new` and `at` got a place in the control arena for every member; all fields are atomics or cells.
         unsafe { &*((self.places as isize + distance) as *const Slot) }
     }
@@ -259,6 +260,7 @@ impl Team {
     pub const INVALID: Self = Self(core::ptr::null());
 
     /// `SHMEM_TEAM_WORLD`.
+    #[inline(always)]
     pub fn world() -> Self {
         Self(crate::handles::world())
     }

@@ -99,20 +99,37 @@ pub(crate) struct Reason<'a> {
     pub(crate) needs: Needs<'a>,
 }
 
-/// Returns when `ready` says so. `bell` is rung by whoever makes it so, if that one is the runtime.
+/// Returns what `ready` comes up with. `bell` is rung by whoever makes it so, if that one is the runtime.
+///
+/// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
 #[inline(always)]
-pub(crate) fn until(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> bool) {
+pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
     for _ in 0..EAGER_LOOKS.load(Relaxed) {
-        if ready() {
-            return;
+        if let Some(result) = ready() {
+            return result;
         }
     }
-    climb(reason, bell, &mut ready);
+    wait_long(reason.call, reason.address, reason.needs, bell, ready)
+}
+
+#[cold]
+#[inline(never)]
+fn wait_long<R>(
+    call: &'static str,
+    address: usize,
+    needs: Needs<'_>,
+    bell: Option<Bell<'_>>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> R {
+    let mut result = None;
+    climb(Reason { call, address, needs }, bell, &mut || {
+        result = ready();
+        result.is_some()
+    });
+    result.expect("the climb ends when there is a result")
 }
 
 /// The rungs after the first.
-#[cold]
-#[inline(never)]
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
     let begin = Instant::now();
     if !crowded() {

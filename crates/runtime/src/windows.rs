@@ -45,7 +45,9 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let mine = Parcel {
         bytes: Card::own(region.as_ref().map_or(0, |region| region.len as u64)).encode(),
         fds: match &region {
-            Ok(region) => vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?],
+            Ok(region) => {
+                vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?]
+            }
             Err(_) => Vec::new(),
         },
     };
@@ -190,7 +192,9 @@ fn same_program(job: &Job, cards: &[Card]) -> Result<(), Error> {
             let first = job.node().members[0];
             return Err(Error::new(format!("PE {pe} runs a different program than PE {first}"))
                 .because(format!("PE {pe} is {}, PE {first} is {}", card.program, leader.program))
-                .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"));
+                .fix(
+                    "start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables",
+                ));
         }
     }
     Ok(())

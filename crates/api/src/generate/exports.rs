@@ -1,6 +1,7 @@
 //! The exported functions, in Rust: one line into the runtime each.
 
 use super::{EXPORTS, File, NOTE};
+use crate::constants::value;
 use crate::expand::{Form, Symbol, exported};
 use crate::prototype::Parameter;
 use crate::table::Category;
@@ -12,7 +13,7 @@ use core::ffi::{c_char, c_void};
 
 IMPORTS
 /// What a put's signal does when the call does not say.
-const SIGNAL_SET: i32 = 0;
+const SIGNAL_SET: i32 = VALUE;
 
 /// A routine under its profiling name, and its usual name as a weak alias that a tool may define itself.
 macro_rules! routine {
@@ -47,31 +48,19 @@ pub(super) fn files() -> Vec<File> {
     let mut files = Vec::new();
     let mut modules = Vec::new();
     for category in Category::ALL {
-        let lines: String = symbols
-            .iter()
-            .filter(|symbol| symbol.family.category == category && !symbol.in_c())
-            .map(routine)
-            .collect();
+        let lines: String =
+            symbols.iter().filter(|symbol| symbol.family.category == category && !symbol.in_c()).map(routine).collect();
         if lines.is_empty() {
             continue;
         }
         let name = category.name();
         modules.push(format!("mod {name};\n"));
-        let text = format!(
-            "//! {NOTE}\n//!\n//! {}\n\nuse super::*;\n\n{lines}",
-            category.summary()
-        );
-        files.push(File {
-            path: format!("{EXPORTS}/{name}.rs"),
-            text,
-        });
+        let text = format!("//! {NOTE}\n//!\n//! {}\n\nuse super::*;\n\n{lines}", category.summary());
+        files.push(File { path: format!("{EXPORTS}/{name}.rs"), text });
     }
     modules.sort();
     let mentioned = |word: &&str| {
-        let is_word = |text: &str| {
-            text.split(|c: char| !c.is_alphanumeric())
-                .any(|part| part == *word)
-        };
+        let is_word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word);
         files.iter().any(|file| is_word(&file.text))
     };
     let imports: String = TYPES
@@ -80,22 +69,14 @@ pub(super) fn files() -> Vec<File> {
         .chain(["calls"])
         .map(|name| format!("use oxshmem_runtime::{name};\n"))
         .collect();
-    let prelude = PRELUDE.replace("IMPORTS", &imports);
-    let text = format!(
-        "//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{}",
-        modules.concat()
-    );
-    files.push(File {
-        path: format!("{EXPORTS}/mod.rs"),
-        text,
-    });
+    let prelude = PRELUDE.replace("IMPORTS", &imports).replace("VALUE", value("SIGNAL_SET"));
+    let text = format!("//! {NOTE}\n//!\n//! The exported functions by category.\n{prelude}\n{}", modules.concat());
+    files.push(File { path: format!("{EXPORTS}/mod.rs"), text });
     files
 }
 
 fn routine(symbol: &Symbol) -> String {
-    let Symbol {
-        name, prototype, ..
-    } = symbol;
+    let Symbol { name, prototype, .. } = symbol;
     let parameters: Vec<String> = prototype
         .parameters
         .iter()
@@ -113,49 +94,28 @@ fn routine(symbol: &Symbol) -> String {
         Some(twin) => format!("routine!({twin} = \"{name}\""),
         None => format!("extension!({name}"),
     };
-    format!(
-        "{head} ({}){result} {{ {} }});\n",
-        parameters.join(", "),
-        call(symbol)
-    )
+    format!("{head} ({}){result} {{ {} }});\n", parameters.join(", "), call(symbol))
 }
 
 /// Whether the runtime gets to see the parameter.
 fn forwarded(symbol: &Symbol, parameter: &str) -> bool {
-    let list = symbol
-        .family
-        .call
-        .split_once('(')
-        .map(|(_, list)| list.trim_end_matches(')'));
-    list.is_none_or(|list| list.split(", ").any(|argument| argument == parameter))
-        || parameter == "ctx"
+    let list = symbol.family.call.split_once('(').map(|(_, list)| list.trim_end_matches(')'));
+    list.is_none_or(|list| list.split(", ").any(|argument| argument == parameter)) || parameter == "ctx"
 }
 
 /// The call into the runtime.
 fn call(symbol: &Symbol) -> String {
-    let Symbol {
-        name,
-        family,
-        ctx,
-        prototype,
-        ..
-    } = symbol;
+    let Symbol { name, family, ctx, prototype, .. } = symbol;
     let mut arguments = Vec::new();
     if family.via {
-        arguments.push(if *ctx {
-            format!("On(ctx, \"{name}\")")
-        } else {
-            format!("World(\"{name}\")")
-        });
+        arguments.push(if *ctx { format!("On(ctx, \"{name}\")") } else { format!("World(\"{name}\")") });
     }
     let own = &prototype.parameters[usize::from(*ctx)..];
     match family.call.split_once('(') {
         Some((_, list)) => {
             for argument in list.trim_end_matches(')').split(", ") {
                 let parameter = own.iter().find(|parameter| parameter.name == argument);
-                arguments.push(
-                    parameter.map_or(argument.to_string(), |parameter| pass(symbol, parameter)),
-                );
+                arguments.push(parameter.map_or(argument.to_string(), |parameter| pass(symbol, parameter)));
             }
         }
         None => arguments.extend(own.iter().map(|parameter| pass(symbol, parameter))),
@@ -171,11 +131,7 @@ fn pass(symbol: &Symbol, Parameter { ctype, name }: &Parameter) -> String {
         Form::Mem => 8,
         Form::Alone | Form::Typed(_) => return name,
     };
-    if ctype.ends_with("void *") {
-        format!("{name}.cast::<u{bits}>()")
-    } else {
-        name
-    }
+    if ctype.ends_with("void *") { format!("{name}.cast::<u{bits}>()") } else { name }
 }
 
 /// The standard's `PE_start`, `logPE_stride` and `pSync` in Rust's spelling.

@@ -27,18 +27,11 @@ pub(super) fn generics(prefix: &str) -> Vec<Generic> {
         };
         let symbols = expand(family, false);
         let name = match symbols[0].form {
-            Form::Typed(element) => symbols[0]
-                .name
-                .replacen(&format!("{}_", element.name), "", 1),
+            Form::Typed(element) => symbols[0].name.replacen(&format!("{}_", element.name), "", 1),
             _ => symbols[0].name.clone(),
         };
         if name.starts_with(prefix) {
-            found.push(Generic {
-                family,
-                name,
-                elements: distinct(&symbols),
-                position,
-            });
+            found.push(Generic { family, name, elements: distinct(&symbols), position });
         }
     }
     found
@@ -51,20 +44,13 @@ fn distinct(symbols: &[Symbol]) -> Vec<&'static Element> {
         let Form::Typed(element) = symbol.form else {
             continue;
         };
-        match elements
-            .iter_mut()
-            .find(|known| known.basic == element.basic)
-        {
+        match elements.iter_mut().find(|known| known.basic == element.basic) {
             Some(known) if element.name == element.basic => *known = element,
             Some(_) => {}
             None => elements.push(element),
         }
     }
-    elements.sort_by_key(|element| {
-        types::ELEMENTS
-            .iter()
-            .position(|known| known.basic == element.basic)
-    });
+    elements.sort_by_key(|element| types::ELEMENTS.iter().position(|known| known.basic == element.basic));
     elements
 }
 
@@ -119,13 +105,8 @@ pub(super) fn macros(prefix: &str) -> String {
                 arms
             }
         };
-        let tail = name
-            .strip_prefix(prefix)
-            .expect("the prefix chose the macro");
-        text += &format!(
-            "#define {name}(...) {}({arms}, {prefix}, _{tail}, __VA_ARGS__)\n",
-            selector(&generic)
-        );
+        let tail = name.strip_prefix(prefix).expect("the prefix chose the macro");
+        text += &format!("#define {name}(...) {}({arms}, {prefix}, _{tail}, __VA_ARGS__)\n", selector(&generic));
     }
     if prefix == "shmem_" && synchronises_both_ways() {
         text += "/* A team, or the older active set. */\n\
@@ -143,9 +124,7 @@ pub(super) fn synchronises_both_ways() -> bool {
 
 fn selector(generic: &Generic) -> &'static str {
     let pattern = expand(generic.family, false).swap_remove(0).prototype;
-    let constant = pattern.parameters[generic.position - 1]
-        .ctype
-        .starts_with("const ");
+    let constant = pattern.parameters[generic.position - 1].ctype.starts_with("const ");
     match (generic.position, generic.family.ctx, constant) {
         (2, ..) => "OXSHMEM_TEAM",
         (_, true, false) => "OXSHMEM_CTX",
@@ -160,18 +139,9 @@ fn selector(generic: &Generic) -> &'static str {
 fn arms_macro(name: &str, elements: &[&Element]) -> String {
     let arms: Vec<String> = elements
         .iter()
-        .map(|element| {
-            format!(
-                "    q {} *: head##{}##tail",
-                super::header::with_complex(element.c),
-                element.name
-            )
-        })
+        .map(|element| format!("    q {} *: head##{}##tail", super::header::with_complex(element.c), element.name))
         .collect();
-    format!(
-        "#define {name}(q, head, tail) \\\n{}\n",
-        arms.join(", \\\n")
-    )
+    format!("#define {name}(q, head, tail) \\\n{}\n", arms.join(", \\\n"))
 }
 
 /// A program, and the routines it must end up calling.
@@ -185,21 +155,12 @@ pub struct TestProgram {
 
 /// A program that calls every macro on every type, plain and with a context, const and not.
 pub fn test_program() -> TestProgram {
-    let mut program = TestProgram {
-        text: String::from("#include <shmemx.h>\n"),
-        calls: BTreeSet::new(),
-    };
+    let mut program = TestProgram { text: String::from("#include <shmemx.h>\n"), calls: BTreeSet::new() };
     for generic in generics("shmem_").iter().chain(&generics("shmemx_")) {
-        let contexts = if generic.family.ctx {
-            &[false, true][..]
-        } else {
-            &[false]
-        };
+        let contexts = if generic.family.ctx { &[false, true][..] } else { &[false] };
         for &ctx in contexts {
             let symbols = expand(generic.family, ctx);
-            let typed = symbols
-                .iter()
-                .filter(|symbol| matches!(symbol.form, Form::Typed(_) | Form::Alone));
+            let typed = symbols.iter().filter(|symbol| matches!(symbol.form, Form::Typed(_) | Form::Alone));
             typed.for_each(|symbol| program.use_macro(generic, symbol));
         }
     }
@@ -210,16 +171,9 @@ impl TestProgram {
     fn use_macro(&mut self, generic: &Generic, symbol: &Symbol) {
         let chosen = match symbol.form {
             Form::Typed(element) => {
-                let known = generic
-                    .elements
-                    .iter()
-                    .find(|known| known.basic == element.basic);
+                let known = generic.elements.iter().find(|known| known.basic == element.basic);
                 let known = known.expect("the list has one name of each type");
-                symbol.name.replacen(
-                    &format!("_{}_", element.name),
-                    &format!("_{}_", known.name),
-                    1,
-                )
+                symbol.name.replacen(&format!("_{}_", element.name), &format!("_{}_", known.name), 1)
             }
             _ => symbol.name.clone(),
         };
@@ -236,14 +190,8 @@ impl TestProgram {
     fn call(&mut self, generic: &Generic, parameters: &[Parameter]) {
         let number = self.text.lines().count();
         let list: Vec<String> = parameters.iter().map(Parameter::to_c).collect();
-        let arguments: Vec<&str> = parameters
-            .iter()
-            .map(|parameter| parameter.name.as_str())
-            .collect();
+        let arguments: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         let (list, arguments) = (list.join(", "), arguments.join(", "));
-        self.text += &format!(
-            "void test{number}({list}) {{ (void) {}({arguments}); }}\n",
-            generic.name
-        );
+        self.text += &format!("void test{number}({list}) {{ (void) {}({arguments}); }}\n", generic.name);
     }
 }

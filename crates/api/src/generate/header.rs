@@ -59,23 +59,12 @@ pub(super) fn shmem() -> String {
     let mut routines = String::new();
     for category in Category::ALL {
         let standard = |symbol: &&Symbol| {
-            symbol.family.category == category
-                && !matches!(symbol.status, Status::Compat | Status::Extension)
+            symbol.family.category == category && !matches!(symbol.status, Status::Compat | Status::Extension)
         };
-        routines += &section(
-            category.summary(),
-            symbols.iter().filter(standard),
-            Symbol::clone,
-        );
+        routines += &section(category.summary(), symbols.iter().filter(standard), Symbol::clone);
     }
-    let compat = symbols
-        .iter()
-        .filter(|symbol| symbol.status == Status::Compat);
-    routines += &section(
-        "Never standard on these types, but common in other libraries.",
-        compat,
-        Symbol::clone,
-    );
+    let compat = symbols.iter().filter(|symbol| symbol.status == Status::Compat);
+    routines += &section("Never standard on these types, but common in other libraries.", compat, Symbol::clone);
     body += &extern_c(&routines);
     body += &generics::macros("shmem_");
     body += &overloads::functions("shmem_");
@@ -86,20 +75,12 @@ pub(super) fn shmem() -> String {
 pub(super) fn pshmem() -> String {
     let symbols = exported();
     let twins = symbols.iter().filter(|symbol| symbol.twin().is_some());
-    let routines = section(
-        "Each routine under the name that a profiling tool calls.",
-        twins,
-        |symbol| {
-            let mut twin = symbol.clone();
-            twin.prototype.name = symbol.twin().expect("filtered above");
-            twin
-        },
-    );
-    guarded(
-        "PSHMEM_H",
-        "OpenSHMEM 1.6, profiling interface",
-        &format!("#include \"shmem.h\"\n{}", extern_c(&routines)),
-    )
+    let routines = section("Each routine under the name that a profiling tool calls.", twins, |symbol| {
+        let mut twin = symbol.clone();
+        twin.prototype.name = symbol.twin().expect("filtered above");
+        twin
+    });
+    guarded("PSHMEM_H", "OpenSHMEM 1.6, profiling interface", &format!("#include \"shmem.h\"\n{}", extern_c(&routines)))
 }
 
 const TEAM_EXTENSIONS: &str = "
@@ -120,18 +101,11 @@ extern struct oxshmem_team oxshmem_team_node;
 pub(super) fn shmemx() -> String {
     let symbols = exported();
     let mut body = String::from("#include \"shmem.h\"\n");
-    if families().any(|family| family.function().starts_with("team_extension::") && family.landed())
-    {
+    if families().any(|family| family.function().starts_with("team_extension::") && family.landed()) {
         body += TEAM_EXTENSIONS;
     }
-    let extensions = symbols
-        .iter()
-        .filter(|symbol| symbol.status == Status::Extension);
-    body += &extern_c(&section(
-        "Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.",
-        extensions,
-        Symbol::clone,
-    ));
+    let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
+    body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
     body += &generics::macros("shmemx_");
     body += &overloads::functions("shmemx_");
     guarded("SHMEMX_H", "extensions to OpenSHMEM 1.6", &body)
@@ -149,40 +123,23 @@ fn guarded(guard: &str, title: &str, body: &str) -> String {
 }
 
 fn extern_c(routines: &str) -> String {
-    format!(
-        "\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{routines}\n#ifdef __cplusplus\n}}\n#endif\n"
-    )
+    format!("\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{routines}\n#ifdef __cplusplus\n}}\n#endif\n")
 }
 
-fn section<'a>(
-    title: &str,
-    symbols: impl Iterator<Item = &'a Symbol>,
-    declared: impl Fn(&Symbol) -> Symbol,
-) -> String {
-    let lines: String = symbols
-        .map(|symbol| declaration(&declared(symbol)))
-        .collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("\n/* {title} */\n{lines}")
-    }
+fn section<'a>(title: &str, symbols: impl Iterator<Item = &'a Symbol>, declared: impl Fn(&Symbol) -> Symbol) -> String {
+    let lines: String = symbols.map(|symbol| declaration(&declared(symbol))).collect();
+    if lines.is_empty() { lines } else { format!("\n/* {title} */\n{lines}") }
 }
 
 fn declaration(symbol: &Symbol) -> String {
     let ends_the_job = symbol.family.function() == "setup::global_exit";
-    let attribute = if ends_the_job {
-        "OXSHMEM_NORETURN "
-    } else {
-        ""
-    };
+    let attribute = if ends_the_job { "OXSHMEM_NORETURN " } else { "" };
     format!("{attribute}{}\n", with_complex(&symbol.prototype.to_c()))
 }
 
 /// C's complex types under names that C++ takes as well.
 pub(super) fn with_complex(text: &str) -> String {
-    text.replace("float _Complex", "oxshmem_complexf_t")
-        .replace("double _Complex", "oxshmem_complexd_t")
+    text.replace("float _Complex", "oxshmem_complexf_t").replace("double _Complex", "oxshmem_complexd_t")
 }
 
 fn constants() -> String {

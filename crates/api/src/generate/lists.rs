@@ -31,18 +31,11 @@ pub fn symbol_list() -> String {
                 Status::Extension => "extension",
             };
             let (name, since, family) = (&symbol.name, symbol.since, symbol.family);
-            format!(
-                "{name}\t{since}\t{status}\t{}\t{}\n",
-                family.category.name(),
-                family.clauses
-            )
+            format!("{name}\t{since}\t{status}\t{}\t{}\n", family.category.name(), family.clauses)
         })
         .collect();
     lines.sort();
-    format!(
-        "# {NOTE}\n# symbol, since, status, category, behaviour items\n{}",
-        lines.concat()
-    )
+    format!("# {NOTE}\n# symbol, since, status, category, behaviour items\n{}", lines.concat())
 }
 
 /// Every entry point of the Fortran interface.
@@ -55,17 +48,9 @@ pub(super) fn fortran_list() -> String {
                 fortran::Status::Compat => "compat",
                 fortran::Status::Extension => "extension",
             };
-            format!(
-                "{}\t{status}\t{}\t{}\n",
-                entry.symbol,
-                entry.usage(),
-                entry.prototype.to_c()
-            )
+            format!("{}\t{status}\t{}\t{}\n", entry.symbol, entry.usage(), entry.prototype.to_c())
         })
         .collect();
     lines.sort();
-    format!(
-        "# {NOTE}\n# symbol, status, use, C declaration\n{}",
-        lines.concat()
-    )
+    format!("# {NOTE}\n# symbol, status, use, C declaration\n{}", lines.concat())
 }

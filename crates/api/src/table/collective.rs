@@ -5,23 +5,12 @@ use super::*;
 
 const MOVED: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "mem"])];
 const BITWISE: &[Part] = &[
-    since(
-        "1.5",
-        &[
-            "uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size",
-        ],
-    ),
+    since("1.5", &["uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size"]),
     compat(&["short int long longlong"]),
 ];
 const ORDERED: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS])];
-const ARITHMETIC: &[Part] = &[since(
-    "1.5",
-    &[ELDERS, "char", NEWCOMERS, "complexd complexf"],
-)];
-const SCANNED: &[Part] = &[since(
-    "1.6",
-    &[ELDERS, "char", NEWCOMERS, "complexd complexf"],
-)];
+const ARITHMETIC: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const SCANNED: &[Part] = &[since("1.6", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
 
 const WORDS: &[Part] = &[deprecated("1.0", &["32 64"])];
 const WORDS_LATER: &[Part] = &[deprecated("1.3", &["32 64"])];
@@ -34,19 +23,14 @@ const fn team(call: &'static str, prototype: &'static str, parts: &'static [Part
 }
 
 const fn set(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
-    Family::new(Collective, call, prototype, parts)
-        .clauses("ACT-1 ACT-2 ACT-3 ACT-4 ACT-5 ACT-6 RED-3")
+    Family::new(Collective, call, prototype, parts).clauses("ACT-1 ACT-2 ACT-3 ACT-4 ACT-5 ACT-6 RED-3")
 }
 
 macro_rules! reduction {
     ($call:literal, $name:literal, $parts:ident) => {
         team(
             $call,
-            concat!(
-                "int shmem_<T>_",
-                $name,
-                "_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce)"
-            ),
+            concat!("int shmem_<T>_", $name, "_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce)"),
             $parts,
         )
         .clauses("RED-1 RED-2 RED-4 RED-5 RED-6")

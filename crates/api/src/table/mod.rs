@@ -39,8 +39,8 @@ pub enum Category {
 impl Category {
     /// All categories in the order of the header.
     pub const ALL: [Category; 17] = [
-        Setup, Thread, Memory, Rma, Amo, Signal, P2p, Ordering, Context, Session, Lock, Cache,
-        Sync, Team, Collective, Profiling, Extension,
+        Setup, Thread, Memory, Rma, Amo, Signal, P2p, Ordering, Context, Session, Lock, Cache, Sync, Team, Collective,
+        Profiling, Extension,
     ];
 
     /// The name used in lists and for the exports file.
@@ -72,9 +72,7 @@ impl Category {
             Setup => "Start and end of the library, PE numbers, what can be reached.",
             Thread => "Start with a thread level.",
             Memory => "The symmetric heap; all calls are collective over the world.",
-            Rma => {
-                "Put and get: one element, blocks, strided and block-strided, blocking and nonblocking."
-            }
+            Rma => "Put and get: one element, blocks, strided and block-strided, blocking and nonblocking.",
             Amo => "Atomic updates of one element.",
             Signal => "Puts that announce themselves, and signals alone.",
             P2p => "Waiting for and testing symmetric variables of the calling PE.",
@@ -140,57 +138,27 @@ pub struct Family {
 }
 
 const fn since(since: &'static str, forms: &'static [&'static str]) -> Part {
-    Part {
-        since,
-        status: Status::Current,
-        forms,
-    }
+    Part { since, status: Status::Current, forms }
 }
 
 const fn deprecated(since: &'static str, forms: &'static [&'static str]) -> Part {
-    Part {
-        since,
-        status: Status::Deprecated,
-        forms,
-    }
+    Part { since, status: Status::Deprecated, forms }
 }
 
 const fn compat(forms: &'static [&'static str]) -> Part {
-    Part {
-        since: "-",
-        status: Status::Compat,
-        forms,
-    }
+    Part { since: "-", status: Status::Compat, forms }
 }
 
 const fn extension(forms: &'static [&'static str]) -> Part {
-    Part {
-        since: "-",
-        status: Status::Extension,
-        forms,
-    }
+    Part { since: "-", status: Status::Extension, forms }
 }
 
 /// The only form there is.
 const ALONE: &[&str] = &[""];
 
 impl Family {
-    const fn new(
-        category: Category,
-        call: &'static str,
-        prototype: &'static str,
-        parts: &'static [Part],
-    ) -> Family {
-        Family {
-            category,
-            prototype,
-            call,
-            parts,
-            via: false,
-            ctx: false,
-            generic: None,
-            clauses: "",
-        }
+    const fn new(category: Category, call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+        Family { category, prototype, call, parts, via: false, ctx: false, generic: None, clauses: "" }
     }
 
     /// The runtime wants a `Via`.
@@ -218,16 +186,12 @@ impl Family {
 
     /// The runtime's function without arguments.
     pub fn function(&self) -> &'static str {
-        self.call
-            .split_once('(')
-            .map_or(self.call, |(function, _)| function)
+        self.call.split_once('(').map_or(self.call, |(function, _)| function)
     }
 
     /// Whether the runtime has what this family needs; see [`NOT_YET`].
     pub fn landed(&self) -> bool {
-        !NOT_YET
-            .iter()
-            .any(|prefix| self.function().starts_with(prefix))
+        !NOT_YET.iter().any(|prefix| self.function().starts_with(prefix))
     }
 }
 
@@ -237,22 +201,13 @@ pub const NOT_YET: &[&str] = &[];
 
 /// All rows in the order of the header.
 pub fn families() -> impl Iterator<Item = &'static Family> {
-    [
-        control::ROWS,
-        rma::ROWS,
-        amo::ROWS,
-        p2p::ROWS,
-        collective::ROWS,
-        extension::ROWS,
-    ]
-    .into_iter()
-    .flatten()
+    [control::ROWS, rma::ROWS, amo::ROWS, p2p::ROWS, collective::ROWS, extension::ROWS].into_iter().flatten()
 }
 
 // The standard's groups of element types, as its editions introduced them.
 const ELDERS: &str = "float double longdouble short int long longlong";
-const NEWCOMERS: &str = "schar uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff";
-const ATOMIC: &str =
-    "int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff";
+const NEWCOMERS: &str =
+    "schar uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff";
+const ATOMIC: &str = "int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff";
 const FLOATING: &str = "float double";
 const SIZES: &str = "8 16 32 64 128";

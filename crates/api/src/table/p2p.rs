@@ -6,17 +6,11 @@ use super::*;
 const WAIT: &[Part] = &[deprecated("1.0", &["short int long longlong"])];
 const WAIT_UNTIL: &[Part] = &[
     since("1.0", &["int long longlong"]),
-    since(
-        "1.4",
-        &["uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff"],
-    ),
+    since("1.4", &["uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff"]),
     deprecated("1.0", &["short"]),
     deprecated("1.4", &["ushort"]),
 ];
-const TEST: &[Part] = &[
-    since("1.4", &[ATOMIC]),
-    deprecated("1.4", &["short ushort"]),
-];
+const TEST: &[Part] = &[since("1.4", &[ATOMIC]), deprecated("1.4", &["short ushort"])];
 const MANY: &[Part] = &[since("1.5", &[ATOMIC]), compat(&["short ushort"])];
 
 const fn p2p(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {

@@ -6,25 +6,12 @@ use super::*;
 const ALL: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES, "mem"];
 const STRIDED: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES];
 
-const ONE: &[Part] = &[
-    since("1.0", &[ELDERS]),
-    since("1.1", &["char"]),
-    since("1.4", &[NEWCOMERS]),
-];
-const BLOCK: &[Part] = &[
-    since("1.0", &[ELDERS, "32 64 128 mem"]),
-    since("1.3", &["char 8 16"]),
-    since("1.4", &[NEWCOMERS]),
-];
-const STRIDES: &[Part] = &[
-    since("1.0", &[ELDERS, "32 64 128"]),
-    since("1.3", &["char 8 16"]),
-    since("1.4", &[NEWCOMERS]),
-];
-const NONBLOCKING: &[Part] = &[
-    since("1.3", &[ELDERS, "char", SIZES, "mem"]),
-    since("1.4", &[NEWCOMERS]),
-];
+const ONE: &[Part] = &[since("1.0", &[ELDERS]), since("1.1", &["char"]), since("1.4", &[NEWCOMERS])];
+const BLOCK: &[Part] =
+    &[since("1.0", &[ELDERS, "32 64 128 mem"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
+const STRIDES: &[Part] =
+    &[since("1.0", &[ELDERS, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
+const NONBLOCKING: &[Part] = &[since("1.3", &[ELDERS, "char", SIZES, "mem"]), since("1.4", &[NEWCOMERS])];
 
 const fn rma(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
     Family::new(Rma, call, prototype, parts).ctx().generic(1)

@@ -2,10 +2,7 @@ use super::*;
 use std::collections::HashSet;
 
 fn read(vars: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Error> {
-    Settings::from_vars(
-        vars.iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned())),
-    )
+    Settings::from_vars(vars.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())))
 }
 
 fn settings(vars: &[(&str, &str)]) -> Settings {
@@ -18,55 +15,33 @@ fn warnings(vars: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn nothing_set_gives_the_defaults_without_a_word() {
-    assert_eq!(
-        read(&[("PATH", "/bin"), ("HOME", "")]),
-        Ok((Settings::default(), vec![]))
-    );
+    assert_eq!(read(&[("PATH", "/bin"), ("HOME", "")]), Ok((Settings::default(), vec![])));
 }
 
 #[test]
 fn names_are_unique_and_documented_in_one_line() {
     let mut seen = HashSet::new();
     for knob in KNOBS {
-        assert!(
-            knob.names().all(|name| seen.insert(name) && is_ours(name)),
-            "{}",
-            knob.name
-        );
-        assert!(
-            !knob.doc.is_empty() && !knob.doc.contains('\n') && !knob.default.is_empty(),
-            "{}",
-            knob.name
-        );
+        assert!(knob.names().all(|name| seen.insert(name) && is_ours(name)), "{}", knob.name);
+        assert!(!knob.doc.is_empty() && !knob.doc.contains('\n') && !knob.default.is_empty(), "{}", knob.name);
     }
 }
 
 #[test]
 fn the_default_text_of_every_knob_is_its_default() {
     for knob in KNOBS.iter().filter(|knob| !knob.default.contains(' ')) {
-        assert_eq!(
-            settings(&[(knob.name, knob.default)]),
-            Settings::default(),
-            "{}",
-            knob.name
-        );
+        assert_eq!(settings(&[(knob.name, knob.default)]), Settings::default(), "{}", knob.name);
     }
 }
 
 #[test]
 fn every_knob_of_the_library_changes_something_under_all_its_names() {
-    for knob in KNOBS
-        .iter()
-        .filter(|knob| !matches!(knob.value, Value::Tool | Value::Ignored))
-    {
+    for knob in KNOBS.iter().filter(|knob| !matches!(knob.value, Value::Tool | Value::Ignored)) {
         let value = match (knob.value, knob.default) {
             (Value::Switch, "1") => "off",
             (Value::Switch | Value::Number, _) => "2",
             (Value::Size, _) => "3m",
-            (Value::Word(words), default) => words
-                .iter()
-                .find(|word| **word != default)
-                .expect("a choice"),
+            (Value::Word(words), default) => words.iter().find(|word| **word != default).expect("a choice"),
             (Value::Text, _) => "x",
             (Value::Tool | Value::Ignored, _) => unreachable!("filtered"),
         };
@@ -93,10 +68,7 @@ fn switches_follow_custom() {
 fn the_current_name_wins_over_the_deprecated_one_and_says_so() {
     let both = [("SMA_SYMMETRIC_SIZE", "2m"), ("SHMEM_SYMMETRIC_SIZE", "1m")];
     assert_eq!(settings(&both).symmetric_size, Some(1 << 20));
-    assert_eq!(
-        warnings(&both),
-        ["SMA_SYMMETRIC_SIZE=2m is ignored because SHMEM_SYMMETRIC_SIZE is set too"]
-    );
+    assert_eq!(warnings(&both), ["SMA_SYMMETRIC_SIZE=2m is ignored because SHMEM_SYMMETRIC_SIZE is set too"]);
     assert!(warnings(&[("SMA_DEBUG", "1"), ("SHMEM_DEBUG", "1")]).is_empty());
     assert!(!settings(&[("SMA_DEBUG", "1"), ("SHMEM_DEBUG", "0")]).debug);
 }
@@ -111,17 +83,10 @@ fn a_misspelt_name_is_answered_with_the_right_one() {
 
 #[test]
 fn foreign_names_are_no_typos() {
-    let foreign = [
-        ("SHMEM_OFI_PROVIDER", "tcp"),
-        ("SMA_OFI_DOMAIN", "x"),
-        ("SHMEM_ROOT", "/opt"),
-        ("OSHRUN_DEBUG", "1"),
-    ];
+    let foreign =
+        [("SHMEM_OFI_PROVIDER", "tcp"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];
     assert_eq!(read(&foreign), Ok((Settings::default(), vec![])));
-    assert_eq!(
-        read(&[("SHMEM_BOUNCE_SIZE", "8k")]),
-        Ok((Settings::default(), vec![]))
-    );
+    assert_eq!(read(&[("SHMEM_BOUNCE_SIZE", "8k")]), Ok((Settings::default(), vec![])));
 }
 
 #[test]
@@ -136,25 +101,13 @@ fn values_that_make_no_sense_are_errors_that_name_the_variable() {
         ("SHMEM_MAX_CTX", "1.5"),
     ] {
         let error = read(&[(name, value)]).expect_err(value).to_string();
-        assert!(
-            error.starts_with(&format!("{name}={value}")) && error.lines().count() == 3,
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("{name}={value}")) && error.lines().count() == 3, "{error}");
     }
-    assert!(
-        read(&[("SHMEM_WAIT", "spinn")])
-            .expect_err("a typo")
-            .to_string()
-            .ends_with("set SHMEM_WAIT=spin")
-    );
+    assert!(read(&[("SHMEM_WAIT", "spinn")]).expect_err("a typo").to_string().ends_with("set SHMEM_WAIT=spin"));
 }
 
 #[test]
 fn the_listing_names_every_variable() {
     let listing = listing();
-    assert!(
-        KNOBS
-            .iter()
-            .all(|knob| listing.contains(knob.name) && listing.contains(knob.doc))
-    );
+    assert!(KNOBS.iter().all(|knob| listing.contains(knob.name) && listing.contains(knob.doc)));
 }

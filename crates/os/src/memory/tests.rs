@@ -17,20 +17,12 @@ fn backed(memory: &SharedMemory) -> u64 {
 fn two_mappings_of_one_file_are_the_same_memory() {
     let page = page_size();
     let memory = memory(4 * page as u64);
-    let received = SharedMemory::from_fd(memory.try_clone().expect("a descriptor").file)
-        .expect("a memory file");
+    let received = SharedMemory::from_fd(memory.try_clone().expect("a descriptor").file).expect("a memory file");
     assert_eq!(received.len(), memory.len());
     let mut range = AddressRange::reserve(8 * page, page).expect("addresses");
-    range
-        .map(0, &memory, page as u64, 2 * page)
-        .expect("mapped");
-    range
-        .map(4 * page, &received, 2 * page as u64, page)
-        .expect("mapped");
-    let (here, there) = (
-        range.base().wrapping_add(page + 3),
-        range.base().wrapping_add(4 * page + 3),
-    );
+    range.map(0, &memory, page as u64, 2 * page).expect("mapped");
+    range.map(4 * page, &received, 2 * page as u64, page).expect("mapped");
+    let (here, there) = (range.base().wrapping_add(page + 3), range.base().wrapping_add(4 * page + 3));
     // SAFETY: both addresses are mapped above.
     unsafe {
         here.write_volatile(42);
@@ -108,10 +100,7 @@ fn huge_pages_work_where_the_system_has_some() {
 #[test]
 fn available_memory_is_plausible_and_names_its_source() {
     let available = available();
-    assert!(
-        available.bytes > 1 << 20 && available.bytes < 1 << 50,
-        "{available:?}"
-    );
+    assert!(available.bytes > 1 << 20 && available.bytes < 1 << 50, "{available:?}");
     assert!(fs::metadata(&available.limited_by).is_ok(), "{available:?}");
 }
 

@@ -215,9 +215,5 @@ extended! { LongDouble garbage; Quad |_: &mut Random| 0; }
 
 /// What C may leave in the padding.
 fn garbage(random: &mut Random) -> u128 {
-    if cfg!(target_arch = "x86_64") {
-        u128::from(random.next()) << 80
-    } else {
-        0
-    }
+    if cfg!(target_arch = "x86_64") { u128::from(random.next()) << 80 } else { 0 }
 }

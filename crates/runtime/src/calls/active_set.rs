@@ -96,7 +96,10 @@ pub unsafe fn alltoallv(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    sync: *mut c_long,
 ) {
     const NAME: &str = "shmemx_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
@@ -118,7 +121,10 @@ pub unsafe fn alltoallv_packed(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    sync: *mut c_long,
 ) {
     const NAME: &str = "shmemx_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };

@@ -81,7 +81,8 @@ pub unsafe fn alltoallv(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    team: Team, _sync: *mut c_long,
+    team: Team,
+    _sync: *mut c_long,
 ) {
     const NAME: &str = "shmemx_team_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
@@ -101,7 +102,8 @@ pub unsafe fn alltoallv_packed(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    team: Team, _sync: *mut c_long,
+    team: Team,
+    _sync: *mut c_long,
 ) {
     const NAME: &str = "shmemx_team_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };

@@ -138,7 +138,7 @@ impl<H: Half> Words for Variable<H> {
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
         let reason = Reason { call: self.call, address: self.own, needs: Needs::One(owner - 1) };
-        wait::until(reason, Some(ControlBlock::own().bell()), ready);
+        wait::until(reason, Some(ControlBlock::own().bell()), || ready().then_some(()));
     }
 }
 

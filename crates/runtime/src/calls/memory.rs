@@ -45,7 +45,10 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64) -> bo
     if let Some(pe) = other {
         diagnose::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
-                .because(format!("this PE's last one is of {}; they must be the same, in the same order", size::display(bytes as u64)))
+                .because(format!(
+                    "this PE's last one is of {}; they must be the same, in the same order",
+                    size::display(bytes as u64)
+                ))
                 .fix("make the heap calls on all PEs, with the same arguments"),
         );
     }

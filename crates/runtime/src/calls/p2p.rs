@@ -55,27 +55,18 @@ fn reason<T>(call: &'static str, ivar: *mut T) -> Reason<'static> {
 #[inline(always)]
 pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
     let comparison = Comparison::of(call, cmp);
-    // SAFETY: the caller's promise, here and in the loop.
-    let mut seen = unsafe { T::load(ivar) };
+    let reason = reason(call, ivar);
     // The two comparisons that programs spin on get loops of their own.
     match comparison {
-        Comparison::Eq => wait::until(reason(call, ivar), None, || {
+        // SAFETY: the caller's promise. So below.
+        Comparison::Eq => wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen == value)),
+        // SAFETY: as above.
+        Comparison::Ne => wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen != value)),
+        _ => wait::until(reason, None, move || {
             // SAFETY: as above.
-            seen = unsafe { T::load(ivar) };
-            seen == value
-        }),
-        Comparison::Ne => wait::until(reason(call, ivar), None, || {
-            // SAFETY: as above.
-            seen = unsafe { T::load(ivar) };
-            seen != value
-        }),
-        _ => wait::until(reason(call, ivar), None, || {
-            // SAFETY: as above.
-            seen = unsafe { T::load(ivar) };
-            comparison.holds(seen, value)
+            Some(unsafe { T::load(ivar) }).filter(|seen| comparison.holds(*seen, value))
         }),
     }
-    seen
 }
 
 /// Waits until `*ivar cmp value`.
@@ -213,7 +204,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
 
     unsafe fn wait_all(self, call: &'static str) {
         // SAFETY: as above. So below.
-        wait::until(reason(call, self.ivars), None, || unsafe { self.all() });
+        wait::until(reason(call, self.ivars), None, move || unsafe { self.all() }.then_some(()));
     }
 
     unsafe fn wait_any(self, call: &'static str) -> usize {
@@ -221,13 +212,8 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         if unsafe { self.is_empty() } {
             return usize::MAX;
         }
-        let mut found = None;
-        wait::until(reason(call, self.ivars), None, || {
-            // SAFETY: as above.
-            found = unsafe { self.any() };
-            found.is_some()
-        });
-        found.unwrap_or(usize::MAX)
+        // SAFETY: as above.
+        wait::until(reason(call, self.ivars), None, move || unsafe { self.any() })
     }
 
     unsafe fn wait_some(self, call: &'static str, indices: *mut usize) -> usize {
@@ -235,13 +221,8 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         if unsafe { self.is_empty() } {
             return 0;
         }
-        let mut count = 0;
-        wait::until(reason(call, self.ivars), None, || {
-            // SAFETY: as above.
-            count = unsafe { self.some(indices) };
-            count > 0
-        });
-        count
+        // SAFETY: as above.
+        wait::until(reason(call, self.ivars), None, move || Some(unsafe { self.some(indices) }).filter(|count| *count > 0))
     }
 }
 
@@ -253,7 +234,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $all<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) {
             const CALL: &str = concat!("shmem_", stringify!($all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -266,7 +251,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $any<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -279,7 +268,12 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $some<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -292,7 +286,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_all<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> c_int {
             const CALL: &str = concat!("shmem_", stringify!($test_all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -309,7 +307,11 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_any<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
@@ -326,7 +328,12 @@ macro_rules! set_calls {
         /// # Safety
         /// See [`wait_until`].
         pub unsafe fn $test_some<T: Atomic + PartialOrd>(
-            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, $value: $value_type,
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };

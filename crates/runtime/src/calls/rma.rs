@@ -200,7 +200,15 @@ pub unsafe fn ibget<V: Via, T>(
 /// # Safety
 /// As for [`put`], for every element.
 #[inline(always)]
-pub unsafe fn iput<V: Via, T>(via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int) {
+pub unsafe fn iput<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
     // SAFETY: a block of one element is that element.
     unsafe { ibput(via, dest, source, dst, sst, 1, nelems, pe) }
 }
@@ -210,7 +218,15 @@ pub unsafe fn iput<V: Via, T>(via: V, dest: *mut T, source: *const T, dst: isize
 /// # Safety
 /// As for [`get`], for every element.
 #[inline(always)]
-pub unsafe fn iget<V: Via, T>(via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int) {
+pub unsafe fn iget<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
     // SAFETY: a block of one element is that element.
     unsafe { ibget(via, dest, source, dst, sst, 1, nelems, pe) }
 }

@@ -22,7 +22,9 @@ const COLOR_UNDEFINED: c_int = -1;
 #[cold]
 fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
     diagnose::fail(
-        &Error::new(format!("{call}: {argument} is {value}")).because(why).fix(format!("correct {argument}, on all PEs alike")),
+        &Error::new(format!("{call}: {argument} is {value}"))
+            .because(why)
+            .fix(format!("correct {argument}, on all PEs alike")),
     )
 }
 
@@ -62,7 +64,8 @@ unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, si
         return;
     }
     let members = parent.subset(&child).in_world_order(child.size);
-    let my = members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
+    let my =
+        members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
     let made = active_set::with_members(call, members.clone(), child.size, my, parent.identity(), |meeting| {
         let lease = leasing::meet(call, meeting, parent.identity()).unwrap_or_else(|| no_slot(call));
         // SAFETY: no config.

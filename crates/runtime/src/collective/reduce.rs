@@ -64,7 +64,8 @@ unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, 
         let bytes = n * size;
         let members = call.team.size as usize;
         let at = |address: *const u8, member: usize| call.at(member as u32, address, bytes).wrapping_add(begin * size);
-        let store = if 2 * bytes * members > crate::machine::last_level_cache() { Store::Streaming } else { Store::Cached };
+        let store =
+            if 2 * bytes * members > crate::machine::last_level_cache() { Store::Streaming } else { Store::Cached };
         let run = |dests: &mut [*mut u8], sources: &mut [*const u8]| {
             for member in 0..members {
                 dests[member] = at(dest, member);

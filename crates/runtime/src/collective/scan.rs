@@ -39,7 +39,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
                 // SAFETY: the payload and the destination hold `n` elements.
                 unsafe {
                     let value = theirs.add(i).read_unaligned();
-                    let value = if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
+                    let value =
+                        if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
                     dest.add(i).write(value);
                 }
             }

@@ -27,21 +27,10 @@ impl Algorithm for Dissemination {
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let len = self.len(plan);
         let Some(pc) = pc.checked_sub(1) else {
-            return if self.payload {
-                Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len,
-                }
-            } else {
-                Step::Skip
-            };
+            return if self.payload { Step::Copy { into: dest(0), from: source(0), len } } else { Step::Skip };
         };
         let peers = self.radix - 1;
-        let (round, phase) = (
-            (pc / u64::from(2 * peers + 1)) as u32,
-            (pc % u64::from(2 * peers + 1)) as u32,
-        );
+        let (round, phase) = ((pc / u64::from(2 * peers + 1)) as u32, (pc % u64::from(2 * peers + 1)) as u32);
         let reach = u64::from(self.radix).pow(round);
         if reach >= u64::from(plan.size) {
             return Step::Done;
@@ -51,14 +40,7 @@ impl Algorithm for Dissemination {
         if phase == 2 * peers {
             let right = scratch(u64::from(first) * len);
             return match self.payload {
-                true => Step::Reduce {
-                    into: dest(0),
-                    left: dest(0),
-                    right,
-                    stride: len,
-                    terms: here,
-                    len,
-                },
+                true => Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms: here, len },
                 false => Step::Skip,
             };
         }
@@ -72,13 +54,7 @@ impl Algorithm for Dissemination {
         }
         let to = plan.after(me.rank, (u64::from(peer + 1) * reach) as u32);
         let into = scratch(u64::from(word) * len);
-        Step::Put {
-            to,
-            from: dest(0),
-            into,
-            len,
-            signal: Signal::Set { word, value },
-        }
+        Step::Put { to, from: dest(0), into, len, signal: Signal::Set { word, value } }
     }
 }
 
