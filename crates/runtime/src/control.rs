@@ -7,8 +7,8 @@
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use crate::wait::{Bell, Needs, Reason};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -143,8 +143,12 @@ impl Records {
     /// The oldest wait, in words.
     pub(crate) fn oldest(&self) -> Option<String> {
         let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
-        let name: Vec<u8> =
-            record.call.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+        let name: Vec<u8> = record
+            .call
+            .iter()
+            .flat_map(|word| word.load(Relaxed).to_ne_bytes())
+            .take_while(|byte| *byte != 0)
+            .collect();
         let seconds = monotonic_nanoseconds().saturating_sub(record.since.load(Relaxed)) / 1_000_000_000;
         let peer = record.peer.load(Relaxed);
         let whom = if peer == u64::MAX { String::new() } else { format!(" for PE {peer}") };

@@ -59,9 +59,13 @@ pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mu
     // The two comparisons that programs spin on get loops of their own.
     match comparison {
         // SAFETY: the caller's promise. So below.
-        Comparison::Eq => wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen == value)),
+        Comparison::Eq => {
+            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen == value))
+        }
         // SAFETY: as above.
-        Comparison::Ne => wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen != value)),
+        Comparison::Ne => {
+            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen != value))
+        }
         _ => wait::until(reason, None, move || {
             // SAFETY: as above.
             Some(unsafe { T::load(ivar) }).filter(|seen| comparison.holds(*seen, value))
@@ -222,7 +226,9 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
             return 0;
         }
         // SAFETY: as above.
-        wait::until(reason(call, self.ivars), None, move || Some(unsafe { self.some(indices) }).filter(|count| *count > 0))
+        wait::until(reason(call, self.ivars), None, move || {
+            Some(unsafe { self.some(indices) }).filter(|count| *count > 0)
+        })
     }
 }
 
