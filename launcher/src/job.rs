@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,12 +16,13 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 
-use crate::arguments::Plan;
+use crate::arguments::{Label, Plan, Program};
 use crate::output::{self, Stream, Style};
 use crate::pe::{self, Started, Streams};
 use crate::pmi::{Outcome, Server, Stage};
 use crate::program::{self, Unusable};
 use crate::signals::{Signals, Wish};
+use crate::wrapper::quoted;
 use crate::{guardian, input, verdict};
 
 /// How long a PE may take to end after a polite signal because another PE failed.
@@ -44,11 +45,16 @@ pub fn run(plan: &Plan) -> i32 {
         prepared.show();
         return 0;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     match runtime {
         Ok(runtime) => LocalSet::new().block_on(&runtime, prepared.run()),
         Err(error) => {
-            eprintln!("oshrun: {}", Error::new("the launcher cannot start").because(error));
+            eprintln!(
+                "oshrun: {}",
+                Error::new("the launcher cannot start").because(error)
+            );
             1
         }
     }
@@ -57,7 +63,7 @@ pub fn run(plan: &Plan) -> i32 {
 /// What every PE runs, found before the first one starts.
 struct Prepared<'a> {
     plan: &'a Plan,
-    files: Vec<std::path::PathBuf>,
+    files: Vec<PathBuf>,
     /// The program of each PE.
     apps: Vec<u32>,
     processors: Vec<usize>,
@@ -65,20 +71,30 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(plan: &'a Plan) -> Result<Prepared<'a>, Unusable> {
-        let file = |program: &crate::arguments::Program| {
-            program::resolve(&program.command[0], program.wdir.as_deref())
-        };
+        let file =
+            |program: &Program| program::resolve(&program.command[0], program.wdir.as_deref());
         let files = plan.programs.iter().map(file).collect::<Result<_, _>>()?;
         if let Some(folder) = &plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        let apps = plan.programs.iter().zip(0u32..).flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
-        Ok(Prepared { plan, files, apps: apps.collect(), processors: cpus::allowed() })
+        let apps = plan
+            .programs
+            .iter()
+            .zip(0u32..)
+            .flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
+        Ok(Prepared {
+            plan,
+            files,
+            apps: apps.collect(),
+            processors: cpus::allowed(),
+        })
     }
 
     /// The processor for a PE, if PEs are to be pinned.
     fn processor(&self, pe: u32) -> Option<usize> {
-        self.plan.bind.then(|| self.processors[pe as usize % self.processors.len()])
+        self.plan
+            .bind
+            .then(|| self.processors[pe as usize % self.processors.len()])
     }
 
     /// `--dry-run`.
@@ -86,12 +102,27 @@ impl<'a> Prepared<'a> {
         for (&app, pe) in self.apps.iter().zip(0..) {
             let program = &self.plan.programs[app as usize];
             let set = pe::variables(pe, self.plan.size(), "<random>");
-            let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
+            let mut words: Vec<String> = set
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            words.extend(
+                program
+                    .variables
+                    .iter()
+                    .map(|(name, value)| format!("{name}={}", quoted(value))),
+            );
             words.push(quoted(self.files[app as usize].as_os_str()));
             words.extend(program.command[1..].iter().map(|word| quoted(word)));
-            let place = self.processor(pe).map(|cpu| format!(" on processor {cpu}")).unwrap_or_default();
-            let folder = program.wdir.as_ref().map(|wdir| format!(" in {}", wdir.display())).unwrap_or_default();
+            let place = self
+                .processor(pe)
+                .map(|cpu| format!(" on processor {cpu}"))
+                .unwrap_or_default();
+            let folder = program
+                .wdir
+                .as_ref()
+                .map(|wdir| format!(" in {}", wdir.display()))
+                .unwrap_or_default();
             println!("PE {pe}{place}{folder}: {}", words.join(" "));
         }
     }
@@ -101,7 +132,10 @@ impl<'a> Prepared<'a> {
         let mark = match guardian::new_mark() {
             Ok(mark) => mark,
             Err(error) => {
-                eprintln!("oshrun: {}", Error::new("no random numbers for the job's mark").because(error));
+                eprintln!(
+                    "oshrun: {}",
+                    Error::new("no random numbers for the job's mark").because(error)
+                );
                 return 1;
             }
         };
@@ -125,7 +159,9 @@ impl<'a> Prepared<'a> {
     /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
     fn note_crowding(&self) {
         let (pes, processors) = (self.apps.len(), cpus::usable());
-        if pes > processors && (self.plan.verbose || std::io::IsTerminal::is_terminal(&std::io::stderr())) {
+        if pes > processors
+            && (self.plan.verbose || std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        {
             let s = if processors == 1 { "" } else { "s" };
             eprintln!("oshrun: {pes} PEs on {processors} processor{s}: waits will yield");
         }
@@ -186,7 +222,10 @@ impl Job {
         let timeout = prepared.plan.timeout;
         Job {
             mark: mark.to_string(),
-            server: Server::new(format!("oxshmem_{}", std::process::id()), prepared.apps.clone()),
+            server: Server::new(
+                format!("oxshmem_{}", std::process::id()),
+                prepared.apps.clone(),
+            ),
             pes: Vec::with_capacity(prepared.apps.len()),
             running: 0,
             status: 0,
@@ -198,35 +237,70 @@ impl Job {
             pumps: JoinSet::new(),
             over: watch::Sender::new(false),
             timeout: timeout.map(|timeout| Instant::now() + timeout),
-            timeout_text: timeout.map(|timeout| timeout.as_secs_f64().to_string()).unwrap_or_default(),
+            timeout_text: timeout
+                .map(|timeout| timeout.as_secs_f64().to_string())
+                .unwrap_or_default(),
             verbose: prepared.plan.verbose,
         }
     }
 
     /// Starts the PEs. If one cannot be started the job ends.
     async fn start(&mut self, prepared: &Prepared<'_>) {
-        let sinks = Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr())));
+        let sinks = Rc::new((
+            Mutex::new(tokio::io::stdout()),
+            Mutex::new(tokio::io::stderr()),
+        ));
         let mut readers = Vec::new();
         let size = prepared.plan.size();
         for (&app, pe) in prepared.apps.iter().zip(0..) {
-            let (program, file) = (&prepared.plan.programs[app as usize], &prepared.files[app as usize]);
-            let started = streams(prepared.plan, pe).map_err(|error| error.to_string()).and_then(|streams| {
-                pe::start(pe, size, &self.mark, program, file, prepared.processor(pe), streams)
+            let (program, file) = (
+                &prepared.plan.programs[app as usize],
+                &prepared.files[app as usize],
+            );
+            let started = streams(prepared.plan, pe)
+                .map_err(|error| error.to_string())
+                .and_then(|streams| {
+                    pe::start(
+                        pe,
+                        size,
+                        &self.mark,
+                        program,
+                        file,
+                        prepared.processor(pe),
+                        streams,
+                    )
                     .map_err(|error| unstartable(&error))
-            });
-            let Started { mut child, pid, pmi } = match started {
+                });
+            let Started {
+                mut child,
+                pid,
+                pmi,
+            } = match started {
                 Ok(started) => started,
                 Err(why) => {
                     let what = format!("PE {pe} of {size} could not be started");
-                    self.fail(126, &format!("{}", Error::new(what).because(why)), SHORT_GRACE);
+                    self.fail(
+                        126,
+                        &format!("{}", Error::new(what).because(why)),
+                        SHORT_GRACE,
+                    );
                     return;
                 }
             };
             self.carry_output(prepared.plan, pe, &mut child, &sinks);
             readers.extend(child.stdin.take());
             let pmi = Rc::new(pmi);
-            tokio::task::spawn_local(watch_over(pe as usize, child, Rc::clone(&pmi), self.report.clone()));
-            self.pes.push(Pe { pid, pmi, ended: None });
+            tokio::task::spawn_local(watch_over(
+                pe as usize,
+                child,
+                Rc::clone(&pmi),
+                self.report.clone(),
+            ));
+            self.pes.push(Pe {
+                pid,
+                pmi,
+                ended: None,
+            });
             self.running += 1;
             if self.verbose {
                 eprintln!("oshrun: PE {pe} is pid {pid}");
@@ -244,21 +318,40 @@ impl Job {
         child: &mut Child,
         sinks: &Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>,
     ) {
-        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
+        let style = |stream| Style {
+            label: plan.label,
+            timestamps: plan.timestamps,
+            pe,
+            stream,
+        };
         if let Some(source) = child.stdout.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stdout));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
+            let (sinks, over, style) = (
+                Rc::clone(sinks),
+                self.over.subscribe(),
+                style(Stream::Stdout),
+            );
+            self.pumps
+                .spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
         }
         if let Some(source) = child.stderr.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stderr));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
+            let (sinks, over, style) = (
+                Rc::clone(sinks),
+                self.over.subscribe(),
+                style(Stream::Stderr),
+            );
+            self.pumps
+                .spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
         }
     }
 
     /// The loop: until the last PE has ended.
     async fn attend(&mut self, signals: &mut Signals) {
         while self.running > 0 {
-            let kill_at = self.ending.as_ref().filter(|ending| !ending.killed).map(|ending| ending.kill_at);
+            let kill_at = self
+                .ending
+                .as_ref()
+                .filter(|ending| !ending.killed)
+                .map(|ending| ending.kill_at);
             let timeout = self.timeout.filter(|_| self.ending.is_none());
             let note_at = self.deserter.map(|(_, at)| at);
             tokio::select! {
@@ -292,7 +385,9 @@ impl Job {
         match self.server.handle(pe, request) {
             Outcome::Answer(reply) => self.answer(pe, &reply),
             Outcome::Wait => {}
-            Outcome::Release => (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut)),
+            Outcome::Release => {
+                (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut))
+            }
             Outcome::Abort(status) => self.aborted(pe, status & 0xff),
         }
         if entering {
@@ -314,7 +409,10 @@ impl Job {
         self.status = status;
         if status != 0 || self.verbose {
             let others = verdict::stopped(self.running - 1);
-            eprintln!("oshrun: PE {pe} (pid {}) ended the job{others}; exit {status}", self.pes[pe].pid);
+            eprintln!(
+                "oshrun: PE {pe} (pid {}) ended the job{others}; exit {status}",
+                self.pes[pe].pid
+            );
         }
         self.end(SHORT_GRACE, Some(pe));
     }
@@ -332,7 +430,10 @@ impl Job {
             let expected = self.forwarded.is_some_and(|signal| code == 128 + signal);
             let text = (!expected).then(|| {
                 let (pid, others) = (self.pes[pe].pid, verdict::stopped(self.running));
-                format!("PE {pe} (pid {pid}) {}{others}; exit {code}", verdict::manner(status))
+                format!(
+                    "PE {pe} (pid {pid}) {}{others}; exit {code}",
+                    verdict::manner(status)
+                )
             });
             self.status = code;
             if let Some(text) = text {
@@ -393,19 +494,29 @@ impl Job {
                 pe::signal(pe.pid, libc::SIGCONT);
             }
         }
-        self.ending = Some(Ending { kill_at: Instant::now() + grace, killed: false });
+        self.ending = Some(Ending {
+            kill_at: Instant::now() + grace,
+            killed: false,
+        });
     }
 
     fn kill(&mut self) {
-        self.pes.iter().for_each(|pe| pe::signal(pe.pid, libc::SIGKILL));
-        self.ending = Some(Ending { kill_at: Instant::now(), killed: true });
+        self.pes
+            .iter()
+            .for_each(|pe| pe::signal(pe.pid, libc::SIGKILL));
+        self.ending = Some(Ending {
+            kill_at: Instant::now(),
+            killed: true,
+        });
     }
 
     fn obey(&mut self, wish: Wish) {
         let signal = match wish {
             Wish::Forward(signal) => signal,
             Wish::Stop => {
-                self.pes.iter().for_each(|pe| pe::signal(pe.pid, libc::SIGTSTP));
+                self.pes
+                    .iter()
+                    .for_each(|pe| pe::signal(pe.pid, libc::SIGTSTP));
                 Signals::stop_here();
                 return;
             }
@@ -484,37 +595,52 @@ fn streams(plan: &Plan, pe: u32) -> Result<Streams, Error> {
     if let Some(folder) = &plan.output_dir {
         let file = |stream| {
             let path = folder.join(format!("pe.{pe}.{stream}"));
-            File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error).1)
+            File::create(&path)
+                .map(Stdio::from)
+                .map_err(|error| unwritable(&path, &error).1)
         };
-        return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")? });
+        return Ok(Streams {
+            stdin,
+            stdout: file("out")?,
+            stderr: file("err")?,
+        });
     }
     let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
-    let plain = plan.label == crate::arguments::Label::None && !plan.timestamps;
+    let plain = plan.label == Label::None && !plan.timestamps;
     // A PE alone may write to the terminal or file itself: not a byte is touched.
     let stream = || match shown {
         false => Stdio::null(),
         true if plan.size() == 1 && plain => Stdio::inherit(),
         true => Stdio::piped(),
     };
-    Ok(Streams { stdin, stdout: stream(), stderr: stream() })
+    Ok(Streams {
+        stdin,
+        stdout: stream(),
+        stderr: stream(),
+    })
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
-    (2, Error::new(format!("cannot write the PEs' output to {}", path.display())).because(error))
+    (
+        2,
+        Error::new(format!(
+            "cannot write the PEs' output to {}",
+            path.display()
+        ))
+        .because(error),
+    )
 }
 
 fn unstartable(error: &std::io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::EAGAIN) => "the limit of processes is reached (ulimit -u, or pids.max of the control group)".into(),
-        Some(libc::EMFILE | libc::ENFILE) => "the limit of open files is reached (ulimit -n)".into(),
+        Some(libc::EAGAIN) => {
+            "the limit of processes is reached (ulimit -u, or pids.max of the control group)".into()
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "the limit of open files is reached (ulimit -n)".into()
+        }
         Some(libc::ENOENT) => "its loader or interpreter is not there".into(),
         Some(libc::ENOEXEC) => "the file is not a program for this machine".into(),
         _ => error.to_string(),
     }
-}
-
-fn quoted(word: &std::ffi::OsStr) -> String {
-    let text = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+%@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -2,8 +2,9 @@
 
 pub mod arguments;
 pub mod guardian;
+pub mod info;
 pub mod job;
-
+pub mod wrapper;
 
 mod input;
 mod output;

@@ -84,8 +84,14 @@ pub(crate) fn start(
     let child = command.spawn()?;
     // The closure holds the PE's end of the socket; the launcher must not keep it open.
     drop(command);
-    let pid = child.id().expect("a child that was not waited for has a number");
-    Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)? })
+    let pid = child
+        .id()
+        .expect("a child that was not waited for has a number");
+    Ok(Started {
+        child,
+        pid,
+        pmi: tokio::net::UnixStream::from_std(ours)?,
+    })
 }
 
 /// Sends a signal to a PE and what it started. A group that has ended is no error.

@@ -40,9 +40,13 @@ impl Node {
         let on_mine = |&pe: &u32| nodes[pe as usize] == mine;
         let members: Vec<u32> = (0..nodes.len() as u32).filter(on_mine).collect();
         Node {
-            index: distinct.binary_search(&mine).expect("the list holds every node") as u32,
+            index: distinct
+                .binary_search(&mine)
+                .expect("the list holds every node") as u32,
             count: distinct.len() as u32,
-            my_index: members.binary_search(&rank).expect("a PE is on its own node"),
+            my_index: members
+                .binary_search(&rank)
+                .expect("a PE is on its own node"),
             members,
         }
     }
@@ -56,7 +60,12 @@ pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
         identity.extend(std::fs::read(source).unwrap_or_default());
     }
     for namespace in ["/proc/self/ns/uts", "/proc/self/ns/net"] {
-        identity.extend(std::fs::read_link(namespace).unwrap_or_default().into_os_string().into_encoded_bytes());
+        identity.extend(
+            std::fs::read_link(namespace)
+                .unwrap_or_default()
+                .into_os_string()
+                .into_encoded_bytes(),
+        );
     }
     job.put(&format!("host.{}", job.rank()), &identity)?;
     job.fence()?;
@@ -64,10 +73,13 @@ pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
     (0..job.size())
         .map(|pe| {
             let host = job.get(&format!("host.{pe}"))?;
-            Ok(seen.iter().position(|known| *known == host).unwrap_or_else(|| {
-                seen.push(host);
-                seen.len() - 1
-            }) as u32)
+            Ok(seen
+                .iter()
+                .position(|known| *known == host)
+                .unwrap_or_else(|| {
+                    seen.push(host);
+                    seen.len() - 1
+                }) as u32)
         })
         .collect()
 }
@@ -106,7 +118,11 @@ pub fn share(
         let invitation = Invitation::read(&job.get(&key)?)?;
         return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
     }
-    let gate = if node.members.len() > 1 { Some(Gate::open().map_err(|error| failed(job, &error))?) } else { None };
+    let gate = if node.members.len() > 1 {
+        Some(Gate::open().map_err(|error| failed(job, &error))?)
+    } else {
+        None
+    };
     if let Some(gate) = &gate {
         job.put(&key, &gate.invitation.written())?;
     }
@@ -122,7 +138,9 @@ pub fn share(
     let common = common(&of).map_err(|error| failed(job, &error))?;
     for (guest, pe) in guests.iter().zip(&node.members[1..]) {
         let all = std::iter::once(&common).chain(&of);
-        all.into_iter().try_for_each(|parcel| send(guest, parcel)).map_err(|error| lost(job, *pe, &error))?;
+        all.into_iter()
+            .try_for_each(|parcel| send(guest, parcel))
+            .map_err(|error| lost(job, *pe, &error))?;
     }
     Ok(Gathered { common, of })
 }
@@ -140,11 +158,14 @@ impl Invitation {
 
     fn read(bytes: &[u8]) -> Result<Invitation, Error> {
         match bytes.split_first_chunk::<16>() {
-            Some((&name, rest)) if rest.len() == 16 => {
-                Ok(Invitation { name, token: rest.try_into().expect("its length was just seen") })
-            }
-            _ => Err(Error::new("the node's leader published something that is no address")
-                .because(format!("32 bytes were expected, {} came", bytes.len()))),
+            Some((&name, rest)) if rest.len() == 16 => Ok(Invitation {
+                name,
+                token: rest.try_into().expect("its length was just seen"),
+            }),
+            _ => Err(
+                Error::new("the node's leader published something that is no address")
+                    .because(format!("32 bytes were expected, {} came", bytes.len())),
+            ),
         }
     }
 }
@@ -161,7 +182,10 @@ impl Gate {
         std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let invitation = Invitation::read(&random).map_err(io::Error::other)?;
         let listener = descriptors::listen(&invitation.name)?;
-        Ok(Gate { listener, invitation })
+        Ok(Gate {
+            listener,
+            invitation,
+        })
     }
 
     /// Waits for every other member and drops everybody else. The result is in the members' order.
@@ -171,22 +195,38 @@ impl Gate {
         let mut missing = others.len();
         let deadline = Instant::now() + PATIENCE;
         while missing > 0 {
-            if !sockets::wait_readable(&self.listener, GLANCE).map_err(|error| failed(job, &error))? {
+            if !sockets::wait_readable(&self.listener, GLANCE)
+                .map_err(|error| failed(job, &error))?
+            {
                 job.end_if_orphaned();
                 if Instant::now() > deadline {
-                    let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
+                    let absent = others
+                        .iter()
+                        .zip(&arrived)
+                        .filter(|(_, guest)| guest.is_none());
                     return Err(late(&absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
                 }
                 continue;
             }
-            let Ok((stream, _)) = self.listener.accept() else { continue };
-            let Ok((pe, parcel)) = self.identify(&stream) else { continue };
-            if let Some(place) = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none()) {
+            let Ok((stream, _)) = self.listener.accept() else {
+                continue;
+            };
+            let Ok((pe, parcel)) = self.identify(&stream) else {
+                continue;
+            };
+            if let Some(place) = others
+                .binary_search(&pe)
+                .ok()
+                .filter(|&place| arrived[place].is_none())
+            {
                 arrived[place] = Some((stream, parcel));
                 missing -= 1;
             }
         }
-        Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).collect())
+        Ok(arrived
+            .into_iter()
+            .map(|guest| guest.expect("nobody is missing"))
+            .collect())
     }
 
     /// Who is there? Only the same user with the job's token gets an answer.
@@ -217,11 +257,19 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
     while !sockets::wait_readable(&stream, GLANCE)? {
         job.end_if_orphaned();
         if Instant::now() > deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the node's leader did not answer"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the node's leader did not answer",
+            ));
         }
     }
     let common = receive(&stream)?;
-    let of = job.node().members.iter().map(|_| receive(&stream)).collect::<io::Result<_>>()?;
+    let of = job
+        .node()
+        .members
+        .iter()
+        .map(|_| receive(&stream))
+        .collect::<io::Result<_>>()?;
     Ok(Gathered { common, of })
 }
 
@@ -235,7 +283,11 @@ fn receive(stream: &UnixStream) -> io::Result<Parcel> {
 }
 
 fn failed(job: &Job, error: &io::Error) -> Error {
-    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error)
+    Error::new(format!(
+        "PE {} could not meet the other PEs of its node",
+        job.rank()
+    ))
+    .because(error)
 }
 
 fn late(absent: &[u32]) -> Error {
@@ -245,14 +297,22 @@ fn late(absent: &[u32]) -> Error {
 }
 
 fn lost(job: &Job, pe: u32, error: &io::Error) -> Error {
-    Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
+    Error::new(format!(
+        "PE {} lost PE {pe} while they exchanged descriptors",
+        job.rank()
+    ))
+    .because(error)
 }
 
 /// `PE 3`, or the first few of many.
 fn named(pes: &[u32]) -> String {
     let shown: Vec<String> = pes.iter().take(8).map(u32::to_string).collect();
     let more = pes.len().saturating_sub(shown.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!("PE {}{more}", shown.join(", "))
 }
 
@@ -264,13 +324,33 @@ mod tests {
     fn a_node_is_seen_from_each_of_its_pes() {
         let nodes = [7, 2, 7, 2, 9];
         let node = Node::of(&nodes, 3);
-        assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
-        assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
+        assert_eq!(
+            node,
+            Node {
+                index: 0,
+                count: 3,
+                members: vec![1, 3],
+                my_index: 1
+            }
+        );
+        assert_eq!(
+            Node::of(&nodes, 4),
+            Node {
+                index: 2,
+                count: 3,
+                members: vec![4],
+                my_index: 0
+            }
+        );
     }
 
     #[test]
     fn the_missing_are_named_but_not_all_of_a_thousand() {
         assert!(late(&[3]).to_string().contains("missing PE 3\n"));
-        assert!(late(&(0..1000).collect::<Vec<_>>()).to_string().contains("and 992 more"));
+        assert!(
+            late(&(0..1000).collect::<Vec<_>>())
+                .to_string()
+                .contains("and 992 more")
+        );
     }
 }

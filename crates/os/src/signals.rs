@@ -21,14 +21,26 @@ impl Process {
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         let nothing: *const libc::siginfo_t = std::ptr::null();
         // SAFETY: without a siginfo the kernel fills in what kill(2) would.
-        unsafe { syscall!(syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, nothing, 0)) }.map(drop)
+        unsafe {
+            syscall!(syscall(
+                libc::SYS_pidfd_send_signal,
+                self.0.as_raw_fd(),
+                signal,
+                nothing,
+                0
+            ))
+        }
+        .map(drop)
     }
 }
 
 /// Sends a signal to every member of a process group; signal 0 only asks whether it has any.
 pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
     // Group 0 and 1 would mean our own group and everybody.
-    let group = libc::pid_t::try_from(group).ok().filter(|&group| group > 1).ok_or(io::ErrorKind::InvalidInput)?;
+    let group = libc::pid_t::try_from(group)
+        .ok()
+        .filter(|&group| group > 1)
+        .ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: kill takes two numbers and touches no memory.
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
 }
@@ -41,7 +53,13 @@ mod tests {
 
     #[test]
     fn a_process_and_a_group_can_be_signalled_and_then_are_gone() {
-        let start = || Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep starts");
+        let start = || {
+            Command::new("sleep")
+                .arg("600")
+                .process_group(0)
+                .spawn()
+                .expect("sleep starts")
+        };
         let (mut one, mut other) = (start(), start());
         let held = Process::hold(one.id()).unwrap();
         held.signal(libc::SIGTERM).unwrap();
