@@ -10,6 +10,9 @@ use oxshmem_bootstrap::{Job, Parcel, node};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|what| what == "babble") {
+        babble();
+    }
     let settings = Settings::from_env().unwrap_or_else(|error| end(&error)).0;
     let job = Job::join(&settings).unwrap_or_else(|error| end(&error));
     let number = |i: usize| arguments.get(i).and_then(|text| text.parse::<i32>().ok());
@@ -54,6 +57,21 @@ fn main() {
         other => end(&format!("what is {other}?")),
     }
     job.done();
+}
+
+/// PE 1 says something that is no PMI; the others wait for their end.
+fn babble() {
+    if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "1") {
+        let number = std::env::var("PMI_FD")
+            .expect("a launcher")
+            .parse()
+            .expect("a number");
+        let mut socket = File::from(oxshmem_os::sockets::inherited(number).expect("a descriptor"));
+        socket
+            .write_all(b"hello\n")
+            .expect("a launcher that listens");
+    }
+    sleep();
 }
 
 /// Every PE reads every other PE's value, short and longer than one line of the wire.

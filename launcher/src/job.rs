@@ -257,31 +257,21 @@ impl Job {
                 &prepared.plan.programs[app as usize],
                 &prepared.files[app as usize],
             );
-            let started = streams(prepared.plan, pe)
-                .map_err(|error| error.to_string())
-                .and_then(|streams| {
-                    pe::start(
-                        pe,
-                        size,
-                        &self.mark,
-                        program,
-                        file,
-                        prepared.processor(pe),
-                        streams,
-                    )
-                    .map_err(|error| unstartable(&error))
-                });
+            let started = streams(prepared.plan, pe).and_then(|streams| {
+                let processor = prepared.processor(pe);
+                pe::start(pe, size, &self.mark, program, file, processor, streams)
+                    .map_err(unstartable)
+            });
             let Started {
                 mut child,
                 pid,
                 pmi,
             } = match started {
                 Ok(started) => started,
-                Err(why) => {
-                    let what = format!("PE {pe} of {size} could not be started");
+                Err((status, error)) => {
                     self.fail(
-                        126,
-                        &format!("{}", Error::new(what).because(why)),
+                        status,
+                        &format!("PE {pe} of {size} could not be started: {error}"),
                         SHORT_GRACE,
                     );
                     return;
@@ -590,14 +580,14 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-fn streams(plan: &Plan, pe: u32) -> Result<Streams, Error> {
+fn streams(plan: &Plan, pe: u32) -> Result<Streams, Unusable> {
     let stdin = input::stream_of(pe, plan.stdin);
     if let Some(folder) = &plan.output_dir {
         let file = |stream| {
             let path = folder.join(format!("pe.{pe}.{stream}"));
             File::create(&path)
                 .map(Stdio::from)
-                .map_err(|error| unwritable(&path, &error).1)
+                .map_err(|error| unwritable(&path, &error))
         };
         return Ok(Streams {
             stdin,
@@ -631,16 +621,18 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     )
 }
 
-fn unstartable(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => {
-            "the limit of processes is reached (ulimit -u, or pids.max of the control group)".into()
-        }
+/// Why the system did not start a program that looked startable.
+fn unstartable(error: std::io::Error) -> Unusable {
+    let (status, what) = match error.raw_os_error() {
+        Some(libc::ENOENT) => (127, "the program's loader or interpreter is not there"),
+        Some(libc::EAGAIN) => (
+            126,
+            "the limit of processes is reached (ulimit -u, or pids.max of the control group)",
+        ),
         Some(libc::EMFILE | libc::ENFILE) => {
-            "the limit of open files is reached (ulimit -n)".into()
+            (126, "the limit of open files is reached (ulimit -n)")
         }
-        Some(libc::ENOENT) => "its loader or interpreter is not there".into(),
-        Some(libc::ENOEXEC) => "the file is not a program for this machine".into(),
-        _ => error.to_string(),
-    }
+        _ => (126, "the system refused it"),
+    };
+    (status, Error::new(what).because(error))
 }

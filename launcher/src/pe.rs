@@ -62,11 +62,13 @@ pub(crate) fn start(
         .stdout(streams.stdout)
         .stderr(streams.stderr)
         .process_group(0);
-    MISLEADING.iter().for_each(|name| {
+    for name in MISLEADING {
         command.env_remove(name);
-    });
+    }
     if let Some(wdir) = &program.wdir {
-        command.current_dir(wdir);
+        command
+            .current_dir(wdir)
+            .env("PWD", std::path::absolute(wdir)?);
     }
     let launcher = std::process::id();
     let prepare = move || {
