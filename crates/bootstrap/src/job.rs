@@ -203,13 +203,24 @@ impl Job {
     }
 
     /// Ends this process if the launcher is gone. For waits that do not themselves talk to the server.
-    pub(crate) fn end_if_orphaned(&self) {
-        if let Space::Served(server) = &self.space {
-            let answers = held(&server.answers);
-            if sockets::hung_up(&server.stream) {
-                orphaned();
-            }
-            drop(answers);
+    pub fn end_if_orphaned(&self) {
+        if let Space::Served(server) = &self.space
+            && sockets::hung_up(&server.stream)
+        {
+            orphaned();
+        }
+    }
+
+    /// A job whose PEs have these places and no server.
+    #[cfg(test)]
+    pub(crate) fn placed(rank: u32, nodes: &[u32]) -> Job {
+        let node = Node::of(nodes, rank);
+        Job {
+            rank,
+            size: nodes.len() as u32,
+            node,
+            ours: false,
+            space: Space::Alone(Mutex::default()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The PEs that share a node, and how they hand each other descriptors.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
@@ -112,40 +112,40 @@ pub fn share(
 ) -> Result<Gathered, Error> {
     let node = job.node();
     let leader = node.members[0];
+    // Only where the usual limit of 1024 open files comes near: programs may count on descriptors being small numbers.
+    if node.members.len() * (mine.fds.len() + 1) > 500 {
+        descriptors::raise_limit().map_err(|error| failed(job, &error))?;
+    }
     let key = format!("node.{epoch}.{leader}");
     if node.my_index > 0 {
         job.fence()?;
         let invitation = Invitation::read(&job.get(&key)?)?;
         return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
     }
-    let gate = if node.members.len() > 1 {
-        Some(Gate::open().map_err(|error| failed(job, &error))?)
-    } else {
-        None
+    // A node of one PE has nobody to let in, but the other nodes count on its fence.
+    let gate = match node.members.len() {
+        1 => None,
+        _ => Some(Gate::open().map_err(|error| failed(job, &error))?),
     };
     if let Some(gate) = &gate {
         job.put(&key, &gate.invitation.written())?;
     }
     job.fence()?;
-    let mut guests = Vec::new();
-    let mut of = vec![mine];
-    if let Some(gate) = gate {
-        for (guest, parcel) in gate.admit(job)? {
-            guests.push(guest);
-            of.push(parcel);
-        }
-    }
+    let (guests, others) = match gate {
+        Some(gate) => gate.admit(job, PATIENCE)?,
+        None => Default::default(),
+    };
+    let of: Vec<Parcel> = std::iter::once(mine).chain(others).collect();
     let common = common(&of).map_err(|error| failed(job, &error))?;
+    let (bytes, fds) = pack(std::iter::once(&common).chain(&of));
     for (guest, pe) in guests.iter().zip(&node.members[1..]) {
-        let all = std::iter::once(&common).chain(&of);
-        all.into_iter()
-            .try_for_each(|parcel| send(guest, parcel))
-            .map_err(|error| lost(job, *pe, &error))?;
+        answer(guest, &bytes, &fds).map_err(|error| lost(job, *pe, &error))?;
     }
     Ok(Gathered { common, of })
 }
 
 /// Where the leader listens and the word that only PEs of this job know.
+#[derive(Clone, Copy)]
 struct Invitation {
     name: [u8; 16],
     token: [u8; 16],
@@ -168,6 +168,11 @@ impl Invitation {
             ),
         }
     }
+
+    /// The socket's name, readable for whoever looks at the machine's sockets.
+    fn address(&self) -> Vec<u8> {
+        format!("oxshmem-{:032x}", u128::from_be_bytes(self.name)).into_bytes()
+    }
 }
 
 /// The leader's socket.
@@ -181,7 +186,7 @@ impl Gate {
         let mut random = [0; 32];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let invitation = Invitation::read(&random).map_err(io::Error::other)?;
-        let listener = descriptors::listen(&invitation.name)?;
+        let listener = descriptors::listen(&invitation.address())?;
         Ok(Gate {
             listener,
             invitation,
@@ -189,11 +194,15 @@ impl Gate {
     }
 
     /// Waits for every other member and drops everybody else. The result is in the members' order.
-    fn admit(&self, job: &Job) -> Result<Vec<(UnixStream, Parcel)>, Error> {
+    fn admit(
+        &self,
+        job: &Job,
+        patience: Duration,
+    ) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
         let mut missing = others.len();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         while missing > 0 {
             if !sockets::wait_readable(&self.listener, GLANCE)
                 .map_err(|error| failed(job, &error))?
@@ -204,7 +213,10 @@ impl Gate {
                         .iter()
                         .zip(&arrived)
                         .filter(|(_, guest)| guest.is_none());
-                    return Err(late(&absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
+                    return Err(late(
+                        patience,
+                        &absent.map(|(pe, _)| *pe).collect::<Vec<_>>(),
+                    ));
                 }
                 continue;
             }
@@ -226,7 +238,7 @@ impl Gate {
         Ok(arrived
             .into_iter()
             .map(|guest| guest.expect("nobody is missing"))
-            .collect())
+            .unzip())
     }
 
     /// Who is there? Only the same user with the job's token gets an answer.
@@ -249,7 +261,7 @@ impl Gate {
 
 /// A member's side: hands in its parcel and takes what the leader has for everyone.
 fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
-    let stream = descriptors::connect(&invitation.name)?;
+    let stream = descriptors::connect(&invitation.address())?;
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
     (&stream).write_all(&hello)?;
     send(&stream, mine)?;
@@ -263,14 +275,69 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
             ));
         }
     }
-    let common = receive(&stream)?;
-    let of = job
-        .node()
-        .members
-        .iter()
-        .map(|_| receive(&stream))
-        .collect::<io::Result<_>>()?;
-    Ok(Gathered { common, of })
+    let (bytes, fds) = descriptors::receive(&stream)?;
+    (&stream).write_all(&RECEIVED)?;
+    let mut parcels =
+        unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
+    let of = parcels
+        .as_mut()
+        .map(|parcels| parcels.split_off(1))
+        .unwrap_or_default();
+    match parcels.and_then(|mut parcels| parcels.pop()) {
+        Some(common) => Ok(Gathered { common, of }),
+        None => Err(io::Error::other(
+            "the node's leader sent something that is no set of parcels",
+        )),
+    }
+}
+
+/// What a member says when it has everything.
+const RECEIVED: [u8; 1] = *b"R";
+
+/// Gives one member everything and waits until it has it: the system limits how many descriptors of one user may be
+/// under way at a time, and many PEs times many descriptors are more than that.
+fn answer(mut guest: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    guest.set_read_timeout(Some(PATIENCE))?;
+    descriptors::send(guest, bytes, fds)?;
+    let mut received = [0];
+    guest.read_exact(&mut received)
+}
+
+/// Several parcels as one: before the bytes of each, how many bytes and descriptors it has.
+fn pack<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> (Vec<u8>, Vec<BorrowedFd<'p>>) {
+    let (mut bytes, mut fds) = (Vec::new(), Vec::new());
+    for parcel in parcels {
+        bytes.extend((parcel.bytes.len() as u32).to_le_bytes());
+        bytes.extend((parcel.fds.len() as u32).to_le_bytes());
+        bytes.extend(&parcel.bytes);
+        fds.extend(parcel.fds.iter().map(AsFd::as_fd));
+    }
+    (bytes, fds)
+}
+
+/// Takes apart what [`pack`] made, and nothing else.
+fn unpack(mut bytes: &[u8], fds: Vec<OwnedFd>) -> Option<Vec<Parcel>> {
+    let mut fds = fds.into_iter();
+    let mut parcels = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (count, rest) = rest.split_first_chunk::<4>()?;
+        let (length, count) = (
+            u32::from_le_bytes(*length) as usize,
+            u32::from_le_bytes(*count) as usize,
+        );
+        let (content, rest) = rest.split_at_checked(length)?;
+        let own: Vec<OwnedFd> = fds.by_ref().take(count).collect();
+        if own.len() < count {
+            return None;
+        }
+        parcels.push(Parcel {
+            bytes: content.into(),
+            fds: own,
+        });
+        bytes = rest;
+    }
+    fds.next().is_none().then_some(parcels)
 }
 
 fn send(stream: &UnixStream, parcel: &Parcel) -> io::Result<()> {
@@ -290,9 +357,9 @@ fn failed(job: &Job, error: &io::Error) -> Error {
     .because(error)
 }
 
-fn late(absent: &[u32]) -> Error {
+fn late(patience: Duration, absent: &[u32]) -> Error {
     Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))
-        .because(format!("they did not come within {} s", PATIENCE.as_secs()))
+        .because(format!("they did not come within {patience:?}"))
         .fix("look for what keeps them: a debugger, a stopped process, a PE that is not an OpenSHMEM program")
 }
 
@@ -345,10 +412,127 @@ mod tests {
     }
 
     #[test]
+    fn parcels_are_packed_and_nothing_else_is_taken_apart() {
+        let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let parcel = |bytes: &[u8], fds| Parcel {
+            bytes: bytes.into(),
+            fds: std::iter::repeat_with(file).take(fds).collect(),
+        };
+        let parcels = [parcel(b"a", 2), parcel(b"", 0), parcel(&[7; 300], 1)];
+        let (bytes, fds) = pack(parcels.iter());
+        let copies = |count: usize| std::iter::repeat_with(file).take(count).collect::<Vec<_>>();
+        assert_eq!(fds.len(), 3);
+        let shape = |parcels: &[Parcel]| {
+            parcels
+                .iter()
+                .map(|p| (p.bytes.clone(), p.fds.len()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shape(&unpack(&bytes, copies(3)).unwrap()), shape(&parcels));
+        assert!(unpack(&bytes, copies(2)).is_none() && unpack(&bytes, copies(4)).is_none());
+        for cut in 1..bytes.len() {
+            // A cut between two parcels leaves whole ones, but then descriptors are left over.
+            assert!(unpack(&bytes[..cut], copies(3)).is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn strangers_are_dropped_and_members_are_not_kept_waiting() {
+        let gate = Gate::open().unwrap();
+        let name = gate.invitation.address();
+        let nodes = [0, 0, 0];
+        let (leader, one, two) = (
+            Job::placed(0, &nodes),
+            Job::placed(1, &nodes),
+            Job::placed(2, &nodes),
+        );
+        let invitation = gate.invitation;
+        std::thread::scope(|scope| {
+            for greeting in [&b""[..], b"GET / HTTP/1.1", &[0; 64]] {
+                // A stranger may already be cut off while it still talks.
+                let _ = (&descriptors::connect(&name).unwrap()).write_all(greeting);
+            }
+            let impostor = Invitation {
+                token: [1; 16],
+                ..invitation
+            };
+            scope.spawn(move || {
+                assert!(visit(&Job::placed(1, &nodes), &impostor, &Parcel::default()).is_err())
+            });
+            scope.spawn(move || {
+                assert!(visit(&Job::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err())
+            });
+            let visitors = [(two, b"2"), (one, b"1")].map(|(job, word)| {
+                scope.spawn(move || {
+                    visit(
+                        &job,
+                        &invitation,
+                        &Parcel {
+                            bytes: word.into(),
+                            fds: Vec::new(),
+                        },
+                    )
+                    .unwrap()
+                })
+            });
+            let (guests, parcels) = gate.admit(&leader, PATIENCE).unwrap();
+            assert_eq!([&parcels[0].bytes[..], &parcels[1].bytes[..]], [b"1", b"2"]);
+            let all = [
+                Parcel {
+                    bytes: b"all".into(),
+                    fds: Vec::new(),
+                },
+                Parcel::default(),
+            ];
+            let (bytes, fds) = pack(all.iter().chain(&parcels));
+            guests
+                .iter()
+                .for_each(|guest| answer(guest, &bytes, &fds).unwrap());
+            for visitor in visitors {
+                let gathered = visitor.join().unwrap();
+                assert_eq!(
+                    (gathered.common.bytes, gathered.of.len()),
+                    (b"all".to_vec(), 3)
+                );
+            }
+            // Those who were turned away, or still knock, learn it now.
+            drop(gate);
+        });
+    }
+
+    #[test]
+    fn who_does_not_come_is_named() {
+        let gate = Gate::open().unwrap();
+        let leader = Job::placed(0, &[0, 1, 0, 0]);
+        let error = gate.admit(&leader, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("missing PE 2, 3\n"), "{error}");
+    }
+
+    #[test]
+    fn alone_nobody_is_asked() {
+        let job = Job::placed(0, &[0]);
+        for epoch in 0..2 {
+            let common = |of: &[Parcel]| {
+                Ok(Parcel {
+                    bytes: vec![of.len() as u8],
+                    fds: Vec::new(),
+                })
+            };
+            let gathered = share(&job, epoch, Parcel::default(), common).unwrap();
+            assert_eq!((gathered.common.bytes, gathered.of.len()), (vec![1], 1));
+        }
+        let error = share(&job, 2, Parcel::default(), |_| {
+            Err(io::ErrorKind::OutOfMemory.into())
+        })
+        .unwrap_err();
+        assert!(error.to_string().contains("out of memory"), "{error}");
+    }
+
+    #[test]
     fn the_missing_are_named_but_not_all_of_a_thousand() {
-        assert!(late(&[3]).to_string().contains("missing PE 3\n"));
+        assert!(late(PATIENCE, &[3]).to_string().contains("missing PE 3\n"));
         assert!(
-            late(&(0..1000).collect::<Vec<_>>())
+            late(PATIENCE, &(0..1000).collect::<Vec<_>>())
                 .to_string()
                 .contains("and 992 more")
         );

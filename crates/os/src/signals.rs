@@ -3,34 +3,53 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A process that is held by a descriptor, so that its number cannot come to mean another process.
+/// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
+/// have no such descriptors; there it is the number alone.
 #[derive(Debug)]
-pub struct Process(OwnedFd);
+pub struct Process {
+    pid: libc::pid_t,
+    held: Option<OwnedFd>,
+}
 
 impl Process {
     /// Takes hold of the process that has this number now.
     pub fn hold(pid: u32) -> io::Result<Process> {
-        let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let pid = libc::pid_t::try_from(pid)
+            .ok()
+            .filter(|&pid| pid > 0)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         // SAFETY: pidfd_open takes two numbers and touches no memory.
-        let fd = unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) }?;
-        // SAFETY: the kernel just made this descriptor for us.
-        Ok(Process(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
+        match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
+            // SAFETY: the kernel just made this descriptor for us.
+            Ok(fd) => Ok(Process {
+                pid,
+                held: Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+            }),
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                Ok(Process { pid, held: None })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Sends a signal; a process that has ended is an error.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         let nothing: *const libc::siginfo_t = std::ptr::null();
-        // SAFETY: without a siginfo the kernel fills in what kill(2) would.
-        unsafe {
-            syscall!(syscall(
-                libc::SYS_pidfd_send_signal,
-                self.0.as_raw_fd(),
-                signal,
-                nothing,
-                0
-            ))
+        match &self.held {
+            // SAFETY: without a siginfo the kernel fills in what kill(2) would.
+            Some(fd) => unsafe {
+                syscall!(syscall(
+                    libc::SYS_pidfd_send_signal,
+                    fd.as_raw_fd(),
+                    signal,
+                    nothing,
+                    0
+                ))
+            }
+            .map(drop),
+            // SAFETY: kill takes two numbers and touches no memory.
+            None => unsafe { syscall!(kill(self.pid, signal)) }.map(drop),
         }
-        .map(drop)
     }
 }
 
