@@ -51,6 +51,10 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
+    /// How long PEs may take to end after SIGTERM or --timeout before they are killed
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    grace: Duration,
+
     /// Pin PE i to the i-th processor that this process may use
     #[arg(long)]
     bind: bool,
@@ -119,6 +123,8 @@ pub struct Plan {
     pub stdin: Stdin,
     /// When the job is stopped.
     pub timeout: Option<Duration>,
+    /// How long PEs may take to end when they are asked to.
+    pub grace: Duration,
     /// Whether PEs are pinned.
     pub bind: bool,
     /// Whether nothing is to be started.
@@ -207,6 +213,7 @@ impl Plan {
             output_dir: options.output_dir,
             stdin: options.stdin,
             timeout: options.timeout,
+            grace: options.grace,
             bind: options.bind,
             dry_run: options.dry_run,
             verbose: options.verbose,

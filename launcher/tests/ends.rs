@@ -157,11 +157,21 @@ fn a_stubborn_job_is_killed_after_a_while() {
 }
 
 #[test]
-fn a_job_stops_and_continues_with_its_launcher() {
+fn a_program_that_ends_well_when_it_is_asked_to_has_succeeded() {
     let job = Running::script(
         2,
-        "echo $$ > $HERE/pe.$PMI_RANK; while [ ! -e $HERE/go ]; do sleep 0.02; done; echo on",
+        "trap 'exit 0' TERM; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.05; done",
     );
+    job.pids(2);
+    send("TERM", job.pid());
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("oshrun:"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_job_stops_and_continues_with_its_launcher() {
+    let job = Running::script(2, "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
     let pids = job.pids(2);
     let state = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -178,7 +188,12 @@ fn a_job_stops_and_continues_with_its_launcher() {
     until("all run again", || {
         all().all(|pid| state(pid).is_some_and(|state| state != 'T'))
     });
-    std::fs::write(job.folder.0.join("go"), "").unwrap();
-    let ended = job.wait();
-    assert_eq!((ended.status, ended.sorted()), (Some(0), vec!["on", "on"]));
+    // Ended while it is stopped, a job must not hang either.
+    send("TSTP", job.pid());
+    until("all have stopped", || {
+        all().all(|pid| state(pid) == Some('T'))
+    });
+    send("TERM", job.pid());
+    send("CONT", job.pid());
+    assert_eq!(job.wait().status, Some(143));
 }

@@ -181,7 +181,7 @@ fn a_timeout_is_124_with_a_sentence() {
     assert!(
         ended
             .stderr
-            .contains("within 0.3 s (--timeout): 2 of 2 PEs stopped; exit 124"),
+            .contains("within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"),
         "{}",
         ended.stderr
     );

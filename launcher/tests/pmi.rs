@@ -149,7 +149,7 @@ fn babble_on_the_socket_ends_the_job_with_a_reason() {
     let ended = run("-n 2 PROBE babble");
     assert_eq!(ended.status, Some(1));
     assert!(
-        ended.stderr.contains("PE 1 does not speak PMI-1"),
+        ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI-1"),
         "{}",
         ended.stderr
     );

@@ -19,34 +19,25 @@ impl Process {
             .filter(|&pid| pid > 0)
             .ok_or(io::ErrorKind::InvalidInput)?;
         // SAFETY: pidfd_open takes two numbers and touches no memory.
-        match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
+        let held = match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
             // SAFETY: the kernel just made this descriptor for us.
-            Ok(fd) => Ok(Process {
-                pid,
-                held: Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
-            }),
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
-                Ok(Process { pid, held: None })
-            }
-            Err(error) => Err(error),
-        }
+            Ok(fd) => Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Process { pid, held })
     }
 
     /// Sends a signal; a process that has ended is an error.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         let nothing: *const libc::siginfo_t = std::ptr::null();
         match &self.held {
-            // SAFETY: without a siginfo the kernel fills in what kill(2) would.
-            Some(fd) => unsafe {
-                syscall!(syscall(
-                    libc::SYS_pidfd_send_signal,
-                    fd.as_raw_fd(),
-                    signal,
-                    nothing,
-                    0
-                ))
+            Some(fd) => {
+                let fd = fd.as_raw_fd();
+                // SAFETY: without a siginfo the kernel fills in what kill(2) would.
+                unsafe { syscall!(syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0)) }
+                    .map(drop)
             }
-            .map(drop),
             // SAFETY: kill takes two numbers and touches no memory.
             None => unsafe { syscall!(kill(self.pid, signal)) }.map(drop),
         }
