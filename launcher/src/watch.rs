@@ -36,6 +36,7 @@ pub(crate) async fn watch_over(
             ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &mut lines, &tell),
         }
     };
+    // The system reports bytes no later than the end of who wrote them.
     if open {
         take_requests(&pmi, &mut lines, &tell);
     }

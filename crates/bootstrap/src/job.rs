@@ -353,3 +353,152 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     // No holder panics between two writes; what a panicking thread left is whole.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
+
+    /// A server as foreign as PMI-1 allows: short values, no process mapping.
+    struct Foreign {
+        values: Mutex<BTreeMap<String, String>>,
+        barrier: std::sync::Barrier,
+    }
+
+    impl Foreign {
+        fn serve(&self, stream: UnixStream) {
+            for line in BufReader::new(&stream).lines() {
+                let reply = match Request::decode(&line.unwrap()).unwrap() {
+                    Request::Init { .. } => Reply::Init {
+                        version: 1,
+                        subversion: 1,
+                        accepted: true,
+                    },
+                    Request::Maxes => Reply::Maxes(Limits {
+                        space: 64,
+                        key: 64,
+                        value: 80,
+                    }),
+                    Request::SpaceName => Reply::SpaceName("foreign".into()),
+                    Request::Put { key, value, .. } => {
+                        assert!(value.len() < 80, "the client keeps to what it was granted");
+                        assert_eq!(
+                            held(&self.values).insert(key, value),
+                            None,
+                            "no key is put twice"
+                        );
+                        Reply::Put(Ok(()))
+                    }
+                    Request::Get { key, .. } => Reply::Get(
+                        held(&self.values)
+                            .get(&key)
+                            .cloned()
+                            .ok_or("not_found".into()),
+                    ),
+                    Request::BarrierIn => {
+                        self.barrier.wait();
+                        Reply::BarrierOut
+                    }
+                    Request::Finalize => Reply::Finalized,
+                    other => Reply::Unsupported(format!("{other:?}")),
+                };
+                (&stream).write_all(reply.encode().as_bytes()).unwrap();
+            }
+        }
+    }
+
+    fn environment(fd: i32, rank: u32, size: u32) -> impl Fn(&str) -> Option<String> {
+        move |name| match name {
+            "PMI_FD" => Some(fd.to_string()),
+            "PMI_RANK" => Some(rank.to_string()),
+            "PMI_SIZE" => Some(size.to_string()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn init_under_a_foreign_server_without_a_mapping() {
+        const SIZE: u32 = 3;
+        let server = Arc::new(Foreign {
+            values: Mutex::default(),
+            barrier: std::sync::Barrier::new(SIZE as usize),
+        });
+        let clients = (0..SIZE).map(|rank| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let server = Arc::clone(&server);
+            std::thread::spawn(move || server.serve(theirs));
+            std::thread::spawn(move || {
+                let job =
+                    Job::join_as_told(environment(ours.as_raw_fd(), rank, SIZE), false).unwrap();
+                let everyone = Node {
+                    index: 0,
+                    count: 1,
+                    members: vec![0, 1, 2],
+                    my_index: rank as usize,
+                };
+                assert_eq!(
+                    (job.rank(), job.size(), job.node()),
+                    (rank, SIZE, &everyone)
+                );
+                assert!(!job.launched_by_us());
+                let long = vec![rank as u8; 1000];
+                job.put(&format!("long.{rank}"), &long).unwrap();
+                job.fence().unwrap();
+                assert_eq!(
+                    job.get(&format!("long.{}", (rank + 1) % SIZE)).unwrap(),
+                    vec![((rank + 1) % SIZE) as u8; 1000]
+                );
+                assert!(
+                    job.get("nothing")
+                        .unwrap_err()
+                        .to_string()
+                        .contains("not_found")
+                );
+                job.done();
+            })
+        });
+        clients
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|client| client.join().unwrap());
+    }
+
+    #[test]
+    fn init_with_a_descriptor_that_is_no_server() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            BufReader::new(&theirs).read_line(&mut line).unwrap();
+            (&theirs).write_all(b"HTTP/1.1 400 Bad Request\n").unwrap();
+        });
+        let error = Job::join_as_told(environment(ours.as_raw_fd(), 0, 2), false)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("one of 2 tasks") && error.contains("does not answer as a PMI-1 server"),
+            "{error}"
+        );
+        let alone = Job::join_as_told(environment(ours.as_raw_fd(), 0, 2), true).unwrap();
+        assert_eq!(
+            (alone.rank(), alone.size()),
+            (0, 1),
+            "SHMEM_SINGLETON is obeyed"
+        );
+    }
+
+    #[test]
+    fn values_of_one_pe_alone() {
+        let job = Job::alone();
+        job.put("key", b"value").unwrap();
+        job.fence().unwrap();
+        assert_eq!(job.get("key").unwrap(), b"value");
+        assert!(
+            job.get("other")
+                .unwrap_err()
+                .to_string()
+                .contains("no PE published other")
+        );
+    }
+}
