@@ -46,7 +46,12 @@ pub fn run(plan: &Plan) -> i32 {
         .enable_all()
         .build();
     match mark.and_then(|mark| Ok((mark, runtime?))) {
-        Ok((mark, runtime)) => LocalSet::new().block_on(&runtime, carry_out(&prepared, &mark)),
+        Ok((mark, runtime)) => {
+            let status = LocalSet::new().block_on(&runtime, carry_out(&prepared, &mark));
+            // A thread may still wait for input that nobody wants any more.
+            runtime.shutdown_background();
+            status
+        }
         Err(error) => {
             say(&Error::new("the launcher cannot start")
                 .because(error)

@@ -182,6 +182,24 @@ fn input_that_no_pe_reads_is_left_for_the_next_command() {
 }
 
 #[test]
+fn input_that_never_ends_keeps_nobody() {
+    let mut child = oshrun(["--stdin", "all", "-n", "2", "head", "-n", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("oshrun starts");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"word\n").unwrap();
+    launch::until("the job has ended", || child.try_wait().unwrap().is_some());
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), &output.stdout[..]),
+        (Some(0), &b"word\nword\n"[..])
+    );
+}
+
+#[test]
 fn several_programs_are_one_job() {
     let ended = run("-l -n 2 echo a : -n 1 -x WORD=b --wdir / printenv WORD PWD : -n 1 pwd");
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);

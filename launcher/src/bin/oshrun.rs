@@ -27,6 +27,5 @@ fn main() {
             USAGE
         }
     };
-    // Not a return: a thread may still wait for input that nobody wants any more.
     std::process::exit(status)
 }
