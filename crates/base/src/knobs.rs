@@ -34,6 +34,8 @@ pub enum Value {
     Word(&'static [&'static str]),
     /// A path or a name.
     Text,
+    /// A command that one of the tools runs; the library does not read it.
+    Tool,
     /// Accepted so that scripts written for other libraries run; it has no effect.
     Ignored,
 }
@@ -174,6 +176,7 @@ impl Knob {
             Value::Number => "a whole number".to_owned(),
             Value::Word(words) => words.join(", "),
             Value::Text => "a text".to_owned(),
+            Value::Tool => "a command".to_owned(),
             Value::Ignored => "anything".to_owned(),
         }
     }
@@ -181,21 +184,27 @@ impl Knob {
 
 /// The listing that `SHMEM_INFO` asks for: every variable, what it does and what it is now.
 pub fn listing() -> String {
+    let (ignored, read): (Vec<_>, Vec<_>) =
+        KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
     let mut text = String::from("Environment variables of oxshmem:\n");
-    for knob in KNOBS {
+    for knob in read {
         let now = match knob.current() {
             Some((name, value)) => format!("set: {name}={value}"),
             None => format!("default: {}", knob.default),
         };
         text += &format!(
-            "  {:<40} {} [{}; {now}]\n",
+            "  {:<36} {} [{}; {now}]\n",
             knob.name,
             knob.doc,
             knob.values()
         );
         if !knob.aliases.is_empty() {
-            text += &format!("  {:<40} also read as {}\n", "", knob.aliases.join(", "));
+            text += &format!("  {:<36} also read as {}\n", "", knob.aliases.join(", "));
         }
+    }
+    text += "Accepted without effect:\n";
+    for knob in ignored {
+        text += &format!("  {:<36} {}\n", knob.name, knob.doc);
     }
     text
 }

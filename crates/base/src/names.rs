@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn slips_measure_a_distance(a in "[ab]{0,7}", b in "[ab]{0,7}", c in "[ab]{0,7}") {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 512 }))]
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn whole_numbers_are_read_exactly(number: u64) {
@@ -253,7 +253,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics_and_no_digit_is_lost(text in ".{0,40}", digits in "[0-9]{30,60}", power in 0i32..70) {
+        fn no_text_panics_and_no_digit_is_lost(text in if cfg!(miri) { "[a-z0-9.e+ -]{0,9}" } else { ".{0,40}" }, digits in "[0-9]{30,60}", power in 0i32..70) {
             let _ = parse(&text);
             let number = format!("{digits}e-{power}");
             let near: f64 = number.parse().expect("a number");

@@ -24,7 +24,8 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Makes a file of `len` bytes, all zero and none of them backed by memory yet. The name is only for debuggers.
+    /// Makes a file of `len` bytes, all zero and none of them backed by memory yet. The size is a multiple of the huge
+    /// page if there is one; the name is only for debuggers.
     pub fn create(name: &CStr, len: u64, pages: Pages) -> io::Result<Self> {
         let huge = match pages {
             Pages::Small => 0,

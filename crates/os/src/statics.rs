@@ -223,7 +223,9 @@ fn open(path: &CStr) -> Option<OwnedFd> {
 }
 
 // A fork copies private memory only. The child must not write to its parent's variables, so it gets a copy of what they
-// were at the moment of the fork.
+// were at the moment of the fork. In a static executable the variables include those of the C library; what it does in
+// the child before the handler runs still reaches the parent. With one thread it only repeats values there; a static
+// program that forks with several threads should turn the sharing off.
 
 thread_local! {
     /// The copy for a child, between the handlers before and after the fork; null when there was no memory for it.

@@ -3,9 +3,10 @@
 use oxshmem_os::{AddressRange, statics};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// Where Cargo put the examples, beside this test.
+/// Where Cargo puts the examples, beside this test.
 fn examples() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     test.ancestors()
@@ -14,18 +15,39 @@ fn examples() -> PathBuf {
         .join("examples")
 }
 
+/// The library as an archive with the functions of the example `statics_probe`. Whatever selection of tests runs, it is
+/// that of the present sources.
+fn archive() -> &'static Path {
+    static ARCHIVE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let profile = examples()
+            .parent()
+            .expect("a profile's directory")
+            .to_owned();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([
+            "build",
+            "--quiet",
+            "--offline",
+            "--example",
+            "statics_probe",
+            "--target-dir",
+        ]);
+        cargo
+            .arg(profile.parent().expect("the target directory"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        run(cargo.args(profile.ends_with("release").then_some("--release")));
+        profile.join("examples/libstatics_probe.a")
+    });
+    &ARCHIVE
+}
+
 /// A C program that goes away with the test.
 struct Program(PathBuf);
 
 impl Program {
     /// Links the program with the library as an archive.
     fn archive(name: &str, compiler: &str, options: &[&str]) -> Self {
-        Self::link(
-            name,
-            compiler,
-            options,
-            &examples().join("libstatics_probe.a"),
-        )
+        Self::link(name, compiler, options, archive())
     }
 
     /// Links the program with the library as a shared object.
@@ -35,9 +57,7 @@ impl Program {
         linker
             .args(["-shared", "-Wl,-z,nodelete", "-Wl,--gc-sections", "-o"])
             .arg(&library);
-        linker
-            .arg("-Wl,--whole-archive")
-            .arg(examples().join("libstatics_probe.a"));
+        linker.arg("-Wl,--whole-archive").arg(archive());
         run(linker.arg("-Wl,--no-whole-archive"));
         Self::link(name, "cc", options, &library)
     }
@@ -46,7 +66,7 @@ impl Program {
         let program = examples().join(format!("{name}-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statics.c");
         run(Command::new(compiler)
-            .args(["-O1", "-mcmodel=medium", "-pthread"])
+            .args(["-O1", "-pthread"])
             .args(options)
             .arg("-o")
             .arg(&program)
@@ -124,6 +144,21 @@ fn by_the_other_compiler() {
         return println!("SKIPPED: there is no clang");
     }
     Program::archive("clang", "clang", &["-fPIE", "-pie"]).shares_its_variables();
+}
+
+#[test]
+fn by_the_other_linkers() {
+    for linker in ["gold", "lld"] {
+        if Command::new(format!("ld.{linker}"))
+            .arg("--version")
+            .output()
+            .is_err()
+        {
+            println!("SKIPPED: there is no {linker}");
+            continue;
+        }
+        Program::archive(linker, "cc", &[&format!("-fuse-ld={linker}")]).shares_its_variables();
+    }
 }
 
 #[test]

@@ -250,18 +250,9 @@ pub static KNOBS: &[Knob] = &[
             Ok(())
         },
     ),
-    ignored(
-        "SHMEM_CC",
-        "C compiler of the wrapper oshcc, which reads it instead of the library",
-    ),
-    ignored(
-        "SHMEM_CXX",
-        "C++ compiler of the wrapper oshc++, which reads it instead of the library",
-    ),
-    ignored(
-        "SHMEM_FC",
-        "Fortran compiler of the wrapper oshfort, which reads it instead of the library",
-    ),
+    tool("SHMEM_CC", "cc", "C compiler that oshcc runs"),
+    tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs"),
+    tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs"),
     ignored("SHMEM_LAUNCHER", "launcher of other libraries"),
     ignored("SHMEM_BARRIERS_FLUSH", "flushing of output in barriers"),
     ignored("SHMEM_BOUNCE_SIZE", "copy buffers for network puts"),
@@ -334,6 +325,17 @@ const fn algorithm(
         default: "auto",
         doc,
         apply,
+    }
+}
+
+const fn tool(name: &'static str, default: &'static str, doc: &'static str) -> Knob {
+    Knob {
+        name,
+        aliases: &[],
+        value: Value::Tool,
+        default,
+        doc,
+        apply: |_, _| Ok(()),
     }
 }
 
