@@ -1,4 +1,5 @@
 //! The launcher and the compiler wrappers: oshrun, oshcc, oshc++, oshfort, osh_info.
+#![deny(unsafe_code)]
 
 pub mod arguments;
 pub mod guardian;

@@ -80,9 +80,15 @@ pub(crate) fn start(
         sockets::keep_on_exec(theirs.as_fd())?;
         processor.map_or(Ok(()), cpus::pin_to)
     };
+    #[allow(
+        unsafe_code,
+        reason = "what a process does between fork and exec cannot be checked"
+    )]
     // SAFETY: the closure runs in the forked child of a launcher whose only other threads do blocking reads and writes;
     // it makes system calls, and allocates at most a processor mask, which the C library supports after fork.
-    unsafe { command.pre_exec(prepare) };
+    unsafe {
+        command.pre_exec(prepare)
+    };
     let child = command.spawn()?;
     // The closure holds the PE's end of the socket; the launcher must not keep it open.
     drop(command);

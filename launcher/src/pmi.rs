@@ -82,13 +82,11 @@ impl Server {
             Request::AppNumber => Reply::AppNumber(self.apps[pe] as i32),
             Request::SpaceName => Reply::SpaceName(self.space.clone()),
             Request::UniverseSize => Reply::UniverseSize(self.apps.len() as i32),
-            Request::Put { key, value, .. } => Reply::Put(match self.values.contains_key(&key) {
-                true => Err("duplicate_key".into()),
-                false => {
-                    self.values.insert(key, value);
-                    Ok(())
-                }
-            }),
+            // A later value replaces an earlier one: a script may run several programs one after the other.
+            Request::Put { key, value, .. } => {
+                self.values.insert(key, value);
+                Reply::Put(Ok(()))
+            }
             Request::Get { key, .. } => {
                 Reply::Get(self.values.get(&key).cloned().ok_or("key_not_found".into()))
             }
@@ -145,19 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn values_are_kept_once_and_found() {
+    fn the_latest_value_is_found() {
         let mut server = Server::new("s".into(), vec![0, 0, 1]);
         assert_eq!(
             server.handle(0, put("a", "1")),
             Outcome::Answer(Reply::Put(Ok(())))
         );
-        assert!(matches!(
-            server.handle(1, put("a", "2")),
-            Outcome::Answer(Reply::Put(Err(_)))
-        ));
+        server.handle(1, put("a", "2"));
         assert_eq!(
             server.handle(2, get("a")),
-            Outcome::Answer(Reply::Get(Ok("1".into())))
+            Outcome::Answer(Reply::Get(Ok("2".into())))
         );
         assert!(matches!(
             server.handle(2, get("b")),

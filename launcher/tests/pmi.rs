@@ -35,6 +35,17 @@ fn pes_behind_a_shell_meet_too() {
 }
 
 #[test]
+fn one_job_may_run_several_programs_in_turn() {
+    let script = format!(
+        "{0} exchange && {0} hello && {0} exchange",
+        probe().display()
+    );
+    let ended = run_script("-n 3", &script);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.stdout.matches("exchanged").count(), 6);
+}
+
+#[test]
 fn pes_of_different_programs_meet() {
     assert_eq!(
         run("-n 2 PROBE exchange : -n 3 PROBE exchange").sorted(),
