@@ -21,9 +21,8 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
             .because("there is no such directory");
         return Err((2, error));
     }
-    let here = wdir.unwrap_or(Path::new("."));
     if name.as_encoded_bytes().contains(&b'/') {
-        let file = here.join(name);
+        let file = wdir.map_or_else(|| name.into(), |wdir| wdir.join(name));
         usable(&file, name)?;
         return Ok(if wdir.is_some() {
             fs::canonicalize(&file).unwrap_or(file)
@@ -43,7 +42,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| not_in_path(name, here)))
+    Err(refused.unwrap_or_else(|| not_in_path(name, wdir.unwrap_or(Path::new(".")))))
 }
 
 fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {

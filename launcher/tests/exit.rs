@@ -161,6 +161,11 @@ fn wrong_arguments_are_2_and_say_why() {
         ("--output-dir /proc/no true", "/proc/no"),
     ] {
         let ended = run(line);
+        assert!(
+            ended.stderr.starts_with("oshrun: "),
+            "{line}: {}",
+            ended.stderr
+        );
         assert_eq!(ended.status, Some(2), "{line}: {}", ended.stderr);
         assert!(ended.stderr.contains(word), "{line}: {}", ended.stderr);
     }

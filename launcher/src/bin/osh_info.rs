@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Parser;
-use oxshmem_launcher::info;
+use oxshmem_launcher::{info, usage};
 
 /// Shows the version, the environment variables with their present values, and the machine as oxshmem sees it.
 #[derive(Parser)]
@@ -19,7 +19,8 @@ struct Options {
 }
 
 fn main() {
-    let options = Options::parse();
+    let options =
+        Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
     let facts = info::facts();
     let text = if options.json {
         format!("{facts:#}\n")
