@@ -1,15 +1,13 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
-use std::cell::RefCell;
-use std::fs::File;
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::pmi1::{Lines, Reply, Request};
-use oxshmem_os::{cpus, descriptors};
+use oxshmem_bootstrap::pmi1::{Reply, Request};
+use oxshmem_os::descriptors;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -18,16 +16,15 @@ use tokio::time::Instant;
 
 use crate::arguments::Plan;
 use crate::output::{self, Stream, Style};
-use crate::pe::{self, Started, Streams};
+use crate::pe::{self, Started};
 use crate::pmi::{Outcome, Server, Stage};
-use crate::program::{self, Unusable};
+use crate::prepare::Prepared;
 use crate::signals::{Signals, Wish};
-use crate::{guardian, input, verdict};
+use crate::watch::{Event, watch_over};
+use crate::{guardian, input, say, verdict};
 
-/// How long a PE may take to end after a polite signal because another PE failed.
+/// How long a PE may take to end politely because another PE failed.
 const SHORT_GRACE: Duration = Duration::from_millis(500);
-/// The same when the user or `--timeout` ends the job.
-const GRACE: Duration = Duration::from_secs(3);
 /// How long other PEs may outlive one that did not finalize before a note says so.
 const NOTE_AFTER: Duration = Duration::from_secs(1);
 
@@ -36,7 +33,7 @@ pub fn run(plan: &Plan) -> i32 {
     let prepared = match Prepared::new(plan) {
         Ok(prepared) => prepared,
         Err((status, error)) => {
-            eprintln!("oshrun: {error}");
+            say(&error.to_string());
             return status;
         }
     };
@@ -44,102 +41,47 @@ pub fn run(plan: &Plan) -> i32 {
         prepared.show();
         return 0;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, prepared.run()),
+    let mark = guardian::new_mark();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match mark.and_then(|mark| Ok((mark, runtime?))) {
+        Ok((mark, runtime)) => {
+            let status = LocalSet::new().block_on(&runtime, carry_out(&prepared, &mark));
+            // A thread may still wait for input that nobody wants any more.
+            runtime.shutdown_background();
+            status
+        }
         Err(error) => {
-            eprintln!("oshrun: {}", Error::new("the launcher cannot start").because(error));
+            say(&Error::new("the launcher cannot start")
+                .because(error)
+                .to_string());
             1
         }
     }
 }
 
-/// What every PE runs, found before the first one starts.
-struct Prepared<'a> {
-    plan: &'a Plan,
-    files: Vec<std::path::PathBuf>,
-    /// The program of each PE.
-    apps: Vec<u32>,
-    processors: Vec<usize>,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(plan: &'a Plan) -> Result<Prepared<'a>, Unusable> {
-        let file = |program: &crate::arguments::Program| program::resolve(&program.command[0], program.wdir.as_deref());
-        let files = plan.programs.iter().map(file).collect::<Result<_, _>>()?;
-        if let Some(folder) = &plan.output_dir {
-            std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-        }
-        let apps =
-            plan.programs.iter().zip(0u32..).flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
-        Ok(Prepared { plan, files, apps: apps.collect(), processors: cpus::allowed() })
-    }
-
-    /// The processor for a PE, if PEs are to be pinned.
-    fn processor(&self, pe: u32) -> Option<usize> {
-        self.plan.bind.then(|| self.processors[pe as usize % self.processors.len()])
-    }
-
-    /// `--dry-run`.
-    fn show(&self) {
-        for (&app, pe) in self.apps.iter().zip(0..) {
-            let program = &self.plan.programs[app as usize];
-            let set = pe::variables(pe, self.plan.size(), "<random>");
-            let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
-            words.push(quoted(self.files[app as usize].as_os_str()));
-            words.extend(program.command[1..].iter().map(|word| quoted(word)));
-            let place = self.processor(pe).map(|cpu| format!(" on processor {cpu}")).unwrap_or_default();
-            let folder = program.wdir.as_ref().map(|wdir| format!(" in {}", wdir.display())).unwrap_or_default();
-            println!("PE {pe}{place}{folder}: {}", words.join(" "));
-        }
-    }
-
-    async fn run(self) -> i32 {
-        let mut signals = Signals::listen();
-        let mark = match guardian::new_mark() {
-            Ok(mark) => mark,
-            Err(error) => {
-                eprintln!("oshrun: {}", Error::new("no random numbers for the job's mark").because(error));
-                return 1;
-            }
-        };
-        // With too few descriptors the start of the PEs says so.
+async fn carry_out(prepared: &Prepared<'_>, mark: &str) -> i32 {
+    let mut signals = Signals::listen();
+    // Each PE costs four descriptors. Below the usual limit the PEs shall inherit it as it is.
+    if prepared.apps.len() > 200 {
+        // If this fails the start of a PE will say so.
         let _ = descriptors::raise_limit();
-        let mut guard = guardian::post(&mark).ok();
-        self.note_crowding();
-        let mut job = Job::new(&self, &mark);
-        job.start(&self).await;
-        job.attend(&mut signals).await;
-        if job.pes.iter().any(|pe| pe::has_remains(pe.pid)) {
-            guardian::sweep(&mark);
-        }
-        job.end_output().await;
-        if let Some(guard) = &mut guard {
-            guardian::dismiss(guard);
-        }
-        job.status
     }
-
-    /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
-    fn note_crowding(&self) {
-        let (pes, processors) = (self.apps.len(), cpus::usable());
-        if pes > processors && (self.plan.verbose || std::io::IsTerminal::is_terminal(&std::io::stderr())) {
-            let s = if processors == 1 { "" } else { "s" };
-            eprintln!("oshrun: {pes} PEs on {processors} processor{s}: waits will yield");
-        }
+    let mut guard = guardian::post(mark).ok();
+    prepared.note_crowding();
+    let mut job = Job::new(prepared);
+    job.start(prepared, mark);
+    job.attend(&mut signals).await;
+    if job.pes.iter().any(|pe| pe::has_remains(pe.pid)) {
+        guardian::sweep(mark);
     }
-}
-
-/// What happens to one PE.
-#[derive(Debug)]
-enum Event {
-    /// It asks something.
-    Asked(Request),
-    /// It sent what is not PMI-1.
-    Babbled(String),
-    /// It has ended.
-    Ended(ExitStatus),
+    job.end_output().await;
+    job.explain();
+    if let Some(guard) = &mut guard {
+        guardian::dismiss(guard);
+    }
+    job.status.unwrap_or(0)
 }
 
 /// A PE that was started.
@@ -147,88 +89,103 @@ enum Event {
 struct Pe {
     pid: u32,
     pmi: Rc<UnixStream>,
-    ended: Option<ExitStatus>,
+    running: bool,
 }
 
-struct Job {
-    mark: String,
+struct Job<'a> {
+    plan: &'a Plan,
     server: Server,
     pes: Vec<Pe>,
     running: usize,
-    /// The launcher's exit status: that of the first failure.
-    status: i32,
-    /// Why the job is being ended, once it is.
+    /// The exit status, once the first failure has decided it.
+    status: Option<i32>,
+    /// The sentence about it, until it has been said. It comes after what the PEs still had to say.
+    sentence: Option<String>,
+    /// Once the PEs have been told to end.
     ending: Option<Ending>,
-    /// The last signal that was passed on to the PEs.
+    /// The last signal that was passed on to the PEs and ends those that do not handle it.
     forwarded: Option<i32>,
-    /// A PE that ended well without having left the job, and when the others are told.
+    /// A PE that ended well without having left the job, and when the user is told.
     deserter: Option<(usize, Instant)>,
+    timeout: Option<Instant>,
     events: mpsc::UnboundedReceiver<(usize, Event)>,
     report: mpsc::UnboundedSender<(usize, Event)>,
     pumps: JoinSet<()>,
     over: watch::Sender<bool>,
-    timeout: Option<Instant>,
-    timeout_text: String,
-    verbose: bool,
 }
 
-/// The PEs have been told to end.
-struct Ending {
-    /// When those that still run are killed.
-    kill_at: Instant,
-    killed: bool,
+#[derive(Clone, Copy)]
+enum Ending {
+    /// Those that still run are killed at this time.
+    Asked { kill_at: Instant },
+    /// They have been killed.
+    Killed,
 }
 
-impl Job {
-    fn new(prepared: &Prepared<'_>, mark: &str) -> Job {
+type Sinks = Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>;
+
+impl<'a> Job<'a> {
+    fn new(prepared: &Prepared<'a>) -> Job<'a> {
         let (report, events) = mpsc::unbounded_channel();
-        let timeout = prepared.plan.timeout;
+        let space = format!("oxshmem_{}", std::process::id());
         Job {
-            mark: mark.to_string(),
-            server: Server::new(format!("oxshmem_{}", std::process::id()), prepared.apps.clone()),
+            plan: prepared.plan,
+            server: Server::new(space, prepared.apps.clone()),
             pes: Vec::with_capacity(prepared.apps.len()),
             running: 0,
-            status: 0,
+            status: None,
+            sentence: None,
             ending: None,
             forwarded: None,
             deserter: None,
+            timeout: prepared
+                .plan
+                .timeout
+                .map(|timeout| Instant::now() + timeout),
             events,
             report,
             pumps: JoinSet::new(),
             over: watch::Sender::new(false),
-            timeout: timeout.map(|timeout| Instant::now() + timeout),
-            timeout_text: timeout.map(|timeout| timeout.as_secs_f64().to_string()).unwrap_or_default(),
-            verbose: prepared.plan.verbose,
         }
     }
 
     /// Starts the PEs. If one cannot be started the job ends.
-    async fn start(&mut self, prepared: &Prepared<'_>) {
-        let sinks = Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr())));
+    fn start(&mut self, prepared: &Prepared<'_>, mark: &str) {
+        let sinks: Sinks = Rc::new((
+            Mutex::new(tokio::io::stdout()),
+            Mutex::new(tokio::io::stderr()),
+        ));
         let mut readers = Vec::new();
-        let size = prepared.plan.size();
-        for (&app, pe) in prepared.apps.iter().zip(0..) {
-            let (program, file) = (&prepared.plan.programs[app as usize], &prepared.files[app as usize]);
-            let started = streams(prepared.plan, pe).map_err(|error| error.to_string()).and_then(|streams| {
-                pe::start(pe, size, &self.mark, program, file, prepared.processor(pe), streams)
-                    .map_err(|error| unstartable(&error))
-            });
-            let Started { mut child, pid, pmi } = match started {
+        let size = self.plan.size();
+        for pe in 0..size {
+            let Started {
+                mut child,
+                pid,
+                pmi,
+            } = match prepared.start(pe, mark) {
                 Ok(started) => started,
-                Err(why) => {
-                    let what = format!("PE {pe} of {size} could not be started");
-                    self.fail(126, &format!("{}", Error::new(what).because(why)), SHORT_GRACE);
-                    return;
+                Err((status, error)) => {
+                    let sentence = format!("PE {pe} of {size} could not be started: {error}");
+                    return self.fail(status, sentence, SHORT_GRACE);
                 }
             };
-            self.carry_output(prepared.plan, pe, &mut child, &sinks);
+            self.carry_output(pe, &mut child, &sinks);
             readers.extend(child.stdin.take());
             let pmi = Rc::new(pmi);
-            tokio::task::spawn_local(watch_over(pe as usize, child, Rc::clone(&pmi), self.report.clone()));
-            self.pes.push(Pe { pid, pmi, ended: None });
+            tokio::task::spawn_local(watch_over(
+                pe as usize,
+                child,
+                Rc::clone(&pmi),
+                self.report.clone(),
+            ));
+            self.pes.push(Pe {
+                pid,
+                pmi,
+                running: true,
+            });
             self.running += 1;
-            if self.verbose {
-                eprintln!("oshrun: PE {pe} is pid {pid}");
+            if self.plan.verbose {
+                say(&format!("PE {pe} is pid {pid}"));
             }
         }
         if !readers.is_empty() {
@@ -236,28 +193,41 @@ impl Job {
         }
     }
 
-    fn carry_output(
-        &mut self,
-        plan: &Plan,
-        pe: u32,
-        child: &mut Child,
-        sinks: &Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>,
-    ) {
-        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
+    fn carry_output(&mut self, pe: u32, child: &mut Child, sinks: &Sinks) {
+        let plan = self.plan;
+        let style = |stream| Style {
+            label: plan.label,
+            timestamps: plan.timestamps,
+            pe,
+            stream,
+        };
         if let Some(source) = child.stdout.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stdout));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
+            let (sinks, over, style) = (
+                Rc::clone(sinks),
+                self.over.subscribe(),
+                style(Stream::Stdout),
+            );
+            self.pumps
+                .spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
         }
         if let Some(source) = child.stderr.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stderr));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
+            let (sinks, over, style) = (
+                Rc::clone(sinks),
+                self.over.subscribe(),
+                style(Stream::Stderr),
+            );
+            self.pumps
+                .spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
         }
     }
 
     /// The loop: until the last PE has ended.
     async fn attend(&mut self, signals: &mut Signals) {
         while self.running > 0 {
-            let kill_at = self.ending.as_ref().filter(|ending| !ending.killed).map(|ending| ending.kill_at);
+            let kill_at = match self.ending {
+                Some(Ending::Asked { kill_at }) => Some(kill_at),
+                _ => None,
+            };
             let timeout = self.timeout.filter(|_| self.ending.is_none());
             let note_at = self.deserter.map(|(_, at)| at);
             tokio::select! {
@@ -265,16 +235,11 @@ impl Job {
                 wish = signals.next() => self.obey(wish),
                 Some((pe, event)) = self.events.recv() => match event {
                     Event::Asked(request) => self.serve(pe, request),
-                    Event::Babbled(why) => self.fail(1, &format!("PE {pe} does not speak PMI-1 on PMI_FD: {why}"), SHORT_GRACE),
+                    Event::Babbled(why) => self.babbled(pe, &why),
                     Event::Ended(status) => self.ended(pe, status),
                 },
                 () = at(kill_at) => self.kill(),
-                () = at(timeout) => {
-                    let (running, all) = (self.running, self.pes.len());
-                    let text = format!("the job did not end within {} s (--timeout): {running} of {all} PEs stopped; exit {}",
-                        self.timeout_text, verdict::TIMED_OUT);
-                    self.fail(verdict::TIMED_OUT, &text, GRACE);
-                }
+                () = at(timeout) => self.timed_out(),
                 () = at(note_at) => self.note_deserter(),
             }
         }
@@ -287,15 +252,13 @@ impl Job {
     }
 
     fn serve(&mut self, pe: usize, request: Request) {
-        let entering = request == Request::BarrierIn;
         match self.server.handle(pe, request) {
             Outcome::Answer(reply) => self.answer(pe, &reply),
-            Outcome::Wait => {}
-            Outcome::Release => (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut)),
+            Outcome::Wait => self.look_for_hopeless_barrier(),
+            Outcome::Release => {
+                (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut))
+            }
             Outcome::Abort(status) => self.aborted(pe, status & 0xff),
-        }
-        if entering {
-            self.look_for_hopeless_barrier();
         }
     }
 
@@ -310,159 +273,178 @@ impl Job {
         if self.ending.is_some() {
             return;
         }
-        self.status = status;
-        if status != 0 || self.verbose {
-            let others = verdict::stopped(self.running - 1);
-            eprintln!("oshrun: PE {pe} (pid {}) ended the job{others}; exit {status}", self.pes[pe].pid);
+        self.status = Some(status);
+        if status != 0 || self.plan.verbose {
+            let others = verdict::stopped(self.running.saturating_sub(1));
+            self.sentence = Some(format!(
+                "{} ended the job{others}; exit {status}",
+                self.named(pe)
+            ));
         }
         self.end(SHORT_GRACE, Some(pe));
     }
 
-    fn ended(&mut self, pe: usize, status: ExitStatus) {
-        self.running -= 1;
-        self.pes[pe].ended = Some(status);
-        self.server.leave_barrier(pe);
-        let code = verdict::code(status);
-        if self.ending.is_some() {
-            return;
-        }
-        if code != 0 {
-            // Whoever sent the signal knows why the PE ended.
-            let expected = self.forwarded.is_some_and(|signal| code == 128 + signal);
-            let text = (!expected).then(|| {
-                let (pid, others) = (self.pes[pe].pid, verdict::stopped(self.running));
-                format!("PE {pe} (pid {pid}) {}{others}; exit {code}", verdict::manner(status))
-            });
-            self.status = code;
-            if let Some(text) = text {
-                eprintln!("oshrun: {text}");
-            }
-            self.end(if expected { GRACE } else { SHORT_GRACE }, None);
-        } else if self.server.stage(pe) == Stage::Joined && self.deserter.is_none() {
-            self.deserter = Some((pe, Instant::now() + NOTE_AFTER));
-        }
-        self.look_for_hopeless_barrier();
+    fn babbled(&mut self, pe: usize, why: &str) {
+        let sentence = format!(
+            "{} does not speak PMI-1 on PMI_FD: {why}; exit 1",
+            self.named(pe)
+        );
+        self.fail(1, sentence, SHORT_GRACE);
     }
 
-    /// A barrier of the launcher cannot open any more if a PE that belongs to it has ended.
+    fn ended(&mut self, pe: usize, status: ExitStatus) {
+        self.running -= 1;
+        self.pes[pe].running = false;
+        self.server.leave_barrier(pe);
+        let code = verdict::code(status);
+        match self.ending {
+            // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
+            // the user's signal.
+            Some(ending) if code != 0 && self.status.is_none() => {
+                let killed =
+                    matches!(ending, Ending::Killed) && status.signal() == Some(libc::SIGKILL);
+                self.status = Some(
+                    self.forwarded
+                        .filter(|_| killed)
+                        .map_or(code, |signal| 128 + signal),
+                );
+            }
+            Some(_) => {}
+            // Whoever sent the signal knows why the PE ended.
+            None if self
+                .forwarded
+                .is_some_and(|signal| status.signal() == Some(signal)) =>
+            {
+                self.status = Some(code);
+                self.end(self.plan.grace, None);
+            }
+            None if code != 0 => {
+                let (manner, others) = (verdict::manner(status), verdict::stopped(self.running));
+                self.fail(
+                    code,
+                    format!("{} {manner}{others}; exit {code}", self.named(pe)),
+                    SHORT_GRACE,
+                );
+            }
+            None => {
+                if self.server.stage(pe) == Stage::Joined && self.deserter.is_none() {
+                    self.deserter = Some((pe, Instant::now() + NOTE_AFTER));
+                }
+                self.look_for_hopeless_barrier();
+            }
+        }
+    }
+
+    /// A barrier of the launcher cannot open any more if a PE has ended that belongs to it.
     fn look_for_hopeless_barrier(&mut self) {
         let waiting = self.server.waiting();
-        if waiting == 0 || self.ending.is_some() {
+        if waiting == 0 {
             return;
         }
-        if let Some(pe) = self.pes.iter().position(|pe| pe.ended.is_some()) {
-            let text = format!(
-                "PE {pe} (pid {}) ended before the job's PEs had met, and {waiting} wait for it{}; exit 1",
-                self.pes[pe].pid,
-                verdict::stopped(self.running)
+        if let Some(pe) = self.pes.iter().position(|pe| !pe.running) {
+            let (name, others) = (self.named(pe), verdict::stopped(self.running));
+            let sentence = format!(
+                "{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1"
             );
-            self.fail(1, &text, SHORT_GRACE);
+            self.fail(1, sentence, SHORT_GRACE);
         }
     }
 
     fn note_deserter(&mut self) {
-        if let Some((pe, _)) = self.deserter.take() {
-            if self.running > 0 && self.ending.is_none() {
-                let pid = self.pes[pe].pid;
-                eprintln!(
-                    "oshrun: note: PE {pe} (pid {pid}) exited with status 0 without shmem_finalize; {} still run",
-                    self.running
-                );
-            }
-            // One note is enough.
-            self.deserter = None;
+        if let Some((pe, _)) = self.deserter.take()
+            && self.ending.is_none()
+        {
+            let (name, running) = (self.named(pe), self.running);
+            say(&format!(
+                "note: {name} exited with status 0 without shmem_finalize; {running} still run"
+            ));
         }
     }
 
-    /// Ends the job because of a failure, with a sentence.
-    fn fail(&mut self, status: i32, text: &str, grace: Duration) {
+    fn timed_out(&mut self) {
+        let (running, all, code) = (self.running, self.pes.len(), verdict::TIMED_OUT);
+        let limit = self.plan.timeout.unwrap_or_default();
+        let sentence = format!(
+            "the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}"
+        );
+        self.fail(code, sentence, self.plan.grace);
+    }
+
+    /// Ends the job because of a failure.
+    fn fail(&mut self, status: i32, sentence: String, grace: Duration) {
         if self.ending.is_none() {
-            eprintln!("oshrun: {text}");
-            self.status = status;
+            self.status = Some(status);
+            self.sentence = Some(sentence);
             self.end(grace, None);
         }
     }
 
     /// Asks all PEs to end, except one that is ending anyway.
     fn end(&mut self, grace: Duration, except: Option<usize>) {
-        for (i, pe) in self.pes.iter().enumerate() {
-            if except != Some(i) {
-                pe::signal(pe.pid, libc::SIGTERM);
-                // A stopped process takes no other signal.
-                pe::signal(pe.pid, libc::SIGCONT);
-            }
+        for (_, pe) in self
+            .pes
+            .iter()
+            .enumerate()
+            .filter(|(i, pe)| pe.running && except != Some(*i))
+        {
+            pe::signal(pe.pid, libc::SIGTERM);
+            // A stopped process takes no other signal.
+            pe::signal(pe.pid, libc::SIGCONT);
         }
-        self.ending = Some(Ending { kill_at: Instant::now() + grace, killed: false });
+        self.ending = Some(Ending::Asked {
+            kill_at: Instant::now() + grace,
+        });
     }
 
+    /// Ends those that did not end when they were asked. Should even this take long, the user knows why.
     fn kill(&mut self) {
-        self.pes.iter().for_each(|pe| pe::signal(pe.pid, libc::SIGKILL));
-        self.ending = Some(Ending { kill_at: Instant::now(), killed: true });
+        self.signal(libc::SIGKILL);
+        self.ending = Some(Ending::Killed);
+        self.explain();
     }
 
     fn obey(&mut self, wish: Wish) {
-        let signal = match wish {
-            Wish::Forward(signal) => signal,
+        match wish {
             Wish::Stop => {
-                self.pes.iter().for_each(|pe| pe::signal(pe.pid, libc::SIGTSTP));
+                self.signal(libc::SIGTSTP);
                 Signals::stop_here();
-                return;
             }
-        };
-        let again = self.forwarded == Some(libc::SIGINT) && signal == libc::SIGINT;
-        if again || (signal == libc::SIGINT && self.ending.is_some()) {
-            if self.status == 0 {
-                self.status = 128 + libc::SIGINT;
+            Wish::Forward(libc::SIGINT)
+                if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() =>
+            {
+                self.kill()
             }
-            return self.kill();
-        }
-        self.pes.iter().for_each(|pe| pe::signal(pe.pid, signal));
-        if Wish::is_an_end(signal) {
-            self.forwarded = Some(signal);
-        }
-        if signal == libc::SIGTERM && self.ending.is_none() {
-            self.status = 128 + signal;
-            self.end(GRACE, None);
-        }
-    }
-}
-
-/// Tells what a PE asks, and at last how it ended; what it asked before comes before.
-async fn watch_over(pe: usize, mut child: Child, pmi: Rc<UnixStream>, report: mpsc::UnboundedSender<(usize, Event)>) {
-    let lines = RefCell::new(Lines::default());
-    // The receiver lives as long as the job; without it nobody wants to know.
-    let tell = |event| drop(report.send((pe, event)));
-    let mut open = true;
-    let status = loop {
-        tokio::select! {
-            status = child.wait() => break status,
-            ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &lines, &tell),
-        }
-    };
-    if open {
-        take_requests(&pmi, &lines, &tell);
-    }
-    tell(Event::Ended(status.unwrap_or_default()));
-}
-
-/// Reads what is there; `false`: nothing more will come.
-fn take_requests(pmi: &UnixStream, lines: &RefCell<Lines>, tell: &impl Fn(Event)) -> bool {
-    let mut bytes = [0; 4096];
-    loop {
-        match pmi.try_read(&mut bytes) {
-            Ok(0) => return false,
-            Ok(length) => lines.borrow_mut().feed(&bytes[..length]),
-            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
-        }
-        while let Some(line) = lines.borrow_mut().next_line() {
-            match line.and_then(|line| Request::decode(&line)) {
-                Ok(request) => tell(Event::Asked(request)),
-                Err(why) => {
-                    tell(Event::Babbled(why.to_string()));
-                    return false;
+            Wish::Forward(libc::SIGTERM) => {
+                self.forwarded = Some(libc::SIGTERM);
+                if self.ending.is_none() {
+                    self.end(self.plan.grace, None);
                 }
             }
+            Wish::Forward(signal) => {
+                if Wish::is_an_end(signal) {
+                    self.forwarded = Some(signal);
+                }
+                self.signal(signal);
+            }
         }
+    }
+
+    /// Sends a signal to every PE that still runs; the number of one that has ended may mean another process by now.
+    fn signal(&self, signal: i32) {
+        self.pes
+            .iter()
+            .filter(|pe| pe.running)
+            .for_each(|pe| pe::signal(pe.pid, signal));
+    }
+
+    fn explain(&mut self) {
+        if let Some(sentence) = self.sentence.take() {
+            say(&sentence);
+        }
+    }
+
+    fn named(&self, pe: usize) -> String {
+        format!("PE {pe} (pid {})", self.pes[pe].pid)
     }
 }
 
@@ -471,44 +453,4 @@ async fn at(time: Option<Instant>) {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
-}
-
-fn streams(plan: &Plan, pe: u32) -> Result<Streams, Error> {
-    let stdin = input::stream_of(pe, plan.stdin);
-    if let Some(folder) = &plan.output_dir {
-        let file = |stream| {
-            let path = folder.join(format!("pe.{pe}.{stream}"));
-            File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error).1)
-        };
-        return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")? });
-    }
-    let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
-    let plain = plan.label == crate::arguments::Label::None && !plan.timestamps;
-    // A PE alone may write to the terminal or file itself: not a byte is touched.
-    let stream = || match shown {
-        false => Stdio::null(),
-        true if plan.size() == 1 && plain => Stdio::inherit(),
-        true => Stdio::piped(),
-    };
-    Ok(Streams { stdin, stdout: stream(), stderr: stream() })
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
-    (2, Error::new(format!("cannot write the PEs' output to {}", path.display())).because(error))
-}
-
-fn unstartable(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => "the limit of processes is reached (ulimit -u, or pids.max of the control group)".into(),
-        Some(libc::EMFILE | libc::ENFILE) => "the limit of open files is reached (ulimit -n)".into(),
-        Some(libc::ENOENT) => "its loader or interpreter is not there".into(),
-        Some(libc::ENOEXEC) => "the file is not a program for this machine".into(),
-        _ => error.to_string(),
-    }
-}
-
-fn quoted(word: &std::ffi::OsStr) -> String {
-    let text = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+%@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -18,7 +18,9 @@ pub(crate) fn code(status: ExitStatus) -> i32 {
 /// `was killed by SIGSEGV` or `exited with status 3`.
 pub(crate) fn manner(status: ExitStatus) -> String {
     match status.signal() {
-        Some(signal) if status.core_dumped() => format!("was killed by {} (core dumped)", name(signal)),
+        Some(signal) if status.core_dumped() => {
+            format!("was killed by {} (core dumped)", name(signal))
+        }
         Some(signal) => format!("was killed by {}", name(signal)),
         None => format!("exited with status {}", code(status)),
     }
@@ -67,8 +69,14 @@ mod tests {
     fn codes_follow_the_shell() {
         assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
         assert_eq!(code(ExitStatus::from_raw(libc::SIGSEGV)), 139);
-        assert_eq!(manner(ExitStatus::from_raw(libc::SIGKILL)), "was killed by SIGKILL");
-        assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)), "was killed by SIGSEGV (core dumped)");
+        assert_eq!(
+            manner(ExitStatus::from_raw(libc::SIGKILL)),
+            "was killed by SIGKILL"
+        );
+        assert_eq!(
+            manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)),
+            "was killed by SIGSEGV (core dumped)"
+        );
         assert_eq!(manner(ExitStatus::from_raw(3 << 8)), "exited with status 3");
         assert_eq!(name(40), "signal 40");
     }

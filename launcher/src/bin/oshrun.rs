@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use oxshmem_launcher::arguments::{Plan, Refusal};
-use oxshmem_launcher::{guardian, job};
+use oxshmem_launcher::{guardian, job, usage};
 
 /// The exit status for a wrong command line.
 const USAGE: i32 = 2;
@@ -17,16 +17,11 @@ fn main() {
     }
     let status = match Plan::from_arguments(arguments) {
         Ok(plan) => job::run(&plan),
-        Err(Refusal::Usage(error)) => {
-            // Without a terminal to print to there is still the exit status.
-            let _ = error.print();
-            error.exit_code()
-        }
+        Err(Refusal::Usage(error)) => usage("oshrun", &error),
         Err(Refusal::Error(error)) => {
             eprintln!("oshrun: {error}");
             USAGE
         }
     };
-    // Not a return: a thread may still wait for input that nobody wants any more.
     std::process::exit(status)
 }
