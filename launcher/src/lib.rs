@@ -1,2 +1,14 @@
 //! The launcher and the compiler wrappers: oshrun, oshcc, oshc++, oshfort, osh_info.
-#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod guardian;
+pub mod job;
+
+
+mod input;
+mod output;
+mod pe;
+mod pmi;
+mod program;
+mod signals;
+mod verdict;
