@@ -13,7 +13,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use case::Case;
-use program::{Built, Program};
+use program::Built;
+
+use crate::Outcome;
+use crate::test::Counts;
 
 /// What to run, and on which installation.
 pub(crate) struct Options {
@@ -31,9 +34,9 @@ pub(crate) struct Options {
 
 impl Options {
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]`.
-    pub(crate) fn from_arguments(arguments: &[String]) -> Result<Options, String> {
+    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options {
-            prefix: crate::top().join("target/oxshmem"),
+            prefix: crate::default_prefix(),
             pes: vec![1, 2, 3, 4, 8],
             filter: None,
             sanitize: false,
@@ -48,7 +51,11 @@ impl Options {
                 "--filter" => options.filter = Some(value()?.clone()),
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
-                _ => return Err(format!("`{argument}` is not an option of the conformance run")),
+                _ => {
+                    return Err(format!(
+                        "`{argument}` is not an option of the conformance run"
+                    ));
+                }
             }
         }
         Ok(options)
@@ -56,22 +63,19 @@ impl Options {
 
     fn selects(&self, program: &str, case: &str) -> bool {
         let name = format!("{program}/{case}");
-        self.filter.as_ref().is_none_or(|text| name.contains(text.as_str()))
+        self.filter
+            .as_ref()
+            .is_none_or(|text| name.contains(text.as_str()))
     }
 }
 
-fn numbers(list: &str) -> Result<Vec<u32>, String> {
+fn numbers(list: &str) -> Outcome<Vec<u32>> {
     list.split(',')
-        .map(|n| n.parse().map_err(|_| format!("`{n}` in `{list}` is not a number of PEs")))
+        .map(|n| {
+            n.parse()
+                .map_err(|_| format!("`{n}` in `{list}` is not a number of PEs"))
+        })
         .collect()
-}
-
-/// How many rows, that is cases at one number of PEs, came out how.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) passed: usize,
-    pub(crate) failed: usize,
-    pub(crate) skipped: usize,
 }
 
 /// How one row came out; the texts say why.
@@ -99,17 +103,33 @@ pub(crate) fn run(options: &Options) -> Counts {
     let built = in_parallel(&programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
         if let Err(verdict) = built {
-            results.push((program.name.clone(), program.items_in_source(), verdict.clone()));
+            results.push((
+                program.name.clone(),
+                program.items_in_source(),
+                verdict.clone(),
+            ));
         }
     }
     let built: Vec<&Built> = built.iter().flatten().collect();
     let mut rows = Vec::new();
     for built in &built {
-        for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
+        for case in built
+            .cases
+            .iter()
+            .filter(|case| options.selects(&built.name, &case.name))
+        {
             let before = rows.len();
-            rows.extend(built.pes(options, case).into_iter().map(|pes| Row { built, case, pes }));
+            rows.extend(
+                built
+                    .pes(options, case)
+                    .into_iter()
+                    .map(|pes| Row { built, case, pes }),
+            );
             if rows.len() == before {
-                let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
+                let why = format!(
+                    "runs with {} PEs, and none of the chosen numbers is among them",
+                    case.pes_text()
+                );
                 results.push((built.title(case), case.items.clone(), Verdict::Skipped(why)));
             }
         }
@@ -141,7 +161,10 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
             }
         }
     }
-    println!("conformance: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+    println!(
+        "conformance: {} passed, {} failed, {} skipped",
+        counts.passed, counts.failed, counts.skipped
+    );
     counts
 }
 
@@ -149,13 +172,20 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
 fn in_parallel<T: Sync, R: Send>(elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
     let done = Mutex::new(Vec::with_capacity(elements.len()));
-    let next = || queue.lock().expect("no worker panics while it holds the queue").pop_front();
+    let next = || {
+        queue
+            .lock()
+            .expect("no worker panics while it holds the queue")
+            .pop_front()
+    };
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(index) = next() {
                     let result = work(&elements[index]);
-                    done.lock().expect("no worker panics while it holds the results").push((index, result));
+                    done.lock()
+                        .expect("no worker panics while it holds the results")
+                        .push((index, result));
                 }
             });
         }

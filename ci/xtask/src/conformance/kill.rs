@@ -46,7 +46,11 @@ pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
                 Ok(()) => Verdict::Passed,
                 Err(why) => Verdict::Failed(why),
             };
-            results.push((format!("kill/{victim:?} at moment {moment}"), items.clone(), verdict));
+            results.push((
+                format!("kill/{victim:?} at moment {moment}"),
+                items.clone(),
+                verdict,
+            ));
         }
     }
     results
@@ -68,7 +72,9 @@ fn build(options: &Options) -> Result<PathBuf, String> {
 
 fn namespaces_permitted() -> bool {
     let mut probe = Command::new("unshare");
-    probe.args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"]).stderr(Stdio::null());
+    probe
+        .args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"])
+        .stderr(Stdio::null());
     probe.status().is_ok_and(|status| status.success())
 }
 
@@ -94,15 +100,26 @@ fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Re
         Victim::Launcher => launcher,
         Victim::Pe => program.to_path_buf(),
     };
-    let victims = wait_for_processes(&mark, &target).ok_or(format!("no process of {} appeared", target.display()))?;
+    let victims = wait_for_processes(&mark, &target)
+        .ok_or(format!("no process of {} appeared", target.display()))?;
     // Start-up takes some ten milliseconds: half of the moments fall into it.
-    let pause = scattered(moment) % if moment % 2 == 0 { 40_000 } else { 400_000 };
+    let pause = scattered(moment)
+        % if moment.is_multiple_of(2) {
+            40_000
+        } else {
+            400_000
+        };
     thread::sleep(Duration::from_micros(pause));
     job::kill(&victims[scattered(moment + 100) as usize % victims.len()].to_string());
     let output = script.wait_with_output().map_err(|e| e.to_string())?;
-    let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+    let status = output
+        .status
+        .code()
+        .unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
     if status != 137 {
-        return Err(format!("exit status {status} instead of 137, that of a killed process"));
+        return Err(format!(
+            "exit status {status} instead of 137, that of a killed process"
+        ));
     }
     let left = String::from_utf8_lossy(&output.stdout);
     if !left.trim().is_empty() {
@@ -132,8 +149,11 @@ fn wait_for_processes(mark: &str, executable: &Path) -> Option<Vec<u32>> {
     let executable = fs::canonicalize(executable).ok()?;
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        let found: Vec<u32> =
-            processes(mark).into_iter().filter(|(_, exe)| *exe == executable).map(|(pid, _)| pid).collect();
+        let found: Vec<u32> = processes(mark)
+            .into_iter()
+            .filter(|(_, exe)| *exe == executable)
+            .map(|(pid, _)| pid)
+            .collect();
         if !found.is_empty() {
             return Some(found);
         }
@@ -145,13 +165,22 @@ fn wait_for_processes(mark: &str, executable: &Path) -> Option<Vec<u32>> {
 /// The processes whose environment carries the mark, with their executables. Dead ones have no environment.
 fn processes(mark: &str) -> Vec<(u32, PathBuf)> {
     let mark = format!("{MARK}={mark}").into_bytes();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark)
     })
-    .map(|pid| (pid, fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default()))
+    .map(|pid| {
+        (
+            pid,
+            fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
+        )
+    })
     .collect()
 }
 
