@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) prefix: PathBuf,
     /// Every case runs once with each of these numbers of PEs.
     pub(crate) pes: Vec<u32>,
-    /// Only cases whose `program/NAME` contains this text.
+    /// Only cases whose `program/NAME` contains this text; `kill/` selects the kill tests alone.
     pub(crate) filter: Option<String>,
     /// Build the programs with the address and undefined-behaviour sanitizers.
     pub(crate) sanitize: bool,

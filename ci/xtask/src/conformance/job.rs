@@ -78,7 +78,7 @@ fn clear_environment(command: &mut Command) {
 }
 
 /// Runs a command to its end: the exit status by the shell's convention, and what it wrote.
-fn finish(mut command: Command, limit: Duration) -> Result<(i32, String), String> {
+pub(super) fn finish(mut command: Command, limit: Duration) -> Result<(i32, String), String> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = output_folder().join(format!("output-{}-{number}", std::process::id()));
@@ -128,10 +128,10 @@ fn wait(mut child: Child, limit: Duration) -> Option<i32> {
     }
 }
 
-/// `kill -KILL TARGET`, where TARGET is a process, or a process group with a minus sign.
+/// `kill -s KILL TARGET`, where TARGET is a process, or a process group with a minus sign.
 pub(super) fn kill(target: &str) {
     let _ = Command::new("sh")
-        .args(["-c", "kill -KILL -- \"$1\"", "sh", target])
+        .args(["-c", "kill -s KILL -- \"$1\"", "sh", target])
         .stderr(Stdio::null())
         .status();
 }

@@ -5,7 +5,6 @@
 //! be told from what other programs do. A mark in the environment finds its processes.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -79,49 +78,51 @@ fn namespaces_permitted() -> bool {
 }
 
 /// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
-const SCRIPT: &str = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
+const SCRIPT: &str =
+    "exec 2>/dev/null; mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
 \"$@\" >/dev/null 2>&1; status=$?
 sleep 0.3; ls -A /dev/shm /tmp | grep -v '^/\\|^$'; tail -n +2 /proc/sysvipc/shm; exit $status";
 
 fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
     let mark = format!("{}-{victim:?}-{moment}", std::process::id());
     let launcher = options.prefix.join("bin/oshrun");
-    let script = Command::new("unshare")
+    let mut script = Command::new("unshare");
+    script
         .args(["-m", "-i", "sh", "-c", SCRIPT, "sh"])
         .arg(&launcher)
         .args(["-n", PES])
         .arg(program)
-        .env(MARK, &mark)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cannot start unshare: {e}"))?;
+        .env(MARK, &mark);
     let target = match victim {
         Victim::Launcher => launcher,
         Victim::Pe => program.to_path_buf(),
     };
-    let victims = wait_for_processes(&mark, &target)
-        .ok_or(format!("no process of {} appeared", target.display()))?;
-    // Start-up takes some ten milliseconds: half of the moments fall into it.
-    let pause = scattered(moment)
-        % if moment.is_multiple_of(2) {
+    let (status, left) = thread::scope(|scope| {
+        let job = scope.spawn(|| job::finish(script, 3 * PATIENCE));
+        let victims = wait_for_processes(&mark, &target);
+        // Start-up takes some ten milliseconds: half of the moments fall into it.
+        let latest = if moment.is_multiple_of(2) {
             40_000
         } else {
             400_000
         };
-    thread::sleep(Duration::from_micros(pause));
-    job::kill(&victims[scattered(moment + 100) as usize % victims.len()].to_string());
-    let output = script.wait_with_output().map_err(|e| e.to_string())?;
-    let status = output
-        .status
-        .code()
-        .unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+        thread::sleep(Duration::from_micros(scattered(moment) % latest));
+        let victim = match victim {
+            // Its helpers are started later and have the same executable.
+            Victim::Launcher => victims.iter().min(),
+            Victim::Pe => victims.get(scattered(moment + 100) as usize % victims.len().max(1)),
+        };
+        if let Some(pid) = victim {
+            job::kill(&pid.to_string());
+        }
+        job.join()
+            .unwrap_or_else(|_| Err("the thread of the job panicked".to_string()))
+    })?;
     if status != 137 {
         return Err(format!(
             "exit status {status} instead of 137, that of a killed process"
         ));
     }
-    let left = String::from_utf8_lossy(&output.stdout);
     if !left.trim().is_empty() {
         return Err(format!("left behind:\n{}", job::indented(&left)));
     }
@@ -145,8 +146,8 @@ fn nobody_left(mark: &str) -> Result<(), String> {
     }
 }
 
-fn wait_for_processes(mark: &str, executable: &Path) -> Option<Vec<u32>> {
-    let executable = fs::canonicalize(executable).ok()?;
+fn wait_for_processes(mark: &str, executable: &Path) -> Vec<u32> {
+    let executable = fs::canonicalize(executable).unwrap_or_default();
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
         let found: Vec<u32> = processes(mark)
@@ -155,11 +156,11 @@ fn wait_for_processes(mark: &str, executable: &Path) -> Option<Vec<u32>> {
             .map(|(pid, _)| pid)
             .collect();
         if !found.is_empty() {
-            return Some(found);
+            return found;
         }
         thread::sleep(Duration::from_millis(1));
     }
-    None
+    Vec::new()
 }
 
 /// The processes whose environment carries the mark, with their executables. Dead ones have no environment.

@@ -49,6 +49,14 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
         .filter(|path| wrapper(path).is_some())
         .collect();
     sources.sort();
+    // A filter with a slash names the program: the others need not be built.
+    if let Some((name, _)) = options
+        .filter
+        .as_ref()
+        .and_then(|text| text.split_once('/'))
+    {
+        sources.retain(|source| source.file_stem().is_some_and(|stem| stem == name));
+    }
     sources
         .iter()
         .flat_map(|source| builds(source, options))
