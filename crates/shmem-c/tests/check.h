@@ -62,13 +62,13 @@ static inline void check_register(struct check_case *new_case)
 static inline void check_failed(const char *file, int line, const char *what)
 {
     atomic_fetch_add(&check_failures, 1);
-    fprintf(stderr, "PE %d of %d: %s:%d: %s %s: not true: %s\n", me, npes, file, line, check_row, check_place, what);
+    fprintf(stderr, "CHECK FAILED: PE %d of %d: %s:%d: %s %s: not true: %s\n", me, npes, file, line, check_row, check_place, what);
 }
 
 static inline void check_unequal(const char *file, int line, const char *what, long long left, long long right)
 {
     atomic_fetch_add(&check_failures, 1);
-    fprintf(stderr, "PE %d of %d: %s:%d: %s %s: %s: %lld (%#llx) is not %lld (%#llx)\n", me, npes, file, line, check_row,
+    fprintf(stderr, "CHECK FAILED: PE %d of %d: %s:%d: %s %s: %s: %lld (%#llx) is not %lld (%#llx)\n", me, npes, file, line, check_row,
             check_place, what, left, (unsigned long long)left, right, (unsigned long long)right);
 }
 

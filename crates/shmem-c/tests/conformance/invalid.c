@@ -63,9 +63,9 @@ REFUSED(SYM_5_overflow, "a put whose length overflows the address", "shmem_long_
 REFUSED(SYM_5_stride, "an iput whose stride leaves the symmetric memory", "shmem_long_iput", "symmetric",
         shmem_long_iput(target, local, (ptrdiff_t)1 << 40, 1, 3, npes - 1))
 
-REFUSED(CTX_8_invalid, "a put on SHMEM_CTX_INVALID", "shmem_ctx_long_p", "SHMEM_CTX_INVALID",
+REFUSED(CTX_8_invalid, "a put on SHMEM_CTX_INVALID", "shmem_ctx_long_p", "context|invalid",
         shmem_ctx_long_p(SHMEM_CTX_INVALID, target, 1, 0))
-REFUSED(CTX_8_atomic, "an atomic on SHMEM_CTX_INVALID", "shmem_ctx_long_atomic_inc", "SHMEM_CTX_INVALID",
+REFUSED(CTX_8_atomic, "an atomic on SHMEM_CTX_INVALID", "shmem_ctx_long_atomic_inc", "context|invalid",
         shmem_ctx_long_atomic_inc(SHMEM_CTX_INVALID, target, 0))
 
 TEST(PTR_3, "the result of shmem_ptr is no symmetric address", .aborts = 1, .says_once = "shmem_long_p", .says = "symmetric",
@@ -84,10 +84,20 @@ static long more_data[1000] = {1};
 #endif
 
 TEST(SYM_1_other_program, "PEs that run different programs are told so, by name and build-id", .beside = "twin",
-     .says = "twin|build-id", .min_pes = 2)
+     .aborts = 1, .says = "twin|build-id", .min_pes = 2)
 {
 #ifdef TWIN
     more_data[me]++;
 #endif
     shmem_barrier_all();
+}
+
+TEST(SYM_1_heap_only, "programs that share no static variables may differ when told so", .beside = "twin",
+     .env = "SHMEM_STATICS=0", .min_pes = 2)
+{
+    long *block = shmem_malloc(sizeof *block);
+    REQUIRE(block);
+    shmem_long_p(block, 5 + me, right_pe());
+    shmem_barrier_all();
+    CHECK_EQ(*block, 5 + left_pe());
 }

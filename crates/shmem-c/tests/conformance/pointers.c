@@ -36,7 +36,7 @@ TEST(PTR_1_peer, "loads and stores through shmem_ptr reach the peer's object")
 TEST(PTR_1_null, "shmem_ptr is NULL for what is not symmetric and for PEs that do not exist", .also = "SYM-2")
 {
     static int variable;
-    int on_stack;
+    int on_stack = 0;
     CHECK(shmem_ptr(&on_stack, npes - 1) == NULL || npes == 1);
     CHECK(shmem_ptr(&variable, npes) == NULL);
     CHECK(shmem_ptr(&variable, -1) == NULL);
@@ -86,7 +86,7 @@ TEST(PTR_5_pe, "pe_accessible is exactly 1 for the PEs of the job and 0 for othe
 TEST(PTR_5_address, "addr_accessible is 1 for heap and static objects and 0 for everything else", .also = "SYM-2 SYM-1")
 {
     static _Thread_local int in_thread;
-    int on_stack, *by_malloc = malloc(sizeof *by_malloc);
+    int on_stack = 0, *by_malloc = calloc(1, sizeof *by_malloc);
     void *mathematics = dlopen("libm.so.6", RTLD_NOW);
     void *in_library = mathematics ? dlsym(mathematics, "signgam") : NULL;
     open_places();

@@ -116,6 +116,7 @@ TEST(INIT_4, "after the last finalize a new life begins, with an empty heap", .b
         check_announced(life);
         CHECK_EQ(shmem_long_g(most, right_pe()), life);
         CHECK_EQ(shmem_long_g(&most[(12u << 20) / sizeof(long) - 1], right_pe()), life);
+        shmem_barrier_all();
         shmem_long_atomic_add(most, 1, left_pe());
         shmem_barrier_all();
         CHECK_EQ(most[0], life + 1);
@@ -201,6 +202,7 @@ TEST(INIT_8, "start_pes ignores its argument, may be repeated and needs no final
     announce(1);
     shmem_barrier_all();
     check_announced(1);
+    shmem_barrier_all();
     if (me == 0)
         dawdle(30);
     for (int pe = 0; pe < npes; pe++)
@@ -408,3 +410,15 @@ TEST(INIT_13_unknown, "an unknown variable is answered with the nearest name", .
 {
     shmem_barrier_all();
 }
+
+#define MALFORMED(SUFFIX, NAME, VALUE)                                                                          \
+    TEST(INIT_13_##SUFFIX, "a value that is none of the variable's is refused: " NAME "=" VALUE, .bare = 1,     \
+         .aborts = 1, .env = NAME "=" VALUE, .says = NAME "|" VALUE)                                            \
+    {                                                                                                           \
+        int provided;                                                                                           \
+        exit(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0);                                           \
+    }
+
+MALFORMED(bad_wait, "SHMEM_WAIT", "often")
+MALFORMED(bad_check, "SHMEM_CHECK", "many")
+MALFORMED(bad_contexts, "SHMEM_MAX_CONTEXTS", "some")
