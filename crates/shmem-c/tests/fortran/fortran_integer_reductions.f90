@@ -1,5 +1,6 @@
 ! All reductions of INTEGER*4 and INTEGER*8.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program integer_reductions
     implicit none
     include 'shmem.fh'
@@ -26,17 +27,18 @@ program integer_reductions
     call check_int8(shmem_int8_prod_to_all, 'int8_prod')
     call finish()
 
-contains
-    include 'check.inc'
 end program integer_reductions
+
+include 'check.inc'
 
 subroutine check_int4(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -44,8 +46,6 @@ subroutine check_int4(reduce, name)
     integer(4) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Sums and products must not overflow, the other operations see all bits.
     integer(4) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
@@ -80,9 +80,10 @@ subroutine check_int8(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -90,8 +91,6 @@ subroutine check_int8(reduce, name)
     integer(8) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Sums and products must not overflow, the other operations see all bits.
     integer(8) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at

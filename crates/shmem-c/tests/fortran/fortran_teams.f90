@@ -1,5 +1,6 @@
 ! Team extensions: handles are INTEGER(KIND=8).
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program teams
     implicit none
     include 'shmem.fh'
@@ -11,14 +12,16 @@ program teams
     call start()
     half = (npes + 1) / 2
     predefined = SHMEM_TEAM_WORLD
-    call check(shmemx_team_my_pe(predefined) == me .and. shmemx_team_n_pes(predefined) == npes, 'the world team')
+    call check(shmemx_team_my_pe(predefined) == me, 'number in the world team')
+    call check(shmemx_team_n_pes(predefined) == npes, 'size of the world team')
     predefined = SHMEM_TEAM_NODE
     call check(shmemx_team_n_pes(predefined) >= 1, 'the node team')
 
     call shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, half, even)
     if (mod(me, 2) == 0) then
         call check(even /= SHMEM_TEAM_NULL, 'members get a team')
-        call check(shmemx_team_my_pe(even) == me / 2 .and. shmemx_team_n_pes(even) == half, 'numbers in the team of even PEs')
+        call check(shmemx_team_my_pe(even) == me / 2, 'number in the team of even PEs')
+        call check(shmemx_team_n_pes(even) == half, 'size of the team of even PEs')
         do pe = 0, npes - 1
             want = merge(pe / 2, -1, mod(pe, 2) == 0)
             call check(shmemx_team_translate_pe(SHMEM_TEAM_WORLD, pe, even) == want, 'translation into the team')
@@ -44,6 +47,6 @@ program teams
     call shmemx_team_destroy(coloured)
     call finish()
 
-contains
-    include 'check.inc'
 end program teams
+
+include 'check.inc'

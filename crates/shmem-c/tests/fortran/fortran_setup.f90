@@ -1,5 +1,6 @@
 ! Start, queries, ordering and the cache calls.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program setup
     implicit none
     include 'shmem.fh'
@@ -11,7 +12,8 @@ program setup
     integer, allocatable :: private(:)
 
     call start()
-    call check(my_pe() == me .and. num_pes() == npes, 'MY_PE and NUM_PES agree with the new names')
+    call check(my_pe() == me, 'MY_PE agrees with the new name')
+    call check(num_pes() == npes, 'NUM_PES agrees with the new name')
     call check(me >= 0 .and. me < npes, 'the PE number is in range')
 
     call shmem_info_get_version(major, minor)
@@ -48,6 +50,6 @@ program setup
     call check(cell(1) == previous .and. cell(3) == 0, 'the cache calls change nothing')
     call finish()
 
-contains
-    include 'check.inc'
 end program setup
+
+include 'check.inc'

@@ -1,5 +1,6 @@
 ! The variable all-to-all, the clock and the calls for threads.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program extensions
     implicit none
     include 'shmem.fh'
@@ -60,8 +61,6 @@ program extensions
     call finish()
 
 contains
-    include 'check.inc'
-
     integer function words(from, to)
         integer, intent(in) :: from, to
         words = mod(from * 7 + to * 3, 11)
@@ -72,3 +71,5 @@ contains
         sent = (from * 64 + to) * 100 + at
     end function sent
 end program extensions
+
+include 'check.inc'

@@ -1,5 +1,6 @@
 ! All reductions of INTEGER*2, which other libraries offer outside the standard.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program short_reductions
     implicit none
     include 'shmem.fh'
@@ -17,17 +18,18 @@ program short_reductions
     call check_int2(shmem_int2_prod_to_all, 'int2_prod')
     call finish()
 
-contains
-    include 'check.inc'
 end program short_reductions
+
+include 'check.inc'
 
 subroutine check_int2(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -35,8 +37,6 @@ subroutine check_int2(reduce, name)
     integer(2) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Sums and products must not overflow, the other operations see all bits.
     integer(2) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at

@@ -1,5 +1,6 @@
-C     The oldest way to start: START_PES, no finalize, data in COMMON.
-C     pes: 1 2 3 4 8
+! The oldest way to start: START_PES, no finalize, data in COMMON.
+! pes: 1 2 3 4 8
+! build: -Wno-extra
       PROGRAM OLDWAY
       INCLUDE 'shmem.fh'
       INTEGER ME, NPES, I

@@ -1,6 +1,7 @@
 ! Every put and get, between variables in COMMON and SAVE data. The routines know nothing but an element size, so one check
 ! with bytes serves them all; CHARACTER variables, which carry a hidden length, are passed once more as what they are.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program transfers
     implicit none
     include 'shmem.fh'
@@ -67,8 +68,6 @@ program transfers
     call finish()
 
 contains
-    include 'check.inc'
-
     integer(1) function byte_of(pe, at)
         integer, intent(in) :: pe, at
         byte_of = int(mod(pe * 37 + at * 11 + 5, 101), 1)
@@ -143,3 +142,5 @@ contains
         call check(here == 'PE ---------', 'three characters of a CHARACTER variable')
     end subroutine characters
 end program transfers
+
+include 'check.inc'

@@ -1,6 +1,6 @@
 ! Blocks of the symmetric heap behind Cray pointers.
-! flags: -fcray-pointer
 ! pes: 1 2 3 4 8
+! build: -Wno-extra -fcray-pointer
 program symmetric_heap
     implicit none
     include 'shmem.fh'
@@ -43,6 +43,6 @@ program symmetric_heap
     call check(error == 0, 'shpdeallc')
     call finish()
 
-contains
-    include 'check.inc'
 end program symmetric_heap
+
+include 'check.inc'

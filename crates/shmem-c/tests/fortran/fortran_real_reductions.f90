@@ -1,5 +1,6 @@
 ! All reductions of REAL and COMPLEX kinds. REAL*16 has 113 significant bits: its operands show when it is handled as less.
 ! pes: 1 2 3 4 8
+! build: -Wno-extra
 program real_reductions
     implicit none
     include 'shmem.fh'
@@ -28,17 +29,18 @@ program real_reductions
     call check_comp8(shmem_comp8_prod_to_all, 'comp8_prod')
     call finish()
 
-contains
-    include 'check.inc'
 end program real_reductions
+
+include 'check.inc'
 
 subroutine check_real4(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -46,8 +48,6 @@ subroutine check_real4(reduce, name)
     real(4) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Exact in this kind only: a number and its copy far behind the point. Products have one such factor.
     real(4) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
@@ -74,9 +74,10 @@ subroutine check_real8(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -84,8 +85,6 @@ subroutine check_real8(reduce, name)
     real(8) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Exact in this kind only: a number and its copy far behind the point. Products have one such factor.
     real(8) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
@@ -112,9 +111,10 @@ subroutine check_real16(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -122,8 +122,6 @@ subroutine check_real16(reduce, name)
     real(16) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     ! Exact in this kind only: a number and its copy far behind the point. Products have one such factor.
     real(16) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
@@ -150,9 +148,10 @@ subroutine check_comp4(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -160,8 +159,6 @@ subroutine check_comp4(reduce, name)
     complex(4) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     complex(4) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
         operand_of = cmplx(operand(of_pe, at), operand(of_pe, at + 50), 4) * (1 + 2.0_4**(-4))
@@ -178,9 +175,10 @@ subroutine check_comp8(reduce, name)
     implicit none
     include 'shmem.fh'
     include 'check_vars.inc'
+    integer, external :: operand
     external :: reduce
     character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(count / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
     data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
     save :: psync
@@ -188,8 +186,6 @@ subroutine check_comp8(reduce, name)
     complex(8) :: want
     include 'reduction_frame.inc'
 contains
-    include 'check.inc'
-
     complex(8) function operand_of(of_pe, at)
         integer, intent(in) :: of_pe, at
         operand_of = cmplx(operand(of_pe, at), operand(of_pe, at + 50), 8) * (1 + 2.0_8**(-30))

@@ -1,12 +1,13 @@
-C     The maximum over the even PEs of double precision values in
-C     COMMON, as a program of the nineties asks for it: fixed form, a
-C     logarithm of 2 as stride, DATA for pSync.
-C     pes: 1 2 3 4 8
+! The maximum over the even PEs of double precision values in
+! COMMON, as a program of the nineties asks for it: fixed form, a
+! logarithm of 2 as stride, DATA for pSync.
+! pes: 1 2 3 4 8
+! build: -Wno-extra
       PROGRAM EVNMAX
       INCLUDE 'shmem.fh'
       INTEGER NR, NWRK
       PARAMETER (NR = 25)
-      PARAMETER (NWRK = NR / 2 + 1 + SHMEM_REDUCE_MIN_WRKDATA_SIZE)
+      PARAMETER (NWRK = 13 + SHMEM_REDUCE_MIN_WRKDATA_SIZE)
       REAL*8 FOO, FOOMAX, PWRK
       COMMON /REALS/ FOO(NR), FOOMAX(NR), PWRK(NWRK)
       INTEGER PSYNC(SHMEM_REDUCE_SYNC_SIZE)
