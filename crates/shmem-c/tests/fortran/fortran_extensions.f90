@@ -49,6 +49,7 @@ program extensions
         end do
     end do
 
+    call shmem_barrier_all()
     call shmemx_thread_register()
     call shmem_integer_put(target, me, 1, next)
     call shmemx_thread_fence()
