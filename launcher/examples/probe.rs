@@ -62,14 +62,9 @@ fn main() {
 /// PE 1 says something that is no PMI; the others wait for their end.
 fn babble() {
     if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "1") {
-        let number = std::env::var("PMI_FD")
-            .expect("a launcher")
-            .parse()
-            .expect("a number");
+        let number = std::env::var("PMI_FD").expect("a launcher").parse().expect("a number");
         let mut socket = File::from(oxshmem_os::sockets::inherited(number).expect("a descriptor"));
-        socket
-            .write_all(b"hello\n")
-            .expect("a launcher that listens");
+        socket.write_all(b"hello\n").expect("a launcher that listens");
     }
     sleep();
 }
@@ -77,29 +72,18 @@ fn babble() {
 /// Every PE reads every other PE's value, short and longer than one line of the wire.
 fn values(job: &Job) {
     let value = |pe: u32| vec![pe as u8; 10 + 700 * pe as usize % 5000];
-    job.put(&format!("value.{}", job.rank()), &value(job.rank()))
-        .unwrap_or_else(|error| end(&error));
+    job.put(&format!("value.{}", job.rank()), &value(job.rank())).unwrap_or_else(|error| end(&error));
     job.fence().unwrap_or_else(|error| end(&error));
     for pe in 0..job.size() {
-        let found = job
-            .get(&format!("value.{pe}"))
-            .unwrap_or_else(|error| end(&error));
+        let found = job.get(&format!("value.{pe}")).unwrap_or_else(|error| end(&error));
         assert_eq!(found, value(pe));
     }
 }
 
 /// Every PE hands in a file with its number in it and reads everybody's, and the leader's common one.
 fn descriptors(job: &Job, epoch: u32) {
-    let mine = Parcel {
-        bytes: vec![job.rank() as u8; 3],
-        fds: vec![file(&format!("{epoch}/{}", job.rank()))],
-    };
-    let common = |all: &[Parcel]| {
-        Ok(Parcel {
-            bytes: vec![all.len() as u8],
-            fds: vec![file("common")],
-        })
-    };
+    let mine = Parcel { bytes: vec![job.rank() as u8; 3], fds: vec![file(&format!("{epoch}/{}", job.rank()))] };
+    let common = |all: &[Parcel]| Ok(Parcel { bytes: vec![all.len() as u8], fds: vec![file("common")] });
     let gathered = node::share(job, epoch, mine, common).unwrap_or_else(|error| end(&error));
     let members = &job.node().members;
     assert_eq!(gathered.common.bytes, [members.len() as u8]);
@@ -114,30 +98,17 @@ fn descriptors(job: &Job, epoch: u32) {
 /// A file without a name.
 fn file(content: &str) -> OwnedFd {
     let path = std::env::temp_dir().join(format!("oxshmem-probe-{}", std::process::id()));
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)
-        .expect("a file");
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
     std::fs::remove_file(&path).expect("our file");
-    file.write_all(content.as_bytes())
-        .expect("room on the disk");
+    file.write_all(content.as_bytes()).expect("room on the disk");
     file.into()
 }
 
 fn content(fd: &OwnedFd) -> String {
     // All holders share one position, so each reads through a description of its own.
-    let mut file = File::open(format!(
-        "/proc/self/fd/{}",
-        std::os::fd::AsRawFd::as_raw_fd(fd)
-    ))
-    .expect("an open file");
+    let mut file = File::open(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd))).expect("an open file");
     let mut text = String::new();
-    file.rewind()
-        .and_then(|()| file.read_to_string(&mut text))
-        .expect("readable");
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
     text
 }
 

@@ -175,9 +175,7 @@ pub struct PeList(Vec<(u32, u32)>);
 impl PeList {
     /// Whether the list names this PE.
     pub fn contains(&self, pe: u32) -> bool {
-        self.0
-            .iter()
-            .any(|&(first, last)| (first..=last).contains(&pe))
+        self.0.iter().any(|&(first, last)| (first..=last).contains(&pe))
     }
 }
 
@@ -186,10 +184,7 @@ impl Plan {
     /// as clap's error, which knows how to print itself and with which status to exit.
     pub fn from_arguments(arguments: Vec<OsString>) -> Result<Plan, Refusal> {
         let mut sections = arguments.split(|argument| argument == ":");
-        let options = Options::try_parse_from(prepared(
-            sections.next().unwrap_or_default(),
-            Options::command(),
-        ))?;
+        let options = Options::try_parse_from(prepared(sections.next().unwrap_or_default(), Options::command()))?;
         let mut apps = vec![options.app];
         for section in sections {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
@@ -199,10 +194,7 @@ impl Plan {
             apps[0].command.insert(0, demo()?);
         }
         let plan = Plan {
-            programs: apps
-                .into_iter()
-                .map(App::checked)
-                .collect::<Result<_, _>>()?,
+            programs: apps.into_iter().map(App::checked).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {
                 (true, _) => Label::Number,
                 (_, true) => Label::Tag,
@@ -219,11 +211,9 @@ impl Plan {
             verbose: options.verbose,
         };
         match plan.stdin {
-            Stdin::Pe(pe) if pe >= plan.size() => {
-                Err(Error::new(format!("--stdin {pe}: there is no such PE"))
-                    .because(format!("the job has PEs 0 to {}", plan.size() - 1))
-                    .into())
-            }
+            Stdin::Pe(pe) if pe >= plan.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
+                .because(format!("the job has PEs 0 to {}", plan.size() - 1))
+                .into()),
             _ => Ok(plan),
         }
     }
@@ -261,17 +251,12 @@ impl App {
             return Err(Error::new("no program to run was named")
                 .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`"));
         }
-        let variables = self
-            .variables
-            .iter()
-            .filter_map(|text| match text.split_once('=') {
-                Some(("", _)) => Some(Err(Error::new(format!(
-                    "-x {text}: the variable has no name"
-                )))),
-                Some((name, value)) => Some(Ok((name.to_string(), value.into()))),
-                // A variable that is not set is simply not set in the PEs either.
-                None => std::env::var_os(text).map(|value| Ok((text.clone(), value))),
-            });
+        let variables = self.variables.iter().filter_map(|text| match text.split_once('=') {
+            Some(("", _)) => Some(Err(Error::new(format!("-x {text}: the variable has no name")))),
+            Some((name, value)) => Some(Ok((name.to_string(), value.into()))),
+            // A variable that is not set is simply not set in the PEs either.
+            None => std::env::var_os(text).map(|value| Ok((text.clone(), value))),
+        });
         Ok(Program {
             count: self.count.unwrap_or(1),
             variables: variables.collect::<Result<_, _>>()?,
@@ -285,16 +270,10 @@ impl App {
 /// before the program, whose arguments are none of ours.
 fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
     let takes_value = |option: &str| {
-        let mut valued = command
-            .get_arguments()
-            .filter(|known| known.get_action().takes_values());
+        let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
         valued.any(|known| match option.strip_prefix("--") {
-            Some(long) => known
-                .get_long_and_visible_aliases()
-                .is_some_and(|names| names.contains(&long)),
-            None => known
-                .get_short()
-                .is_some_and(|short| option == format!("-{short}")),
+            Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+            None => known.get_short().is_some_and(|short| option == format!("-{short}")),
         })
     };
     let mut prepared = vec!["oshrun".into()];
@@ -325,8 +304,7 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
 
 /// The demonstration program beside this one.
 fn demo() -> Result<OsString, Error> {
-    let here = std::env::current_exe()
-        .map_err(|error| Error::new("oshrun cannot find itself").because(error))?;
+    let here = std::env::current_exe().map_err(|error| Error::new("oshrun cannot find itself").because(error))?;
     let demo = here.with_file_name("oshdemo");
     match demo.exists() {
         true => Ok(demo.into()),
@@ -337,38 +315,24 @@ fn demo() -> Result<OsString, Error> {
 }
 
 fn pe_list(text: &str) -> Result<PeList, String> {
-    let number = |part: &str| {
-        part.trim()
-            .parse::<u32>()
-            .map_err(|_| format!("`{part}` is not a PE's number"))
-    };
+    let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
     let range = |part: &str| match part.split_once('-') {
         Some((first, last)) => Ok((number(first)?, number(last)?)),
         None => number(part).map(|pe| (pe, pe)),
     };
-    text.split(',')
-        .map(range)
-        .collect::<Result<_, String>>()
-        .map(PeList)
+    text.split(',').map(range).collect::<Result<_, String>>().map(PeList)
 }
 
 fn stdin(text: &str) -> Result<Stdin, String> {
     match text {
         "none" => Ok(Stdin::None),
         "all" => Ok(Stdin::All),
-        pe => pe
-            .parse()
-            .map(Stdin::Pe)
-            .map_err(|_| "a PE's number, all or none is expected".to_string()),
+        pe => pe.parse().map(Stdin::Pe).map_err(|_| "a PE's number, all or none is expected".to_string()),
     }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text
-        .strip_suffix('s')
-        .unwrap_or(text)
-        .parse::<f64>()
-        .map_err(|error| error.to_string())?;
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().map_err(|error| error.to_string())?;
     Duration::try_from_secs_f64(number)
         .ok()
         .filter(|duration| !duration.is_zero())
@@ -399,15 +363,8 @@ mod tests {
 
     #[test]
     fn all_ways_to_say_how_many() {
-        for line in [
-            "-n 3 ./a",
-            "-np 3 ./a",
-            "--np 3 ./a",
-            "-n3 ./a",
-            "--np=3 ./a",
-            "-l -np 3 ./a",
-            "-x A=1 -np 3 ./a",
-        ] {
+        for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"]
+        {
             assert_eq!(plan(line).size(), 3, "{line}");
         }
         assert_eq!(plan("./a").size(), 1);
@@ -416,15 +373,8 @@ mod tests {
     #[test]
     fn the_programs_own_arguments_are_left_alone() {
         let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
-        let command: Vec<_> = plan.programs[0]
-            .command
-            .iter()
-            .map(|word| word.to_str().unwrap())
-            .collect();
-        assert_eq!(
-            command,
-            ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]
-        );
+        let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
         assert_eq!(plan.label, Label::None);
     }
 

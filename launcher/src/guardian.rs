@@ -75,9 +75,7 @@ fn kill_marked(mark: &str) -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    processes
-        .filter(|&pid| pid != own && kill_if_marked(pid, mark).unwrap_or(false))
-        .count()
+    processes.filter(|&pid| pid != own && kill_if_marked(pid, mark).unwrap_or(false)).count()
 }
 
 fn kill_if_marked(pid: u32, mark: &str) -> std::io::Result<bool> {
@@ -87,9 +85,7 @@ fn kill_if_marked(pid: u32, mark: &str) -> std::io::Result<bool> {
     }
     let process = Process::hold(pid)?;
     let environment = std::fs::read(format!("{folder}/environ"))?;
-    let marked = environment
-        .split(|&byte| byte == 0)
-        .any(|variable| carries(variable, mark));
+    let marked = environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark));
     if marked {
         process.signal(libc::SIGKILL)?;
     }
@@ -97,9 +93,7 @@ fn kill_if_marked(pid: u32, mark: &str) -> std::io::Result<bool> {
 }
 
 fn carries(variable: &[u8], mark: &str) -> bool {
-    let value = variable
-        .strip_prefix(MARK.as_bytes())
-        .and_then(|rest| rest.strip_prefix(b"="));
+    let value = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
     let rest = value.and_then(|value| value.strip_prefix(mark.as_bytes()));
     rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
 }
@@ -123,13 +117,7 @@ mod tests {
     #[test]
     fn a_sweep_ends_the_marked_and_nobody_else() {
         let mark = new_mark().unwrap();
-        let start = |value: &str| {
-            Command::new("sleep")
-                .arg("600")
-                .env(MARK, value)
-                .spawn()
-                .unwrap()
-        };
+        let start = |value: &str| Command::new("sleep").arg("600").env(MARK, value).spawn().unwrap();
         let (mut ours, mut other) = (start(&mark), start("somebody-else"));
         sweep(&mark);
         assert!(!ours.wait().unwrap().success());

@@ -23,11 +23,7 @@ pub fn facts() -> Value {
 /// The same for a reader.
 pub fn as_text(facts: &Value) -> String {
     let mut text = String::new();
-    for (part, title) in [
-        ("oxshmem", "oxshmem"),
-        ("machine", "This machine"),
-        ("launchers", "Launchers in PATH"),
-    ] {
+    for (part, title) in [("oxshmem", "oxshmem"), ("machine", "This machine"), ("launchers", "Launchers in PATH")] {
         text += &format!("{title}\n");
         for (name, value) in facts[part].as_object().into_iter().flatten() {
             text += &format!("  {:<20} {}\n", name.replace('_', " "), plain(value));
@@ -40,11 +36,7 @@ pub fn as_text(facts: &Value) -> String {
             Value::Null => format!("default: {}", plain(&knob["default"])),
             name => format!("set: {}={}", plain(name), plain(&knob["value"])),
         };
-        text += &format!(
-            "  {:<40} {} [{value}]\n",
-            plain(&knob["name"]),
-            plain(&knob["meaning"])
-        );
+        text += &format!("  {:<40} {} [{value}]\n", plain(&knob["name"]), plain(&knob["meaning"]));
     }
     text
 }
@@ -67,8 +59,7 @@ fn machine() -> Value {
     };
     let memory = memory::available();
     let huge = memory::huge_page_size();
-    let memfd = SharedMemory::create(c"osh_info", 1 << 16, Pages::Small)
-        .and_then(|file| file.commit(0, 1 << 16));
+    let memfd = SharedMemory::create(c"osh_info", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
     json!({
         "processors": usable,
         "processors_because": why,
@@ -85,19 +76,10 @@ fn machine() -> Value {
 
 fn launchers() -> Value {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &str| {
-        std::env::split_paths(&path)
-            .map(|folder| folder.join(name))
-            .find(|file| file.is_file())
-    };
+    let find = |name: &str| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
     LAUNCHERS
         .iter()
-        .filter_map(|(name, way)| {
-            Some((
-                name.to_string(),
-                json!(format!("{} ({way})", find(name)?.display())),
-            ))
-        })
+        .filter_map(|(name, way)| Some((name.to_string(), json!(format!("{} ({way})", find(name)?.display())))))
         .collect::<serde_json::Map<_, _>>()
         .into()
 }
@@ -116,9 +98,7 @@ fn variables() -> Value {
 }
 
 fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_string)
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
 #[cfg(test)]
@@ -132,12 +112,7 @@ mod tests {
         assert_eq!(facts["variables"].as_array().unwrap().len(), KNOBS.len());
         assert!(facts["machine"]["processors"].as_u64().unwrap() >= 1);
         assert!(facts["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
-        for word in [
-            "SHMEM_SYMMETRIC_SIZE",
-            "OpenSHMEM 1.6",
-            "memfd_create",
-            env!("CARGO_PKG_VERSION"),
-        ] {
+        for word in ["SHMEM_SYMMETRIC_SIZE", "OpenSHMEM 1.6", "memfd_create", env!("CARGO_PKG_VERSION")] {
             assert!(text.contains(word), "{word} is missing in\n{text}");
         }
     }

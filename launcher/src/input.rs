@@ -49,11 +49,6 @@ pub(crate) async fn copy(mut readers: Vec<ChildStdin>) {
 fn in_foreground() -> bool {
     // The fields after the command's closing bracket: state, parent, group, session, terminal, its foreground group.
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat
-        .rsplit(") ")
-        .next()
-        .unwrap_or_default()
-        .split(' ')
-        .collect();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     fields.len() > 5 && fields[2] == fields[5]
 }

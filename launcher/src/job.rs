@@ -42,9 +42,7 @@ pub fn run(plan: &Plan) -> i32 {
         return 0;
     }
     let mark = guardian::new_mark();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match mark.and_then(|mark| Ok((mark, runtime?))) {
         Ok((mark, runtime)) => {
             let status = LocalSet::new().block_on(&runtime, carry_out(&prepared, &mark));
@@ -53,9 +51,7 @@ pub fn run(plan: &Plan) -> i32 {
             status
         }
         Err(error) => {
-            say(&Error::new("the launcher cannot start")
-                .because(error)
-                .to_string());
+            say(&Error::new("the launcher cannot start").because(error).to_string());
             1
         }
     }
@@ -138,10 +134,7 @@ impl<'a> Job<'a> {
             ending: None,
             forwarded: None,
             deserter: None,
-            timeout: prepared
-                .plan
-                .timeout
-                .map(|timeout| Instant::now() + timeout),
+            timeout: prepared.plan.timeout.map(|timeout| Instant::now() + timeout),
             events,
             report,
             pumps: JoinSet::new(),
@@ -151,18 +144,11 @@ impl<'a> Job<'a> {
 
     /// Starts the PEs. If one cannot be started the job ends.
     fn start(&mut self, prepared: &Prepared<'_>, mark: &str) {
-        let sinks: Sinks = Rc::new((
-            Mutex::new(tokio::io::stdout()),
-            Mutex::new(tokio::io::stderr()),
-        ));
+        let sinks: Sinks = Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr())));
         let mut readers = Vec::new();
         let size = self.plan.size();
         for pe in 0..size {
-            let Started {
-                mut child,
-                pid,
-                pmi,
-            } = match prepared.start(pe, mark) {
+            let Started { mut child, pid, pmi } = match prepared.start(pe, mark) {
                 Ok(started) => started,
                 Err((status, error)) => {
                     let sentence = format!("PE {pe} of {size} could not be started: {error}");
@@ -172,17 +158,8 @@ impl<'a> Job<'a> {
             self.carry_output(pe, &mut child, &sinks);
             readers.extend(child.stdin.take());
             let pmi = Rc::new(pmi);
-            tokio::task::spawn_local(watch_over(
-                pe as usize,
-                child,
-                Rc::clone(&pmi),
-                self.report.clone(),
-            ));
-            self.pes.push(Pe {
-                pid,
-                pmi,
-                running: true,
-            });
+            tokio::task::spawn_local(watch_over(pe as usize, child, Rc::clone(&pmi), self.report.clone()));
+            self.pes.push(Pe { pid, pmi, running: true });
             self.running += 1;
             if self.plan.verbose {
                 say(&format!("PE {pe} is pid {pid}"));
@@ -195,29 +172,14 @@ impl<'a> Job<'a> {
 
     fn carry_output(&mut self, pe: u32, child: &mut Child, sinks: &Sinks) {
         let plan = self.plan;
-        let style = |stream| Style {
-            label: plan.label,
-            timestamps: plan.timestamps,
-            pe,
-            stream,
-        };
+        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
         if let Some(source) = child.stdout.take() {
-            let (sinks, over, style) = (
-                Rc::clone(sinks),
-                self.over.subscribe(),
-                style(Stream::Stdout),
-            );
-            self.pumps
-                .spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
+            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stdout));
+            self.pumps.spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
         }
         if let Some(source) = child.stderr.take() {
-            let (sinks, over, style) = (
-                Rc::clone(sinks),
-                self.over.subscribe(),
-                style(Stream::Stderr),
-            );
-            self.pumps
-                .spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
+            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stderr));
+            self.pumps.spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
         }
     }
 
@@ -255,9 +217,7 @@ impl<'a> Job<'a> {
         match self.server.handle(pe, request) {
             Outcome::Answer(reply) => self.answer(pe, &reply),
             Outcome::Wait => self.look_for_hopeless_barrier(),
-            Outcome::Release => {
-                (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut))
-            }
+            Outcome::Release => (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut)),
             Outcome::Abort(status) => self.aborted(pe, status & 0xff),
         }
     }
@@ -276,19 +236,13 @@ impl<'a> Job<'a> {
         self.status = Some(status);
         if status != 0 || self.plan.verbose {
             let others = verdict::stopped(self.running.saturating_sub(1));
-            self.sentence = Some(format!(
-                "{} ended the job{others}; exit {status}",
-                self.named(pe)
-            ));
+            self.sentence = Some(format!("{} ended the job{others}; exit {status}", self.named(pe)));
         }
         self.end(SHORT_GRACE, Some(pe));
     }
 
     fn babbled(&mut self, pe: usize, why: &str) {
-        let sentence = format!(
-            "{} does not speak PMI-1 on PMI_FD: {why}; exit 1",
-            self.named(pe)
-        );
+        let sentence = format!("{} does not speak PMI-1 on PMI_FD: {why}; exit 1", self.named(pe));
         self.fail(1, sentence, SHORT_GRACE);
     }
 
@@ -301,30 +255,18 @@ impl<'a> Job<'a> {
             // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
             // the user's signal.
             Some(ending) if code != 0 && self.status.is_none() => {
-                let killed =
-                    matches!(ending, Ending::Killed) && status.signal() == Some(libc::SIGKILL);
-                self.status = Some(
-                    self.forwarded
-                        .filter(|_| killed)
-                        .map_or(code, |signal| 128 + signal),
-                );
+                let killed = matches!(ending, Ending::Killed) && status.signal() == Some(libc::SIGKILL);
+                self.status = Some(self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal));
             }
             Some(_) => {}
             // Whoever sent the signal knows why the PE ended.
-            None if self
-                .forwarded
-                .is_some_and(|signal| status.signal() == Some(signal)) =>
-            {
+            None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
                 self.status = Some(code);
                 self.end(self.plan.grace, None);
             }
             None if code != 0 => {
                 let (manner, others) = (verdict::manner(status), verdict::stopped(self.running));
-                self.fail(
-                    code,
-                    format!("{} {manner}{others}; exit {code}", self.named(pe)),
-                    SHORT_GRACE,
-                );
+                self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {
                 if self.server.stage(pe) == Stage::Joined && self.deserter.is_none() {
@@ -343,9 +285,8 @@ impl<'a> Job<'a> {
         }
         if let Some(pe) = self.pes.iter().position(|pe| !pe.running) {
             let (name, others) = (self.named(pe), verdict::stopped(self.running));
-            let sentence = format!(
-                "{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1"
-            );
+            let sentence =
+                format!("{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1");
             self.fail(1, sentence, SHORT_GRACE);
         }
     }
@@ -355,18 +296,15 @@ impl<'a> Job<'a> {
             && self.ending.is_none()
         {
             let (name, running) = (self.named(pe), self.running);
-            say(&format!(
-                "note: {name} exited with status 0 without shmem_finalize; {running} still run"
-            ));
+            say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
         }
     }
 
     fn timed_out(&mut self) {
         let (running, all, code) = (self.running, self.pes.len(), verdict::TIMED_OUT);
         let limit = self.plan.timeout.unwrap_or_default();
-        let sentence = format!(
-            "the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}"
-        );
+        let sentence =
+            format!("the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}");
         self.fail(code, sentence, self.plan.grace);
     }
 
@@ -381,19 +319,12 @@ impl<'a> Job<'a> {
 
     /// Asks all PEs to end, except one that is ending anyway.
     fn end(&mut self, grace: Duration, except: Option<usize>) {
-        for (_, pe) in self
-            .pes
-            .iter()
-            .enumerate()
-            .filter(|(i, pe)| pe.running && except != Some(*i))
-        {
+        for (_, pe) in self.pes.iter().enumerate().filter(|(i, pe)| pe.running && except != Some(*i)) {
             pe::signal(pe.pid, libc::SIGTERM);
             // A stopped process takes no other signal.
             pe::signal(pe.pid, libc::SIGCONT);
         }
-        self.ending = Some(Ending::Asked {
-            kill_at: Instant::now() + grace,
-        });
+        self.ending = Some(Ending::Asked { kill_at: Instant::now() + grace });
     }
 
     /// Ends those that did not end when they were asked. Should even this take long, the user knows why.
@@ -409,11 +340,7 @@ impl<'a> Job<'a> {
                 self.signal(libc::SIGTSTP);
                 Signals::stop_here();
             }
-            Wish::Forward(libc::SIGINT)
-                if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() =>
-            {
-                self.kill()
-            }
+            Wish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => self.kill(),
             Wish::Forward(libc::SIGTERM) => {
                 self.forwarded = Some(libc::SIGTERM);
                 if self.ending.is_none() {
@@ -431,10 +358,7 @@ impl<'a> Job<'a> {
 
     /// Sends a signal to every PE that still runs; the number of one that has ended may mean another process by now.
     fn signal(&self, signal: i32) {
-        self.pes
-            .iter()
-            .filter(|pe| pe.running)
-            .for_each(|pe| pe::signal(pe.pid, signal));
+        self.pes.iter().filter(|pe| pe.running).for_each(|pe| pe::signal(pe.pid, signal));
     }
 
     fn explain(&mut self) {

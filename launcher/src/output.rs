@@ -52,11 +52,7 @@ impl Style {
     }
 
     fn prefix(&self) -> String {
-        let time = if self.timestamps {
-            time_of_day(SystemTime::now()) + " "
-        } else {
-            String::new()
-        };
+        let time = if self.timestamps { time_of_day(SystemTime::now()) + " " } else { String::new() };
         let stream = match self.stream {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
@@ -127,10 +123,7 @@ fn time_of_day(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs() % 86_400;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!(
-        "{hours:02}:{minutes:02}:{seconds:02}.{:03}",
-        since.subsec_millis()
-    )
+    format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", since.subsec_millis())
 }
 
 #[cfg(test)]
@@ -138,19 +131,11 @@ mod tests {
     use super::*;
 
     fn style(label: Label) -> Style {
-        Style {
-            label,
-            timestamps: false,
-            pe: 3,
-            stream: Stream::Stderr,
-        }
+        Style { label, timestamps: false, pe: 3, stream: Stream::Stderr }
     }
 
     fn pumped(pieces: &'static [&'static str], label: Label) -> String {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (mut writer, reader) = tokio::io::duplex(64);
             let sink = Mutex::new(Vec::new());
@@ -168,25 +153,15 @@ mod tests {
 
     #[test]
     fn lines_are_dressed_and_the_last_one_is_ended() {
-        assert_eq!(
-            pumped(&["a\nb", "c\n", "\nd"], Label::Number),
-            "[3] a\n[3] bc\n[3] \n[3] d\n"
-        );
+        assert_eq!(pumped(&["a\nb", "c\n", "\nd"], Label::Number), "[3] a\n[3] bc\n[3] \n[3] d\n");
         assert_eq!(pumped(&["a\n"], Label::Tag), "[1,3]<stderr>:a\n");
-        assert_eq!(
-            pumped(&["a\nb"], Label::None),
-            "a\nb",
-            "bytes pass as they are"
-        );
+        assert_eq!(pumped(&["a\nb"], Label::None), "a\nb", "bytes pass as they are");
         assert_eq!(pumped(&[], Label::Number), "");
     }
 
     #[test]
     fn a_prompt_is_seen_before_its_line_ends() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (mut writer, reader) = tokio::io::duplex(64);
             let (here, mut there) = tokio::io::duplex(64);

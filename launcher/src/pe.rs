@@ -66,9 +66,7 @@ pub(crate) fn start(
         command.env_remove(name);
     }
     if let Some(wdir) = &program.wdir {
-        command
-            .current_dir(wdir)
-            .env("PWD", std::path::absolute(wdir)?);
+        command.current_dir(wdir).env("PWD", std::path::absolute(wdir)?);
     }
     let launcher = std::process::id();
     let prepare = move || {
@@ -80,10 +78,7 @@ pub(crate) fn start(
         sockets::keep_on_exec(theirs.as_fd())?;
         processor.map_or(Ok(()), cpus::pin_to)
     };
-    #[allow(
-        unsafe_code,
-        reason = "what a process does between fork and exec cannot be checked"
-    )]
+    #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
     // SAFETY: the closure runs in the forked child of a launcher whose only other threads do blocking reads and writes;
     // it makes system calls, and allocates at most a processor mask, which the C library supports after fork.
     unsafe {
@@ -92,14 +87,8 @@ pub(crate) fn start(
     let child = command.spawn()?;
     // The closure holds the PE's end of the socket; the launcher must not keep it open.
     drop(command);
-    let pid = child
-        .id()
-        .expect("a child that was not waited for has a number");
-    Ok(Started {
-        child,
-        pid,
-        pmi: tokio::net::UnixStream::from_std(ours)?,
-    })
+    let pid = child.id().expect("a child that was not waited for has a number");
+    Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)? })
 }
 
 /// Sends a signal to a PE and what it started. A group that has ended is no error.

@@ -47,13 +47,7 @@ impl Server {
     pub(crate) fn new(space: String, apps: Vec<u32>) -> Server {
         let size = apps.len() as u32;
         let values = HashMap::from([(PROCESS_MAPPING.to_string(), process_mapping(size, size))]);
-        Server {
-            space,
-            values,
-            stages: vec![Stage::Silent; apps.len()],
-            apps,
-            waiting: 0,
-        }
+        Server { space, values, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
     }
 
     pub(crate) fn stage(&self, pe: usize) -> Stage {
@@ -72,11 +66,7 @@ impl Server {
                 if accepted {
                     self.stages[pe] = Stage::Joined;
                 }
-                Reply::Init {
-                    version: 1,
-                    subversion: 1,
-                    accepted,
-                }
+                Reply::Init { version: 1, subversion: 1, accepted }
             }
             Request::Maxes => Reply::Maxes(LIMITS),
             Request::AppNumber => Reply::AppNumber(self.apps[pe] as i32),
@@ -87,9 +77,7 @@ impl Server {
                 self.values.insert(key, value);
                 Reply::Put(Ok(()))
             }
-            Request::Get { key, .. } => {
-                Reply::Get(self.values.get(&key).cloned().ok_or("key_not_found".into()))
-            }
+            Request::Get { key, .. } => Reply::Get(self.values.get(&key).cloned().ok_or("key_not_found".into())),
             Request::BarrierIn => return self.enter(pe),
             Request::Finalize => {
                 self.leave_barrier(pe);
@@ -128,45 +116,23 @@ mod tests {
     use super::*;
 
     fn put(key: &str, value: &str) -> Request {
-        Request::Put {
-            space: "s".into(),
-            key: key.into(),
-            value: value.into(),
-        }
+        Request::Put { space: "s".into(), key: key.into(), value: value.into() }
     }
 
     fn get(key: &str) -> Request {
-        Request::Get {
-            space: "s".into(),
-            key: key.into(),
-        }
+        Request::Get { space: "s".into(), key: key.into() }
     }
 
     #[test]
     fn the_latest_value_is_found() {
         let mut server = Server::new("s".into(), vec![0, 0, 1]);
-        assert_eq!(
-            server.handle(0, put("a", "1")),
-            Outcome::Answer(Reply::Put(Ok(())))
-        );
+        assert_eq!(server.handle(0, put("a", "1")), Outcome::Answer(Reply::Put(Ok(()))));
         server.handle(1, put("a", "2"));
-        assert_eq!(
-            server.handle(2, get("a")),
-            Outcome::Answer(Reply::Get(Ok("2".into())))
-        );
-        assert!(matches!(
-            server.handle(2, get("b")),
-            Outcome::Answer(Reply::Get(Err(_)))
-        ));
+        assert_eq!(server.handle(2, get("a")), Outcome::Answer(Reply::Get(Ok("2".into()))));
+        assert!(matches!(server.handle(2, get("b")), Outcome::Answer(Reply::Get(Err(_)))));
         let mapping = "(vector,(0,1,3))".to_string();
-        assert_eq!(
-            server.handle(2, get(PROCESS_MAPPING)),
-            Outcome::Answer(Reply::Get(Ok(mapping)))
-        );
-        assert_eq!(
-            server.handle(2, Request::AppNumber),
-            Outcome::Answer(Reply::AppNumber(1))
-        );
+        assert_eq!(server.handle(2, get(PROCESS_MAPPING)), Outcome::Answer(Reply::Get(Ok(mapping))));
+        assert_eq!(server.handle(2, Request::AppNumber), Outcome::Answer(Reply::AppNumber(1)));
     }
 
     #[test]
@@ -174,11 +140,7 @@ mod tests {
         let mut server = Server::new("s".into(), vec![0; 3]);
         for _ in 0..2 {
             assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait);
-            assert_eq!(
-                server.handle(0, Request::BarrierIn),
-                Outcome::Wait,
-                "twice from one PE is once"
-            );
+            assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait, "twice from one PE is once");
             assert_eq!(server.handle(2, Request::BarrierIn), Outcome::Wait);
             assert_eq!(server.handle(1, Request::BarrierIn), Outcome::Release);
         }
@@ -190,29 +152,11 @@ mod tests {
     #[test]
     fn versions_we_do_not_speak_are_refused_and_unknown_commands_answered() {
         let mut server = Server::new("s".into(), vec![0]);
-        let reply = server.handle(
-            0,
-            Request::Init {
-                version: 2,
-                subversion: 0,
-            },
-        );
-        assert!(matches!(
-            reply,
-            Outcome::Answer(Reply::Init {
-                accepted: false,
-                ..
-            })
-        ));
+        let reply = server.handle(0, Request::Init { version: 2, subversion: 0 });
+        assert!(matches!(reply, Outcome::Answer(Reply::Init { accepted: false, .. })));
         assert_eq!(server.stage(0), Stage::Silent);
         let reply = server.handle(0, Request::Other("publish_name".into()));
-        assert_eq!(
-            reply,
-            Outcome::Answer(Reply::Unsupported("publish_name".into()))
-        );
-        assert_eq!(
-            server.handle(0, Request::Abort { status: 7 }),
-            Outcome::Abort(7)
-        );
+        assert_eq!(reply, Outcome::Answer(Reply::Unsupported("publish_name".into())));
+        assert_eq!(server.handle(0, Request::Abort { status: 7 }), Outcome::Abort(7));
     }
 }

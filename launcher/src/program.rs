@@ -17,18 +17,13 @@ const NOT_EXECUTABLE: i32 = 126;
 /// looked up in PATH.
 pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unusable> {
     if let Some(wdir) = wdir.filter(|wdir| !wdir.is_dir()) {
-        let error = Error::new(format!("cannot run in {}", wdir.display()))
-            .because("there is no such directory");
+        let error = Error::new(format!("cannot run in {}", wdir.display())).because("there is no such directory");
         return Err((2, error));
     }
     if name.as_encoded_bytes().contains(&b'/') {
         let file = wdir.map_or_else(|| name.into(), |wdir| wdir.join(name));
         usable(&file, name)?;
-        return Ok(if wdir.is_some() {
-            fs::canonicalize(&file).unwrap_or(file)
-        } else {
-            file
-        });
+        return Ok(if wdir.is_some() { fs::canonicalize(&file).unwrap_or(file) } else { file });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut refused = None;
@@ -36,9 +31,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
         let file = folder.join(name);
         match usable(&file, name) {
             Ok(()) => return Ok(file),
-            Err((NOT_EXECUTABLE, error)) if file.is_file() => {
-                refused = Some((NOT_EXECUTABLE, error))
-            }
+            Err((NOT_EXECUTABLE, error)) if file.is_file() => refused = Some((NOT_EXECUTABLE, error)),
             Err(_) => {}
         }
     }
@@ -46,12 +39,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
 }
 
 fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
-    let cannot = |status, why: String| {
-        Err((
-            status,
-            Error::new(format!("cannot run {}", name.display())).because(why),
-        ))
-    };
+    let cannot = |status, why: String| Err((status, Error::new(format!("cannot run {}", name.display())).because(why)));
     match fs::metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let (status, error) = missing(file, name);
@@ -62,55 +50,34 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
         Ok(found) if found.permissions().mode() & 0o111 == 0 => {
             let fix = format!("chmod +x {}, if it is a program", file.display());
             let error = Error::new(format!("cannot run {}", name.display()));
-            Err((
-                NOT_EXECUTABLE,
-                error.because("the file has no execute permission").fix(fix),
-            ))
+            Err((NOT_EXECUTABLE, error.because("the file has no execute permission").fix(fix)))
         }
         Ok(_) => match missing_interpreter(file) {
-            Some(interpreter) => cannot(
-                NOT_FOUND,
-                format!("its first line asks for {interpreter}, which is not there"),
-            ),
+            Some(interpreter) => {
+                cannot(NOT_FOUND, format!("its first line asks for {interpreter}, which is not there"))
+            }
             None => Ok(()),
         },
     }
 }
 
 fn missing(file: &Path, name: &OsStr) -> Unusable {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let error = Error::new(format!("cannot run {}", name.display()));
     if !folder.is_dir() {
-        return (
-            NOT_FOUND,
-            error.because(format!("there is no directory {}", folder.display())),
-        );
+        return (NOT_FOUND, error.because(format!("there is no directory {}", folder.display())));
     }
     let error = error.because("there is no such file");
-    match nearest_program(
-        &file.file_name().unwrap_or_default().to_string_lossy(),
-        folder,
-    ) {
-        Some(near) => (
-            NOT_FOUND,
-            error.fix(format!("did you mean {}?", folder.join(near).display())),
-        ),
+    match nearest_program(&file.file_name().unwrap_or_default().to_string_lossy(), folder) {
+        Some(near) => (NOT_FOUND, error.fix(format!("did you mean {}?", folder.join(near).display()))),
         None => (NOT_FOUND, error),
     }
 }
 
 fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
-    let error = Error::new(format!("cannot run {}", name.display()))
-        .because("no directory of PATH holds it");
+    let error = Error::new(format!("cannot run {}", name.display())).because("no directory of PATH holds it");
     let name = name.to_string_lossy();
-    let near = if here.join(&*name).is_file() {
-        Some(name.to_string())
-    } else {
-        nearest_program(&name, here)
-    };
+    let near = if here.join(&*name).is_file() { Some(name.to_string()) } else { nearest_program(&name, here) };
     match near {
         Some(near) => (NOT_FOUND, error.fix(format!("did you mean ./{near}?"))),
         None => (NOT_FOUND, error),
@@ -120,11 +87,7 @@ fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
 fn nearest_program(name: &str, folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let programs: Vec<String> = entries
-        .filter(|entry| {
-            entry
-                .metadata()
-                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        })
+        .filter(|entry| entry.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     names::nearest(name, programs.iter().map(String::as_str)).map(str::to_string)
@@ -134,15 +97,8 @@ fn nearest_program(name: &str, folder: &Path) -> Option<String> {
 fn missing_interpreter(file: &Path) -> Option<String> {
     use std::io::Read;
     let mut head = Vec::new();
-    fs::File::open(file)
-        .ok()?
-        .take(256)
-        .read_to_end(&mut head)
-        .ok()?;
-    let line = head
-        .strip_prefix(b"#!")?
-        .split(|&byte| byte == b'\n')
-        .next()?;
+    fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let interpreter = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
     (!Path::new(interpreter).exists()).then(|| interpreter.to_string())
 }

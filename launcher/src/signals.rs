@@ -41,9 +41,7 @@ impl Signals {
     pub(crate) fn listen() -> Signals {
         let (sender, wishes) = mpsc::unbounded_channel();
         let ignored = ignored();
-        let forwarded = FORWARDED
-            .iter()
-            .map(|&number| (number, Wish::Forward(number)));
+        let forwarded = FORWARDED.iter().map(|&number| (number, Wish::Forward(number)));
         for (number, wish) in forwarded.chain([(libc::SIGTSTP, Wish::Stop)]) {
             if ignored >> (number - 1) & 1 == 0
                 && let Ok(arrivals) = signal(SignalKind::from_raw(number))
@@ -65,8 +63,7 @@ impl Signals {
 
     /// Stops the launcher itself until somebody sends SIGCONT.
     pub(crate) fn stop_here() {
-        let stopped =
-            signals::Process::hold(std::process::id()).and_then(|own| own.signal(libc::SIGSTOP));
+        let stopped = signals::Process::hold(std::process::id()).and_then(|own| own.signal(libc::SIGSTOP));
         // If we cannot stop, the PEs have; they continue with the next SIGCONT.
         drop(stopped);
     }
@@ -84,6 +81,5 @@ async fn pass_on(mut arrivals: Signal, wish: Wish, wishes: mpsc::UnboundedSender
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
-        .unwrap_or(0)
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
 }

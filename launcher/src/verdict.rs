@@ -69,14 +69,8 @@ mod tests {
     fn codes_follow_the_shell() {
         assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
         assert_eq!(code(ExitStatus::from_raw(libc::SIGSEGV)), 139);
-        assert_eq!(
-            manner(ExitStatus::from_raw(libc::SIGKILL)),
-            "was killed by SIGKILL"
-        );
-        assert_eq!(
-            manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)),
-            "was killed by SIGSEGV (core dumped)"
-        );
+        assert_eq!(manner(ExitStatus::from_raw(libc::SIGKILL)), "was killed by SIGKILL");
+        assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)), "was killed by SIGSEGV (core dumped)");
         assert_eq!(manner(ExitStatus::from_raw(3 << 8)), "exited with status 3");
         assert_eq!(name(40), "signal 40");
     }

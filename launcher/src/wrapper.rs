@@ -79,11 +79,8 @@ impl Wrapper {
     pub fn new(name: &str, bin: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Wrapper {
         let language = Language::of_name(name).unwrap_or(Language::C);
         let (overrides, default) = language.compilers();
-        let chosen = overrides
-            .iter()
-            .filter_map(|name| variable(name))
-            .map(words)
-            .find(|words| names_a_compiler(words));
+        let chosen =
+            overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
         let prefix = bin.parent().unwrap_or(Path::new("/"));
         Wrapper {
             name: name.into(),
@@ -104,20 +101,11 @@ impl Wrapper {
             }
             None => true,
         });
-        let all = self
-            .compile_flags()
-            .into_iter()
-            .chain(self.link_flags(&arguments));
+        let all = self.compile_flags().into_iter().chain(self.link_flags(&arguments));
         match show.as_deref() {
             // Without a file the question is about the wrapper itself: everything it would ever add.
             Some("") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
-                Action::Print(line(
-                    self.compiler
-                        .iter()
-                        .cloned()
-                        .chain(arguments.clone())
-                        .chain(all),
-                ))
+                Action::Print(line(self.compiler.iter().cloned().chain(arguments.clone()).chain(all)))
             }
             Some("") => Action::Print(line(self.command(&arguments))),
             Some("compile") => Action::Print(line(self.compile_flags())),
@@ -126,11 +114,9 @@ impl Wrapper {
             Some("libdirs") => Action::Print(quoted(self.lib.as_os_str())),
             Some("incdirs") => Action::Print(quoted(self.include.as_os_str())),
             Some("command") => Action::Print(line(self.compiler.clone())),
-            Some("version") => Action::Print(format!(
-                "{}: oxshmem {} (OpenSHMEM 1.6)",
-                self.name,
-                env!("CARGO_PKG_VERSION")
-            )),
+            Some("version") => {
+                Action::Print(format!("{}: oxshmem {} (OpenSHMEM 1.6)", self.name, env!("CARGO_PKG_VERSION")))
+            }
             Some(_) => Action::Print(format!("{} {HELP}", self.name)),
             None => Action::Run(self.command(&arguments)),
         }
@@ -139,12 +125,7 @@ impl Wrapper {
     /// The compiler's command. The user's arguments come first, so that their folders are searched first.
     fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = self.compiler.clone();
-        command.extend(
-            arguments
-                .iter()
-                .filter(|argument| *argument != "-static-oxshmem")
-                .cloned(),
-        );
+        command.extend(arguments.iter().filter(|argument| *argument != "-static-oxshmem").cloned());
         if has_input(arguments) {
             command.extend(self.compile_flags());
             if arguments.iter().all(is_linkable) {
@@ -162,20 +143,12 @@ impl Wrapper {
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
         let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
         if has("-static") || has("-static-pie") || has("--static") {
-            return archive()
-                .chain(STATIC_LIBRARIES.map(OsString::from))
-                .collect();
+            return archive().chain(STATIC_LIBRARIES.map(OsString::from)).collect();
         }
         if has("-static-oxshmem") {
-            return archive()
-                .chain(SYSTEM_LIBRARIES.map(OsString::from))
-                .collect();
+            return archive().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect();
         }
-        vec![
-            joined("-L", &self.lib),
-            joined("-Wl,-rpath,", &self.lib),
-            "-loxshmem".into(),
-        ]
+        vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib), "-loxshmem".into()]
     }
 }
 
@@ -201,26 +174,17 @@ fn has_input(arguments: &[OsString]) -> bool {
 
 /// Whether the argument leaves room for a link at the end.
 fn is_linkable(argument: &OsString) -> bool {
-    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"]
-        .iter()
-        .any(|stop| argument == stop)
+    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"].iter().any(|stop| argument == stop)
 }
 
 /// A compiler given by a variable may carry arguments: `gcc -m64`.
 fn words(text: OsString) -> Vec<OsString> {
-    text.to_string_lossy()
-        .split_whitespace()
-        .map(OsString::from)
-        .collect()
+    text.to_string_lossy().split_whitespace().map(OsString::from).collect()
 }
 
 /// `OSHCC=oshcc` is how users tell their build system about us; to believe it would never end.
 fn names_a_compiler(words: &[OsString]) -> bool {
-    let name = words
-        .first()
-        .map(Path::new)
-        .and_then(Path::file_name)
-        .and_then(OsStr::to_str);
+    let name = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
     name.is_some_and(|name| Language::of_name(name).is_none())
 }
 
@@ -231,22 +195,14 @@ fn joined(flag: &str, folder: &Path) -> OsString {
 }
 
 fn line(words: impl IntoIterator<Item = OsString>) -> String {
-    words
-        .into_iter()
-        .map(|word| quoted(&word))
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.into_iter().map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell reads it back.
 pub(crate) fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+%@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]
@@ -254,12 +210,7 @@ mod tests {
     use super::*;
 
     fn wrapper(name: &str, variables: &[(&str, &str)]) -> Wrapper {
-        let variable = |wanted: &str| {
-            variables
-                .iter()
-                .find(|(name, _)| *name == wanted)
-                .map(|(_, value)| value.into())
-        };
+        let variable = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
         Wrapper::new(name, Path::new("/opt/osh/bin"), variable)
     }
 
@@ -275,60 +226,30 @@ mod tests {
 
     #[test]
     fn flags_are_added_where_they_serve() {
-        assert_eq!(
-            acts("oshcc", "a.c -o a"),
-            format!("cc a.c -o a -I/opt/osh/include {LINK}")
-        );
+        assert_eq!(acts("oshcc", "a.c -o a"), format!("cc a.c -o a -I/opt/osh/include {LINK}"));
         assert_eq!(acts("oshc++", "-c a.cc"), "c++ -c a.cc -I/opt/osh/include");
-        assert_eq!(
-            acts("oshfort", "a.f90"),
-            format!("gfortran a.f90 -I/opt/osh/include {LINK}")
-        );
+        assert_eq!(acts("oshfort", "a.f90"), format!("gfortran a.f90 -I/opt/osh/include {LINK}"));
         for none in ["--version", "-v", "", "-o a", "-print-search-dirs"] {
             assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
         }
-        assert!(
-            acts("oshcc", "-x c -").ends_with("-loxshmem"),
-            "standard input is a file too"
-        );
+        assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
     }
 
     #[test]
     fn archives_bring_the_system_libraries() {
         let shared_rest = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_s";
-        assert_eq!(
-            acts("oshcc", "a.o -static-oxshmem"),
-            format!("cc a.o -I/opt/osh/include {shared_rest}")
-        );
+        assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
         let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
-        assert_eq!(
-            acts("oshcc", "-static a.o"),
-            format!("cc -static a.o -I/opt/osh/include {all_static}")
-        );
+        assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
     }
 
     #[test]
     fn questions_are_answered_in_both_dialects() {
-        assert_eq!(
-            acts("oshcc", "-show"),
-            format!("print cc -I/opt/osh/include {LINK}")
-        );
-        assert_eq!(
-            acts("oshcc", "--showme"),
-            format!("print cc -I/opt/osh/include {LINK}")
-        );
-        assert_eq!(
-            acts("oshcc", "-show -c a.c"),
-            "print cc -c a.c -I/opt/osh/include"
-        );
-        assert_eq!(
-            acts("oshcc", "-showme a.c"),
-            format!("print cc a.c -I/opt/osh/include {LINK}")
-        );
-        assert_eq!(
-            acts("oshcc", "--showme:compile"),
-            "print -I/opt/osh/include"
-        );
+        assert_eq!(acts("oshcc", "-show"), format!("print cc -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "--showme"), format!("print cc -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "-show -c a.c"), "print cc -c a.c -I/opt/osh/include");
+        assert_eq!(acts("oshcc", "-showme a.c"), format!("print cc a.c -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "--showme:compile"), "print -I/opt/osh/include");
         assert_eq!(acts("oshcc", "--showme:link"), format!("print {LINK}"));
         assert_eq!(acts("oshcc", "-showme:libs"), "print oxshmem");
         assert_eq!(acts("oshcc", "-showme:libdirs"), "print /opt/osh/lib");
@@ -340,20 +261,10 @@ mod tests {
 
     #[test]
     fn another_compiler_may_be_named_but_not_ourselves() {
-        let command =
-            |variables: &[_]| wrapper("oshcc", variables).act(&["--showme:command".into()]);
-        assert_eq!(
-            command(&[("OSHCC", "clang -m64")]),
-            Action::Print("clang -m64".into())
-        );
-        assert_eq!(
-            command(&[("SHMEM_CC", "gcc-12")]),
-            Action::Print("gcc-12".into())
-        );
-        assert_eq!(
-            command(&[("OSHCC", "/usr/bin/oshcc")]),
-            Action::Print("cc".into())
-        );
+        let command = |variables: &[_]| wrapper("oshcc", variables).act(&["--showme:command".into()]);
+        assert_eq!(command(&[("OSHCC", "clang -m64")]), Action::Print("clang -m64".into()));
+        assert_eq!(command(&[("SHMEM_CC", "gcc-12")]), Action::Print("gcc-12".into()));
+        assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
         assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
     }
 

@@ -36,10 +36,7 @@ fn pes_behind_a_shell_meet_too() {
 
 #[test]
 fn one_job_may_run_several_programs_in_turn() {
-    let script = format!(
-        "{0} exchange && {0} hello && {0} exchange",
-        probe().display()
-    );
+    let script = format!("{0} exchange && {0} hello && {0} exchange", probe().display());
     let ended = run_script("-n 3", &script);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
     assert_eq!(ended.stdout.matches("exchanged").count(), 6);
@@ -47,10 +44,7 @@ fn one_job_may_run_several_programs_in_turn() {
 
 #[test]
 fn pes_of_different_programs_meet() {
-    assert_eq!(
-        run("-n 2 PROBE exchange : -n 3 PROBE exchange").sorted(),
-        exchanged(5)
-    );
+    assert_eq!(run("-n 2 PROBE exchange : -n 3 PROBE exchange").sorted(), exchanged(5));
 }
 
 #[test]
@@ -58,10 +52,7 @@ fn a_job_knows_itself() {
     let lines = run("-n 2 PROBE hello");
     assert_eq!(
         lines.sorted(),
-        [
-            "PE 0 of 2, node 0 of 1, members [0, 1], ours true",
-            "PE 1 of 2, node 0 of 1, members [0, 1], ours true"
-        ]
+        ["PE 0 of 2, node 0 of 1, members [0, 1], ours true", "PE 1 of 2, node 0 of 1, members [0, 1], ours true"]
     );
 }
 
@@ -74,35 +65,16 @@ fn init_without_a_launcher_is_one_pe_and_without_an_answer_an_error() {
         }
         Ended::from(command.envs(variables.iter().copied()).output().unwrap())
     };
-    assert_eq!(
-        alone(&[]).stdout,
-        "PE 0 of 1, node 0 of 1, members [0], ours false\n"
-    );
-    let refused = alone(&[
-        ("SLURM_STEP_ID", "0"),
-        ("SLURM_JOB_ID", "134"),
-        ("SLURM_NTASKS", "4"),
-    ]);
+    assert_eq!(alone(&[]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
+    let refused = alone(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]);
     assert_eq!(refused.status, Some(99));
-    for words in [
-        "one of 4 tasks by Slurm (step 134.0)",
-        "PMI_FD is not set",
-        "srun --mpi=pmi2",
-        "SHMEM_SINGLETON=1",
-    ] {
+    for words in ["one of 4 tasks by Slurm (step 134.0)", "PMI_FD is not set", "srun --mpi=pmi2", "SHMEM_SINGLETON=1"] {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }
     let dead = alone(&[("PMI_FD", "99"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")]);
-    assert!(
-        dead.stderr.contains("PMI_FD=99 does not answer"),
-        "{}",
-        dead.stderr
-    );
+    assert!(dead.stderr.contains("PMI_FD=99 does not answer"), "{}", dead.stderr);
     let wanted = alone(&[("PMI_SIZE", "4"), ("SHMEM_SINGLETON", "1")]);
-    assert_eq!(
-        wanted.stdout,
-        "PE 0 of 1, node 0 of 1, members [0], ours false\n"
-    );
+    assert_eq!(wanted.stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
 }
 
 /// A client written from the protocol alone, in the shell's own means.
@@ -134,11 +106,7 @@ END
     }
     let ended = run_script("-l -n 2", script);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let of_0: Vec<&str> = ended
-        .stdout
-        .lines()
-        .filter_map(|line| line.strip_prefix("[0] "))
-        .collect();
+    let of_0: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("[0] ")).collect();
     assert_eq!(
         of_0,
         [
@@ -159,11 +127,7 @@ END
 fn babble_on_the_socket_ends_the_job_with_a_reason() {
     let ended = run("-n 2 PROBE babble");
     assert_eq!(ended.status, Some(1));
-    assert!(
-        ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI-1"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI-1"), "{}", ended.stderr);
 }
 
 #[test]
@@ -172,12 +136,7 @@ fn our_client_meets_under_hydra() {
         println!("not run: mpiexec.hydra is not installed");
         return;
     }
-    let output = Command::new("mpiexec.hydra")
-        .args(["-n", "5"])
-        .arg(probe())
-        .args(["exchange", "2"])
-        .output()
-        .unwrap();
+    let output = Command::new("mpiexec.hydra").args(["-n", "5"]).arg(probe()).args(["exchange", "2"]).output().unwrap();
     let ended = Ended::from(output);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     assert_eq!(ended.sorted(), exchanged(5));
@@ -207,14 +166,7 @@ fn a_foreign_mpi_program_runs_here() {
     )
     .unwrap();
     let mut compiler = Command::new("mpicc.mpich");
-    if !compiler
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .status()
-        .unwrap()
-        .success()
-    {
+    if !compiler.arg(&source).arg("-o").arg(&program).status().unwrap().success() {
         println!("not run: mpicc.mpich cannot compile (libmpich-dev?)");
         return;
     }

@@ -65,32 +65,22 @@ const SIGNS: &[Sign] = &[
 /// The first sign in the environment that this process is one of several tasks.
 pub(crate) fn claimed(variable: impl Fn(&str) -> Option<String>) -> Option<Claim> {
     let number = |name: &&str| variable(name)?.trim().parse::<u64>().ok();
-    SIGNS
-        .iter()
-        .filter(|sign| variable(sign.present).is_some())
-        .find_map(|sign| {
-            let size = sign.size.iter().find_map(number);
-            let several = size.map_or_else(
-                || number(&sign.rank).is_some_and(|rank| rank > 0),
-                |size| size > 1,
-            );
-            several.then(|| {
-                let tasks = size.map_or("several".into(), |size| size.to_string());
-                let step = match (
-                    sign.present,
-                    variable("SLURM_JOB_ID"),
-                    variable("SLURM_STEP_ID"),
-                ) {
-                    ("SLURM_STEP_ID", Some(job), Some(step)) => format!(" (step {job}.{step})"),
-                    _ => String::new(),
-                };
-                let n = size.map_or("N".into(), |size| size.to_string());
-                Claim {
-                    what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
-                    remedy: format!("`{}` or `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
-                }
-            })
+    SIGNS.iter().filter(|sign| variable(sign.present).is_some()).find_map(|sign| {
+        let size = sign.size.iter().find_map(number);
+        let several = size.map_or_else(|| number(&sign.rank).is_some_and(|rank| rank > 0), |size| size > 1);
+        several.then(|| {
+            let tasks = size.map_or("several".into(), |size| size.to_string());
+            let step = match (sign.present, variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")) {
+                ("SLURM_STEP_ID", Some(job), Some(step)) => format!(" (step {job}.{step})"),
+                _ => String::new(),
+            };
+            let n = size.map_or("N".into(), |size| size.to_string());
+            Claim {
+                what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
+                remedy: format!("`{}` or `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
+            }
         })
+    })
 }
 
 #[cfg(test)]
@@ -98,26 +88,14 @@ mod tests {
     use super::*;
 
     fn claim(variables: &[(&str, &str)]) -> Option<Claim> {
-        claimed(|name| {
-            variables
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value.to_string())
-        })
+        claimed(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
     }
 
     #[test]
     fn init_n_tasks_without_a_server_are_noticed() {
-        let slurm = claim(&[
-            ("SLURM_STEP_ID", "0"),
-            ("SLURM_JOB_ID", "134"),
-            ("SLURM_NTASKS", "4"),
-        ])
-        .unwrap();
+        let slurm = claim(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]).unwrap();
         assert_eq!(slurm.what, "one of 4 tasks by Slurm (step 134.0)");
-        assert!(
-            slurm.remedy.contains("srun --mpi=pmi2 -n 4") && slurm.remedy.contains("oshrun -n 4")
-        );
+        assert!(slurm.remedy.contains("srun --mpi=pmi2 -n 4") && slurm.remedy.contains("oshrun -n 4"));
         for several in [
             &[("PMI_SIZE", "2")][..],
             &[("OMPI_COMM_WORLD_SIZE", "2")],
@@ -135,11 +113,7 @@ mod tests {
             &[][..],
             &[("PMI_SIZE", "1")],
             &[("SLURM_NTASKS", "4")],
-            &[
-                ("SLURM_STEP_ID", "0"),
-                ("SLURM_STEP_NUM_TASKS", "1"),
-                ("SLURM_NTASKS", "4"),
-            ],
+            &[("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_NTASKS", "4")],
             &[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")],
         ] {
             assert_eq!(claim(alone), None, "{alone:?}");

@@ -52,10 +52,7 @@ impl Job {
         Job::join_as_told(|name| std::env::var(name).ok(), settings.singleton)
     }
 
-    fn join_as_told(
-        variable: impl Fn(&str) -> Option<String>,
-        singleton: bool,
-    ) -> Result<Job, Error> {
+    fn join_as_told(variable: impl Fn(&str) -> Option<String>, singleton: bool) -> Result<Job, Error> {
         if singleton {
             return Ok(Job::alone());
         }
@@ -72,39 +69,22 @@ impl Job {
         };
         match claim::claimed(&variable) {
             None => Ok(Job::alone()),
-            Some(Claim { what, remedy }) => Err(Error::new(format!(
-                "this process was started as {what}, but no PMI-1 server answered"
-            ))
-            .because(refusal)
-            .fix(format!(
-                "start it with {remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"
-            ))),
+            Some(Claim { what, remedy }) => {
+                Err(Error::new(format!("this process was started as {what}, but no PMI-1 server answered"))
+                    .because(refusal)
+                    .fix(format!("start it with {remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
+            }
         }
     }
 
     fn alone() -> Job {
         let node = Node::of(&[0], 0);
-        Job {
-            rank: 0,
-            size: 1,
-            node,
-            ours: false,
-            space: Space::Alone(Mutex::default()),
-        }
+        Job { rank: 0, size: 1, node, ours: false, space: Space::Alone(Mutex::default()) }
     }
 
     fn served(server: Server, rank: u32, size: u32, ours: bool) -> Result<Job, Error> {
-        let mut job = Job {
-            rank,
-            size,
-            node: Node::of(&[0], 0),
-            ours,
-            space: Space::Alone(Mutex::default()),
-        };
-        let mapped = server
-            .get(PROCESS_MAPPING)?
-            .ok()
-            .and_then(|text| mapping::nodes_of(&text, size));
+        let mut job = Job { rank, size, node: Node::of(&[0], 0), ours, space: Space::Alone(Mutex::default()) };
+        let mapped = server.get(PROCESS_MAPPING)?.ok().and_then(|text| mapping::nodes_of(&text, size));
         job.space = Space::Served(server);
         let nodes = match mapped {
             Some(nodes) => nodes,
@@ -137,10 +117,7 @@ impl Job {
     /// Publishes bytes of any length under a key of at most 48 bytes that nobody used before. Others can read them
     /// after the next [`fence`](Job::fence).
     pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Error> {
-        assert!(
-            key.len() <= 48 && !key.contains([' ', '=', '\n']),
-            "a key must leave room for piece numbers: {key}"
-        );
+        assert!(key.len() <= 48 && !key.contains([' ', '=', '\n']), "a key must leave room for piece numbers: {key}");
         match &self.space {
             Space::Alone(values) => {
                 held(values).insert(key.into(), bytes.into());
@@ -148,9 +125,7 @@ impl Job {
             }
             Space::Served(server) => {
                 let longest = server.limits.value.min(LIMITS.value) - 1;
-                published::pieces(key, bytes, longest)
-                    .into_iter()
-                    .try_for_each(|(key, text)| server.put(key, text))
+                published::pieces(key, bytes, longest).into_iter().try_for_each(|(key, text)| server.put(key, text))
             }
         }
     }
@@ -169,10 +144,7 @@ impl Job {
     /// The bytes that some PE published under this key before the last fence.
     pub fn get(&self, key: &str) -> Result<Vec<u8>, Error> {
         match &self.space {
-            Space::Alone(values) => held(values)
-                .get(key)
-                .cloned()
-                .ok_or_else(|| not_published(key, "nobody put it")),
+            Space::Alone(values) => held(values).get(key).cloned().ok_or_else(|| not_published(key, "nobody put it")),
             Space::Served(server) => published::assemble(key, |key| match server.get(key)? {
                 Ok(text) => Ok(text),
                 Err(why) => Err(not_published(key, &why)),
@@ -215,13 +187,7 @@ impl Job {
     #[cfg(test)]
     pub(crate) fn placed(rank: u32, nodes: &[u32]) -> Job {
         let node = Node::of(nodes, rank);
-        Job {
-            rank,
-            size: nodes.len() as u32,
-            node,
-            ours: false,
-            space: Space::Alone(Mutex::default()),
-        }
+        Job { rank, size: nodes.len() as u32, node, ours: false, space: Space::Alone(Mutex::default()) }
     }
 }
 
@@ -229,70 +195,38 @@ impl Server {
     /// Opens the conversation on an inherited descriptor; the error says why it is none.
     fn greet(fd: u32, rank: u32) -> Result<Server, String> {
         let inherited = i32::try_from(fd).map_err(|_| "no such descriptor".to_string())?;
-        let stream =
-            UnixStream::from(sockets::inherited(inherited).map_err(|error| error.to_string())?);
-        stream
-            .set_read_timeout(Some(FIRST_ANSWER))
-            .map_err(|error| error.to_string())?;
-        let mut server = Server {
-            stream,
-            name: String::new(),
-            limits: LIMITS,
-            answers: Mutex::new(Lines::default()),
-        };
-        let hello = [
-            Request::Init {
-                version: 1,
-                subversion: 1,
-            },
-            Request::Maxes,
-            Request::AppNumber,
-            Request::SpaceName,
-        ];
+        let stream = UnixStream::from(sockets::inherited(inherited).map_err(|error| error.to_string())?);
+        stream.set_read_timeout(Some(FIRST_ANSWER)).map_err(|error| error.to_string())?;
+        let mut server = Server { stream, name: String::new(), limits: LIMITS, answers: Mutex::new(Lines::default()) };
+        let hello =
+            [Request::Init { version: 1, subversion: 1 }, Request::Maxes, Request::AppNumber, Request::SpaceName];
         for request in &hello {
             let answer = server.exchange(&mut held(&server.answers), request);
             match (request, answer.map_err(|error| error.to_string())?) {
-                (Request::Init { .. }, Reply::Init { accepted: true, .. })
-                | (Request::AppNumber, _) => {}
-                (Request::Maxes, Reply::Maxes(limits))
-                    if limits.key >= 56 && limits.value >= 64 =>
-                {
+                (Request::Init { .. }, Reply::Init { accepted: true, .. }) | (Request::AppNumber, _) => {}
+                (Request::Maxes, Reply::Maxes(limits)) if limits.key >= 56 && limits.value >= 64 => {
                     server.limits = limits;
                 }
                 (Request::SpaceName, Reply::SpaceName(name)) => server.name = name,
                 (_, other) => {
-                    return Err(format!(
-                        "PE {rank} asked {request:?} and was told {other:?}"
-                    ));
+                    return Err(format!("PE {rank} asked {request:?} and was told {other:?}"));
                 }
             }
         }
-        server
-            .stream
-            .set_read_timeout(None)
-            .map_err(|error| error.to_string())?;
+        server.stream.set_read_timeout(None).map_err(|error| error.to_string())?;
         Ok(server)
     }
 
     fn put(&self, key: String, value: String) -> Result<(), Error> {
-        match self.ask(&Request::Put {
-            space: self.name.clone(),
-            key: key.clone(),
-            value,
-        })? {
+        match self.ask(&Request::Put { space: self.name.clone(), key: key.clone(), value })? {
             Reply::Put(Ok(())) => Ok(()),
-            Reply::Put(Err(why)) => {
-                Err(Error::new(format!("the launcher did not take the value {key}")).because(why))
-            }
+            Reply::Put(Err(why)) => Err(Error::new(format!("the launcher did not take the value {key}")).because(why)),
             other => Err(self.confused(&key, &other)),
         }
     }
 
     fn get(&self, key: &str) -> Result<Result<String, String>, Error> {
-        match self.ask(&Request::Get {
-            space: self.name.clone(),
-            key: key.into(),
-        })? {
+        match self.ask(&Request::Get { space: self.name.clone(), key: key.into() })? {
             Reply::Get(found) => Ok(found),
             other => Err(self.confused(key, &other)),
         }
@@ -300,14 +234,10 @@ impl Server {
 
     /// Sends a request and waits for its answer. The end of the stream is the end of the job.
     fn ask(&self, request: &Request) -> Result<Reply, Error> {
-        self.exchange(&mut held(&self.answers), request)
-            .map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                    orphaned()
-                }
-                _ => Error::new("the conversation with the launcher broke")
-                    .because(error.to_string()),
-            })
+        self.exchange(&mut held(&self.answers), request).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => orphaned(),
+            _ => Error::new("the conversation with the launcher broke").because(error.to_string()),
+        })
     }
 
     fn exchange(&self, answers: &mut Lines, request: &Request) -> std::io::Result<Reply> {
@@ -315,9 +245,7 @@ impl Server {
         let mut bytes = [0; 2048];
         loop {
             if let Some(line) = answers.next_line() {
-                return line
-                    .and_then(|line| Reply::decode(&line))
-                    .map_err(std::io::Error::other);
+                return line.and_then(|line| Reply::decode(&line)).map_err(std::io::Error::other);
             }
             match (&self.stream).read(&mut bytes) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -329,19 +257,14 @@ impl Server {
     }
 
     fn confused(&self, about: &str, reply: &Reply) -> Error {
-        Error::new(format!(
-            "the launcher's PMI-1 server answered about {about} what was not asked"
-        ))
-        .because(format!("its answer was {reply:?}"))
+        Error::new(format!("the launcher's PMI-1 server answered about {about} what was not asked"))
+            .because(format!("its answer was {reply:?}"))
     }
 }
 
 /// The launcher is the lifeline: without it nobody would end this process, so it ends itself.
 fn orphaned() -> ! {
-    eprintln!(
-        "oxshmem: the launcher closed the PMI connection of process {}: the job is over",
-        process::pid()
-    );
+    eprintln!("oxshmem: the launcher closed the PMI connection of process {}: the job is over", process::pid());
     process::exit_now(1)
 }
 
@@ -371,32 +294,17 @@ mod tests {
         fn serve(&self, stream: UnixStream) {
             for line in BufReader::new(&stream).lines() {
                 let reply = match Request::decode(&line.unwrap()).unwrap() {
-                    Request::Init { .. } => Reply::Init {
-                        version: 1,
-                        subversion: 1,
-                        accepted: true,
-                    },
-                    Request::Maxes => Reply::Maxes(Limits {
-                        space: 64,
-                        key: 64,
-                        value: 80,
-                    }),
+                    Request::Init { .. } => Reply::Init { version: 1, subversion: 1, accepted: true },
+                    Request::Maxes => Reply::Maxes(Limits { space: 64, key: 64, value: 80 }),
                     Request::SpaceName => Reply::SpaceName("foreign".into()),
                     Request::Put { key, value, .. } => {
                         assert!(value.len() < 80, "the client keeps to what it was granted");
-                        assert_eq!(
-                            held(&self.values).insert(key, value),
-                            None,
-                            "no key is put twice"
-                        );
+                        assert_eq!(held(&self.values).insert(key, value), None, "no key is put twice");
                         Reply::Put(Ok(()))
                     }
-                    Request::Get { key, .. } => Reply::Get(
-                        held(&self.values)
-                            .get(&key)
-                            .cloned()
-                            .ok_or("not_found".into()),
-                    ),
+                    Request::Get { key, .. } => {
+                        Reply::Get(held(&self.values).get(&key).cloned().ok_or("not_found".into()))
+                    }
                     Request::BarrierIn => {
                         self.barrier.wait();
                         Reply::BarrierOut
@@ -421,27 +329,15 @@ mod tests {
     #[test]
     fn init_under_a_foreign_server_without_a_mapping() {
         const SIZE: u32 = 3;
-        let server = Arc::new(Foreign {
-            values: Mutex::default(),
-            barrier: std::sync::Barrier::new(SIZE as usize),
-        });
+        let server = Arc::new(Foreign { values: Mutex::default(), barrier: std::sync::Barrier::new(SIZE as usize) });
         let clients = (0..SIZE).map(|rank| {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let server = Arc::clone(&server);
             std::thread::spawn(move || server.serve(theirs));
             std::thread::spawn(move || {
-                let job =
-                    Job::join_as_told(environment(ours.as_raw_fd(), rank, SIZE), false).unwrap();
-                let everyone = Node {
-                    index: 0,
-                    count: 1,
-                    members: vec![0, 1, 2],
-                    my_index: rank as usize,
-                };
-                assert_eq!(
-                    (job.rank(), job.size(), job.node()),
-                    (rank, SIZE, &everyone)
-                );
+                let job = Job::join_as_told(environment(ours.as_raw_fd(), rank, SIZE), false).unwrap();
+                let everyone = Node { index: 0, count: 1, members: vec![0, 1, 2], my_index: rank as usize };
+                assert_eq!((job.rank(), job.size(), job.node()), (rank, SIZE, &everyone));
                 assert!(!job.launched_by_us());
                 let long = vec![rank as u8; 1000];
                 job.put(&format!("long.{rank}"), &long).unwrap();
@@ -450,19 +346,11 @@ mod tests {
                     job.get(&format!("long.{}", (rank + 1) % SIZE)).unwrap(),
                     vec![((rank + 1) % SIZE) as u8; 1000]
                 );
-                assert!(
-                    job.get("nothing")
-                        .unwrap_err()
-                        .to_string()
-                        .contains("not_found")
-                );
+                assert!(job.get("nothing").unwrap_err().to_string().contains("not_found"));
                 job.done();
             })
         });
-        clients
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|client| client.join().unwrap());
+        clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
     }
 
     #[test]
@@ -473,19 +361,10 @@ mod tests {
             BufReader::new(&theirs).read_line(&mut line).unwrap();
             (&theirs).write_all(b"HTTP/1.1 400 Bad Request\n").unwrap();
         });
-        let error = Job::join_as_told(environment(ours.as_raw_fd(), 0, 2), false)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("one of 2 tasks") && error.contains("does not answer as a PMI-1 server"),
-            "{error}"
-        );
+        let error = Job::join_as_told(environment(ours.as_raw_fd(), 0, 2), false).unwrap_err().to_string();
+        assert!(error.contains("one of 2 tasks") && error.contains("does not answer as a PMI-1 server"), "{error}");
         let alone = Job::join_as_told(environment(ours.as_raw_fd(), 0, 2), true).unwrap();
-        assert_eq!(
-            (alone.rank(), alone.size()),
-            (0, 1),
-            "SHMEM_SINGLETON is obeyed"
-        );
+        assert_eq!((alone.rank(), alone.size()), (0, 1), "SHMEM_SINGLETON is obeyed");
     }
 
     #[test]
@@ -494,11 +373,6 @@ mod tests {
         job.put("key", b"value").unwrap();
         job.fence().unwrap();
         assert_eq!(job.get("key").unwrap(), b"value");
-        assert!(
-            job.get("other")
-                .unwrap_err()
-                .to_string()
-                .contains("no PE published other")
-        );
+        assert!(job.get("other").unwrap_err().to_string().contains("no PE published other"));
     }
 }

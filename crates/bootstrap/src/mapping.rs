@@ -57,29 +57,11 @@ mod tests {
     #[test]
     fn mappings_that_servers_write() {
         assert_eq!(nodes_of("(vector,(0,1,4))", 4), Some(vec![0; 4]));
-        assert_eq!(
-            nodes_of("(vector,(0,1,1))", 3),
-            Some(vec![0; 3]),
-            "the list repeats"
-        );
+        assert_eq!(nodes_of("(vector,(0,1,1))", 3), Some(vec![0; 3]), "the list repeats");
         assert_eq!(nodes_of("(vector,(0,2,2))", 4), Some(vec![0, 0, 1, 1]));
-        assert_eq!(
-            nodes_of("(vector,(0,2,1))", 4),
-            Some(vec![0, 1, 0, 1]),
-            "cyclic"
-        );
-        assert_eq!(
-            nodes_of("(vector, (3,1,2), (0,1,1))", 3),
-            Some(vec![3, 3, 0])
-        );
-        for bad in [
-            "",
-            "(vector)",
-            "(vector,(0,1))",
-            "(vector,(0,0,1))",
-            "(matrix,(0,1,1))",
-            "(vector,(0,1,1)",
-        ] {
+        assert_eq!(nodes_of("(vector,(0,2,1))", 4), Some(vec![0, 1, 0, 1]), "cyclic");
+        assert_eq!(nodes_of("(vector, (3,1,2), (0,1,1))", 3), Some(vec![3, 3, 0]));
+        for bad in ["", "(vector)", "(vector,(0,1))", "(vector,(0,0,1))", "(matrix,(0,1,1))", "(vector,(0,1,1)"] {
             assert_eq!(nodes_of(bad, 2), None, "{bad}");
         }
         assert_eq!(nodes_of("(vector,(4294967295,4294967295,1))", 2), None);

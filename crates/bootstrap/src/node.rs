@@ -40,13 +40,9 @@ impl Node {
         let on_mine = |&pe: &u32| nodes[pe as usize] == mine;
         let members: Vec<u32> = (0..nodes.len() as u32).filter(on_mine).collect();
         Node {
-            index: distinct
-                .binary_search(&mine)
-                .expect("the list holds every node") as u32,
+            index: distinct.binary_search(&mine).expect("the list holds every node") as u32,
             count: distinct.len() as u32,
-            my_index: members
-                .binary_search(&rank)
-                .expect("a PE is on its own node"),
+            my_index: members.binary_search(&rank).expect("a PE is on its own node"),
             members,
         }
     }
@@ -60,12 +56,7 @@ pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
         identity.extend(std::fs::read(source).unwrap_or_default());
     }
     for namespace in ["/proc/self/ns/uts", "/proc/self/ns/net"] {
-        identity.extend(
-            std::fs::read_link(namespace)
-                .unwrap_or_default()
-                .into_os_string()
-                .into_encoded_bytes(),
-        );
+        identity.extend(std::fs::read_link(namespace).unwrap_or_default().into_os_string().into_encoded_bytes());
     }
     job.put(&format!("host.{}", job.rank()), &identity)?;
     job.fence()?;
@@ -73,13 +64,10 @@ pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
     (0..job.size())
         .map(|pe| {
             let host = job.get(&format!("host.{pe}"))?;
-            Ok(seen
-                .iter()
-                .position(|known| *known == host)
-                .unwrap_or_else(|| {
-                    seen.push(host);
-                    seen.len() - 1
-                }) as u32)
+            Ok(seen.iter().position(|known| *known == host).unwrap_or_else(|| {
+                seen.push(host);
+                seen.len() - 1
+            }) as u32)
         })
         .collect()
 }
@@ -158,14 +146,11 @@ impl Invitation {
 
     fn read(bytes: &[u8]) -> Result<Invitation, Error> {
         match bytes.split_first_chunk::<16>() {
-            Some((&name, rest)) if rest.len() == 16 => Ok(Invitation {
-                name,
-                token: rest.try_into().expect("its length was just seen"),
-            }),
-            _ => Err(
-                Error::new("the node's leader published something that is no address")
-                    .because(format!("32 bytes were expected, {} came", bytes.len())),
-            ),
+            Some((&name, rest)) if rest.len() == 16 => {
+                Ok(Invitation { name, token: rest.try_into().expect("its length was just seen") })
+            }
+            _ => Err(Error::new("the node's leader published something that is no address")
+                .because(format!("32 bytes were expected, {} came", bytes.len()))),
         }
     }
 
@@ -187,36 +172,21 @@ impl Gate {
         std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let invitation = Invitation::read(&random).map_err(io::Error::other)?;
         let listener = descriptors::listen(&invitation.address())?;
-        Ok(Gate {
-            listener,
-            invitation,
-        })
+        Ok(Gate { listener, invitation })
     }
 
     /// Waits for every other member and drops everybody else. The result is in the members' order.
-    fn admit(
-        &self,
-        job: &Job,
-        patience: Duration,
-    ) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
+    fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
         let mut missing = others.len();
         let deadline = Instant::now() + patience;
         while missing > 0 {
-            if !sockets::wait_readable(&self.listener, GLANCE)
-                .map_err(|error| failed(job, &error))?
-            {
+            if !sockets::wait_readable(&self.listener, GLANCE).map_err(|error| failed(job, &error))? {
                 job.end_if_orphaned();
                 if Instant::now() > deadline {
-                    let absent = others
-                        .iter()
-                        .zip(&arrived)
-                        .filter(|(_, guest)| guest.is_none());
-                    return Err(late(
-                        patience,
-                        &absent.map(|(pe, _)| *pe).collect::<Vec<_>>(),
-                    ));
+                    let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
+                    return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
                 }
                 continue;
             }
@@ -226,19 +196,12 @@ impl Gate {
             let Ok((pe, parcel)) = self.identify(&stream) else {
                 continue;
             };
-            if let Some(place) = others
-                .binary_search(&pe)
-                .ok()
-                .filter(|&place| arrived[place].is_none())
-            {
+            if let Some(place) = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none()) {
                 arrived[place] = Some((stream, parcel));
                 missing -= 1;
             }
         }
-        Ok(arrived
-            .into_iter()
-            .map(|guest| guest.expect("nobody is missing"))
-            .unzip())
+        Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
     }
 
     /// Who is there? Only the same user with the job's token gets an answer.
@@ -269,25 +232,16 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
     while !sockets::wait_readable(&stream, GLANCE)? {
         job.end_if_orphaned();
         if Instant::now() > deadline {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the node's leader did not answer",
-            ));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the node's leader did not answer"));
         }
     }
     let (bytes, fds) = descriptors::receive(&stream)?;
     (&stream).write_all(&RECEIVED)?;
-    let mut parcels =
-        unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
-    let of = parcels
-        .as_mut()
-        .map(|parcels| parcels.split_off(1))
-        .unwrap_or_default();
+    let mut parcels = unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
+    let of = parcels.as_mut().map(|parcels| parcels.split_off(1)).unwrap_or_default();
     match parcels.and_then(|mut parcels| parcels.pop()) {
         Some(common) => Ok(Gathered { common, of }),
-        None => Err(io::Error::other(
-            "the node's leader sent something that is no set of parcels",
-        )),
+        None => Err(io::Error::other("the node's leader sent something that is no set of parcels")),
     }
 }
 
@@ -322,19 +276,13 @@ fn unpack(mut bytes: &[u8], fds: Vec<OwnedFd>) -> Option<Vec<Parcel>> {
     while !bytes.is_empty() {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (count, rest) = rest.split_first_chunk::<4>()?;
-        let (length, count) = (
-            u32::from_le_bytes(*length) as usize,
-            u32::from_le_bytes(*count) as usize,
-        );
+        let (length, count) = (u32::from_le_bytes(*length) as usize, u32::from_le_bytes(*count) as usize);
         let (content, rest) = rest.split_at_checked(length)?;
         let own: Vec<OwnedFd> = fds.by_ref().take(count).collect();
         if own.len() < count {
             return None;
         }
-        parcels.push(Parcel {
-            bytes: content.into(),
-            fds: own,
-        });
+        parcels.push(Parcel { bytes: content.into(), fds: own });
         bytes = rest;
     }
     fds.next().is_none().then_some(parcels)
@@ -350,11 +298,7 @@ fn receive(stream: &UnixStream) -> io::Result<Parcel> {
 }
 
 fn failed(job: &Job, error: &io::Error) -> Error {
-    Error::new(format!(
-        "PE {} could not meet the other PEs of its node",
-        job.rank()
-    ))
-    .because(error)
+    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error)
 }
 
 fn late(patience: Duration, absent: &[u32]) -> Error {
@@ -364,22 +308,14 @@ fn late(patience: Duration, absent: &[u32]) -> Error {
 }
 
 fn lost(job: &Job, pe: u32, error: &io::Error) -> Error {
-    Error::new(format!(
-        "PE {} lost PE {pe} while they exchanged descriptors",
-        job.rank()
-    ))
-    .because(error)
+    Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
 }
 
 /// `PE 3`, or the first few of many.
 fn named(pes: &[u32]) -> String {
     let shown: Vec<String> = pes.iter().take(8).map(u32::to_string).collect();
     let more = pes.len().saturating_sub(shown.len());
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("PE {}{more}", shown.join(", "))
 }
 
@@ -391,43 +327,20 @@ mod tests {
     fn a_node_is_seen_from_each_of_its_pes() {
         let nodes = [7, 2, 7, 2, 9];
         let node = Node::of(&nodes, 3);
-        assert_eq!(
-            node,
-            Node {
-                index: 0,
-                count: 3,
-                members: vec![1, 3],
-                my_index: 1
-            }
-        );
-        assert_eq!(
-            Node::of(&nodes, 4),
-            Node {
-                index: 2,
-                count: 3,
-                members: vec![4],
-                my_index: 0
-            }
-        );
+        assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
+        assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
     }
 
     #[test]
     fn parcels_are_packed_and_nothing_else_is_taken_apart() {
         let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-        let parcel = |bytes: &[u8], fds| Parcel {
-            bytes: bytes.into(),
-            fds: std::iter::repeat_with(file).take(fds).collect(),
-        };
+        let parcel =
+            |bytes: &[u8], fds| Parcel { bytes: bytes.into(), fds: std::iter::repeat_with(file).take(fds).collect() };
         let parcels = [parcel(b"a", 2), parcel(b"", 0), parcel(&[7; 300], 1)];
         let (bytes, fds) = pack(parcels.iter());
         let copies = |count: usize| std::iter::repeat_with(file).take(count).collect::<Vec<_>>();
         assert_eq!(fds.len(), 3);
-        let shape = |parcels: &[Parcel]| {
-            parcels
-                .iter()
-                .map(|p| (p.bytes.clone(), p.fds.len()))
-                .collect::<Vec<_>>()
-        };
+        let shape = |parcels: &[Parcel]| parcels.iter().map(|p| (p.bytes.clone(), p.fds.len())).collect::<Vec<_>>();
         assert_eq!(shape(&unpack(&bytes, copies(3)).unwrap()), shape(&parcels));
         assert!(unpack(&bytes, copies(2)).is_none() && unpack(&bytes, copies(4)).is_none());
         for cut in 1..bytes.len() {
@@ -441,59 +354,27 @@ mod tests {
         let gate = Gate::open().unwrap();
         let name = gate.invitation.address();
         let nodes = [0, 0, 0];
-        let (leader, one, two) = (
-            Job::placed(0, &nodes),
-            Job::placed(1, &nodes),
-            Job::placed(2, &nodes),
-        );
+        let (leader, one, two) = (Job::placed(0, &nodes), Job::placed(1, &nodes), Job::placed(2, &nodes));
         let invitation = gate.invitation;
         std::thread::scope(|scope| {
             for greeting in [&b""[..], b"GET / HTTP/1.1", &[0; 64]] {
                 // A stranger may already be cut off while it still talks.
                 let _ = (&descriptors::connect(&name).unwrap()).write_all(greeting);
             }
-            let impostor = Invitation {
-                token: [1; 16],
-                ..invitation
-            };
-            scope.spawn(move || {
-                assert!(visit(&Job::placed(1, &nodes), &impostor, &Parcel::default()).is_err())
-            });
-            scope.spawn(move || {
-                assert!(visit(&Job::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err())
-            });
+            let impostor = Invitation { token: [1; 16], ..invitation };
+            scope.spawn(move || assert!(visit(&Job::placed(1, &nodes), &impostor, &Parcel::default()).is_err()));
+            scope.spawn(move || assert!(visit(&Job::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err()));
             let visitors = [(two, b"2"), (one, b"1")].map(|(job, word)| {
-                scope.spawn(move || {
-                    visit(
-                        &job,
-                        &invitation,
-                        &Parcel {
-                            bytes: word.into(),
-                            fds: Vec::new(),
-                        },
-                    )
-                    .unwrap()
-                })
+                scope.spawn(move || visit(&job, &invitation, &Parcel { bytes: word.into(), fds: Vec::new() }).unwrap())
             });
             let (guests, parcels) = gate.admit(&leader, PATIENCE).unwrap();
             assert_eq!([&parcels[0].bytes[..], &parcels[1].bytes[..]], [b"1", b"2"]);
-            let all = [
-                Parcel {
-                    bytes: b"all".into(),
-                    fds: Vec::new(),
-                },
-                Parcel::default(),
-            ];
+            let all = [Parcel { bytes: b"all".into(), fds: Vec::new() }, Parcel::default()];
             let (bytes, fds) = pack(all.iter().chain(&parcels));
-            guests
-                .iter()
-                .for_each(|guest| answer(guest, &bytes, &fds).unwrap());
+            guests.iter().for_each(|guest| answer(guest, &bytes, &fds).unwrap());
             for visitor in visitors {
                 let gathered = visitor.join().unwrap();
-                assert_eq!(
-                    (gathered.common.bytes, gathered.of.len()),
-                    (b"all".to_vec(), 3)
-                );
+                assert_eq!((gathered.common.bytes, gathered.of.len()), (b"all".to_vec(), 3));
             }
             // Those who were turned away, or still knock, learn it now.
             drop(gate);
@@ -512,29 +393,17 @@ mod tests {
     fn alone_nobody_is_asked() {
         let job = Job::placed(0, &[0]);
         for epoch in 0..2 {
-            let common = |of: &[Parcel]| {
-                Ok(Parcel {
-                    bytes: vec![of.len() as u8],
-                    fds: Vec::new(),
-                })
-            };
+            let common = |of: &[Parcel]| Ok(Parcel { bytes: vec![of.len() as u8], fds: Vec::new() });
             let gathered = share(&job, epoch, Parcel::default(), common).unwrap();
             assert_eq!((gathered.common.bytes, gathered.of.len()), (vec![1], 1));
         }
-        let error = share(&job, 2, Parcel::default(), |_| {
-            Err(io::ErrorKind::OutOfMemory.into())
-        })
-        .unwrap_err();
+        let error = share(&job, 2, Parcel::default(), |_| Err(io::ErrorKind::OutOfMemory.into())).unwrap_err();
         assert!(error.to_string().contains("out of memory"), "{error}");
     }
 
     #[test]
     fn the_missing_are_named_but_not_all_of_a_thousand() {
         assert!(late(PATIENCE, &[3]).to_string().contains("missing PE 3\n"));
-        assert!(
-            late(PATIENCE, &(0..1000).collect::<Vec<_>>())
-                .to_string()
-                .contains("and 992 more")
-        );
+        assert!(late(PATIENCE, &(0..1000).collect::<Vec<_>>()).to_string().contains("and 992 more"));
     }
 }

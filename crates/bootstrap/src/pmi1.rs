@@ -17,11 +17,7 @@ pub struct Limits {
 }
 
 /// What every PMI-1 server in the field grants.
-pub const LIMITS: Limits = Limits {
-    space: 256,
-    key: 64,
-    value: 1024,
-};
+pub const LIMITS: Limits = Limits { space: 256, key: 64, value: 1024 };
 
 /// No line of the protocol is longer: the three lengths above and the words between them.
 pub const LONGEST_LINE: usize = 2048;
@@ -124,10 +120,7 @@ impl Request {
     /// The line to send, with its newline.
     pub fn encode(&self) -> String {
         match self {
-            Request::Init {
-                version,
-                subversion,
-            } => {
+            Request::Init { version, subversion } => {
                 format!("cmd=init pmi_version={version} pmi_subversion={subversion}\n")
             }
             Request::Maxes => "cmd=get_maxes\n".into(),
@@ -149,10 +142,9 @@ impl Request {
     pub fn decode(line: &str) -> Result<Request, Malformed> {
         let line = Line::parse(line)?;
         Ok(match line.command {
-            "init" => Request::Init {
-                version: line.number("pmi_version")?,
-                subversion: line.number("pmi_subversion")?,
-            },
+            "init" => {
+                Request::Init { version: line.number("pmi_version")?, subversion: line.number("pmi_subversion")? }
+            }
             "get_maxes" => Request::Maxes,
             "get_appnum" => Request::AppNumber,
             "get_my_kvsname" => Request::SpaceName,
@@ -162,16 +154,11 @@ impl Request {
                 key: line.text("key", LIMITS.key)?,
                 value: line.text("value", LIMITS.value)?,
             },
-            "get" => Request::Get {
-                space: line.text("kvsname", LIMITS.space)?,
-                key: line.text("key", LIMITS.key)?,
-            },
+            "get" => Request::Get { space: line.text("kvsname", LIMITS.space)?, key: line.text("key", LIMITS.key)? },
             "barrier_in" => Request::BarrierIn,
             "finalize" => Request::Finalize,
             // Older clients abort without a status; they mean failure.
-            "abort" => Request::Abort {
-                status: line.optional_number("exitcode")?.unwrap_or(1),
-            },
+            "abort" => Request::Abort { status: line.optional_number("exitcode")?.unwrap_or(1) },
             other => Request::Other(other.into()),
         })
     }
@@ -181,15 +168,9 @@ impl Reply {
     /// The line to send, with its newline.
     pub fn encode(&self) -> String {
         match self {
-            Reply::Init {
-                version,
-                subversion,
-                accepted,
-            } => {
+            Reply::Init { version, subversion, accepted } => {
                 let rc = if *accepted { 0 } else { -1 };
-                format!(
-                    "cmd=response_to_init pmi_version={version} pmi_subversion={subversion} rc={rc}\n"
-                )
+                format!("cmd=response_to_init pmi_version={version} pmi_subversion={subversion} rc={rc}\n")
             }
             Reply::Maxes(Limits { space, key, value }) => {
                 format!("cmd=maxes kvsname_max={space} keylen_max={key} vallen_max={value}\n")
@@ -237,9 +218,7 @@ impl Reply {
             other => match other.strip_suffix("_result") {
                 Some(command) => Reply::Unsupported(command.into()),
                 None => {
-                    return Err(Malformed(format!(
-                        "`cmd={other}` is not an answer of PMI-1"
-                    )));
+                    return Err(Malformed(format!("`cmd={other}` is not an answer of PMI-1")));
                 }
             },
         })
@@ -262,9 +241,7 @@ impl Lines {
     pub fn next_line(&mut self) -> Option<Result<String, Malformed>> {
         let end = self.pending.iter().position(|&byte| byte == b'\n');
         if end.unwrap_or(self.pending.len()) > LONGEST_LINE {
-            return Some(Err(Malformed(format!(
-                "a line is longer than {LONGEST_LINE} bytes"
-            ))));
+            return Some(Err(Malformed(format!("a line is longer than {LONGEST_LINE} bytes"))));
         }
         let line: Vec<u8> = self.pending.drain(..=end?).take(end?).collect();
         Some(String::from_utf8(line).map_err(|_| Malformed("a line is not text".into())))
@@ -283,12 +260,7 @@ impl<'a> Line<'a> {
         let after = line
             .strip_prefix("cmd=")
             .or_else(|| line.strip_prefix("mcmd="))
-            .ok_or_else(|| {
-                Malformed(format!(
-                    "`{}` does not begin with cmd=",
-                    line.escape_debug()
-                ))
-            })?;
+            .ok_or_else(|| Malformed(format!("`{}` does not begin with cmd=", line.escape_debug())))?;
         let (command, fields) = after.split_once(' ').unwrap_or((after, ""));
         if command.is_empty() {
             return Err(Malformed("the command has no name".into()));
@@ -316,10 +288,7 @@ impl<'a> Line<'a> {
     fn text(&self, name: &str, longest: usize) -> Result<String, Malformed> {
         let text = self.field(name).ok_or_else(|| self.lacks(name))?;
         if text.len() > longest {
-            return Err(Malformed(format!(
-                "{name} has {} bytes, {longest} are the most",
-                text.len()
-            )));
+            return Err(Malformed(format!("{name} has {} bytes, {longest} are the most", text.len())));
         }
         Ok(text.into())
     }
@@ -329,10 +298,8 @@ impl<'a> Line<'a> {
     }
 
     fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
-        let number = |text: &str| {
-            text.parse()
-                .map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())))
-        };
+        let number =
+            |text: &str| text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())));
         self.field(name).map(number).transpose()
     }
 
@@ -366,10 +333,7 @@ mod tests {
 
     fn request() -> impl Strategy<Value = Request> {
         prop_oneof![
-            (any::<u32>(), any::<u32>()).prop_map(|(version, subversion)| Request::Init {
-                version,
-                subversion
-            }),
+            (any::<u32>(), any::<u32>()).prop_map(|(version, subversion)| Request::Init { version, subversion }),
             Just(Request::Maxes),
             Just(Request::AppNumber),
             Just(Request::SpaceName),
@@ -378,29 +342,19 @@ mod tests {
             Just(Request::Finalize),
             any::<i32>().prop_map(|status| Request::Abort { status }),
             (word(256), word(64)).prop_map(|(space, key)| Request::Get { space, key }),
-            (word(256), word(64), value()).prop_map(|(space, key, value)| Request::Put {
-                space,
-                key,
-                value
-            }),
+            (word(256), word(64), value()).prop_map(|(space, key, value)| Request::Put { space, key, value }),
         ]
     }
 
     fn reply() -> impl Strategy<Value = Reply> {
         prop_oneof![
-            (any::<u32>(), any::<u32>(), any::<bool>()).prop_map(
-                |(version, subversion, accepted)| Reply::Init {
-                    version,
-                    subversion,
-                    accepted
-                }
-            ),
+            (any::<u32>(), any::<u32>(), any::<bool>()).prop_map(|(version, subversion, accepted)| Reply::Init {
+                version,
+                subversion,
+                accepted
+            }),
             any::<[u16; 3]>().prop_map(|[space, key, value]| {
-                Reply::Maxes(Limits {
-                    space: space.into(),
-                    key: key.into(),
-                    value: value.into(),
-                })
+                Reply::Maxes(Limits { space: space.into(), key: key.into(), value: value.into() })
             }),
             any::<i32>().prop_map(Reply::AppNumber),
             word(256).prop_map(Reply::SpaceName),
@@ -462,11 +416,7 @@ mod tests {
         let decoded = |line| Reply::decode(line).unwrap();
         assert_eq!(
             decoded("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"),
-            Reply::Init {
-                version: 1,
-                subversion: 1,
-                accepted: true
-            }
+            Reply::Init { version: 1, subversion: 1, accepted: true }
         );
         assert_eq!(
             decoded("cmd=get_result rc=0 msg=success value=(vector,(0,1,1))"),
@@ -476,21 +426,11 @@ mod tests {
             decoded("cmd=get_result rc=-1 msg=key_x_not_found value=unknown"),
             Reply::Get(Err("key_x_not_found".into()))
         );
-        assert_eq!(
-            Request::decode("cmd=abort").unwrap(),
-            Request::Abort { status: 1 }
-        );
-        assert_eq!(
-            Request::decode("mcmd=spawn").unwrap(),
-            Request::Other("spawn".into())
-        );
+        assert_eq!(Request::decode("cmd=abort").unwrap(), Request::Abort { status: 1 });
+        assert_eq!(Request::decode("mcmd=spawn").unwrap(), Request::Other("spawn".into()));
         assert_eq!(
             Request::decode("cmd=put kvsname=k key=a value=b=c  d e").unwrap(),
-            Request::Put {
-                space: "k".into(),
-                key: "a".into(),
-                value: "b=c  d e".into()
-            }
+            Request::Put { space: "k".into(), key: "a".into(), value: "b=c  d e".into() }
         );
     }
 

@@ -16,20 +16,13 @@ pub(crate) fn pieces(key: &str, bytes: &[u8], longest: usize) -> Vec<(String, St
     (0..count)
         .map(|i| {
             let piece = &text[i * room..text.len().min((i + 1) * room)];
-            if i == 0 {
-                (key.to_string(), format!("{count}.{piece}"))
-            } else {
-                (piece_key(key, i), piece.to_string())
-            }
+            if i == 0 { (key.to_string(), format!("{count}.{piece}")) } else { (piece_key(key, i), piece.to_string()) }
         })
         .collect()
 }
 
 /// Puts a value together again; `fetch` looks up one entry. `None`: what is stored was not published by [`pieces`].
-pub(crate) fn assemble<E>(
-    key: &str,
-    mut fetch: impl FnMut(&str) -> Result<String, E>,
-) -> Result<Option<Vec<u8>>, E> {
+pub(crate) fn assemble<E>(key: &str, mut fetch: impl FnMut(&str) -> Result<String, E>) -> Result<Option<Vec<u8>>, E> {
     let first = fetch(key)?;
     let Some((count, head)) = first.split_once('.') else {
         return Ok(None);
@@ -51,10 +44,7 @@ fn piece_key(key: &str, i: usize) -> String {
 fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
-        let bits = group
-            .iter()
-            .fold(0u32, |bits, &byte| bits << 8 | u32::from(byte))
-            << (8 * (3 - group.len()));
+        let bits = group.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
         for sextet in 0..=group.len() {
             text.push(ALPHABET[(bits >> (18 - 6 * sextet)) as usize & 63] as char);
         }

@@ -14,10 +14,7 @@ pub struct Process {
 impl Process {
     /// Takes hold of the process that has this number now.
     pub fn hold(pid: u32) -> io::Result<Process> {
-        let pid = libc::pid_t::try_from(pid)
-            .ok()
-            .filter(|&pid| pid > 0)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
         // SAFETY: pidfd_open takes two numbers and touches no memory.
         let held = match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
             // SAFETY: the kernel just made this descriptor for us.
@@ -35,8 +32,7 @@ impl Process {
             Some(fd) => {
                 let fd = fd.as_raw_fd();
                 // SAFETY: without a siginfo the kernel fills in what kill(2) would.
-                unsafe { syscall!(syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0)) }
-                    .map(drop)
+                unsafe { syscall!(syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0)) }.map(drop)
             }
             // SAFETY: kill takes two numbers and touches no memory.
             None => unsafe { syscall!(kill(self.pid, signal)) }.map(drop),
@@ -47,10 +43,7 @@ impl Process {
 /// Sends a signal to every member of a process group; signal 0 only asks whether it has any.
 pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
     // Group 0 and 1 would mean our own group and everybody.
-    let group = libc::pid_t::try_from(group)
-        .ok()
-        .filter(|&group| group > 1)
-        .ok_or(io::ErrorKind::InvalidInput)?;
+    let group = libc::pid_t::try_from(group).ok().filter(|&group| group > 1).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: kill takes two numbers and touches no memory.
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
 }
@@ -63,13 +56,7 @@ mod tests {
 
     #[test]
     fn a_process_and_a_group_can_be_signalled_and_then_are_gone() {
-        let start = || {
-            Command::new("sleep")
-                .arg("600")
-                .process_group(0)
-                .spawn()
-                .expect("sleep starts")
-        };
+        let start = || Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep starts");
         let (mut one, mut other) = (start(), start());
         let held = Process::hold(one.id()).unwrap();
         held.signal(libc::SIGTERM).unwrap();

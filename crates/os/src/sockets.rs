@@ -31,16 +31,8 @@ pub fn hung_up(socket: &impl AsFd) -> bool {
     poll(socket.as_fd(), libc::POLLRDHUP, 0).is_ok_and(|events| events != 0)
 }
 
-fn poll(
-    socket: BorrowedFd<'_>,
-    events: libc::c_short,
-    limit: libc::c_int,
-) -> io::Result<libc::c_short> {
-    let mut entry = libc::pollfd {
-        fd: socket.as_raw_fd(),
-        events,
-        revents: 0,
-    };
+fn poll(socket: BorrowedFd<'_>, events: libc::c_short, limit: libc::c_int) -> io::Result<libc::c_short> {
+    let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
     // SAFETY: the array has one entry, which lives until the call returns.
     match unsafe { syscall!(poll(&mut entry, 1, limit)) } {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),

@@ -19,14 +19,9 @@ struct Options {
 }
 
 fn main() {
-    let options =
-        Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
+    let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
     let facts = info::facts();
-    let text = if options.json {
-        format!("{facts:#}\n")
-    } else {
-        info::as_text(&facts)
-    };
+    let text = if options.json { format!("{facts:#}\n") } else { info::as_text(&facts) };
     // A reader that closes early (head, less) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

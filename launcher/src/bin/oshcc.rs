@@ -11,25 +11,15 @@ use oxshmem_launcher::wrapper::{Action, Wrapper};
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let called = arguments.next().unwrap_or_else(|| "oshcc".into());
-    let name = Path::new(&called)
-        .file_name()
-        .unwrap_or(&called)
-        .to_string_lossy()
-        .into_owned();
+    let name = Path::new(&called).file_name().unwrap_or(&called).to_string_lossy().into_owned();
     // The system resolves symbolic links in this path, so the folder is the one of the real installation.
     let here = match std::env::current_exe() {
         Ok(here) => here,
         Err(error) => {
-            return fail(
-                &name,
-                1,
-                &Error::new("cannot find its own installation").because(error),
-            );
+            return fail(&name, 1, &Error::new("cannot find its own installation").because(error));
         }
     };
-    let wrapper = Wrapper::new(&name, here.parent().unwrap_or(Path::new("/")), |name| {
-        std::env::var_os(name)
-    });
+    let wrapper = Wrapper::new(&name, here.parent().unwrap_or(Path::new("/")), |name| std::env::var_os(name));
     match wrapper.act(&arguments.collect::<Vec<OsString>>()) {
         Action::Print(text) => {
             println!("{text}");
@@ -37,11 +27,7 @@ fn main() -> ExitCode {
         }
         Action::Run(command) => {
             let error = Command::new(&command[0]).args(&command[1..]).exec();
-            let status = if error.kind() == std::io::ErrorKind::NotFound {
-                127
-            } else {
-                126
-            };
+            let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
             let error = Error::new(format!("cannot run the compiler {}", command[0].display()))
                 .because(error)
                 .fix("install it, or name another one with OSHCC, OSHCXX or OSHFORT");

@@ -37,14 +37,8 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 
 /// The program that acts as a PE.
 pub(crate) fn probe() -> PathBuf {
-    let probe = Path::new(env!("CARGO_BIN_EXE_oshrun"))
-        .with_file_name("examples")
-        .join("probe");
-    assert!(
-        probe.exists(),
-        "{} is missing: cargo build --examples",
-        probe.display()
-    );
+    let probe = Path::new(env!("CARGO_BIN_EXE_oshrun")).with_file_name("examples").join("probe");
+    assert!(probe.exists(), "{} is missing: cargo build --examples", probe.display());
     probe
 }
 
@@ -86,14 +80,8 @@ impl Running {
     pub(crate) fn script(n: usize, script: &str) -> Running {
         let folder = Folder::new();
         let mut command = oshrun(["-n", &n.to_string(), "sh", "-c", script]);
-        command
-            .env("HERE", &folder.0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        Running {
-            child: command.spawn().expect("oshrun starts"),
-            folder,
-        }
+        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: command.spawn().expect("oshrun starts"), folder }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -101,9 +89,7 @@ impl Running {
     }
 
     pub(crate) fn wait(mut self) -> Ended {
-        until("oshrun ends", || {
-            self.child.try_wait().expect("our child").is_some()
-        });
+        until("oshrun ends", || self.child.try_wait().expect("our child").is_some());
         let read = |stream: &mut dyn std::io::Read| {
             let mut text = String::new();
             stream.read_to_string(&mut text).expect("text");
@@ -111,36 +97,19 @@ impl Running {
         };
         Ended {
             status: self.child.wait().expect("our child").code(),
-            stdout: self
-                .child
-                .stdout
-                .take()
-                .map(|mut stream| read(&mut stream))
-                .unwrap_or_default(),
-            stderr: self
-                .child
-                .stderr
-                .take()
-                .map(|mut stream| read(&mut stream))
-                .unwrap_or_default(),
+            stdout: self.child.stdout.take().map(|mut stream| read(&mut stream)).unwrap_or_default(),
+            stderr: self.child.stderr.take().map(|mut stream| read(&mut stream)).unwrap_or_default(),
         }
     }
 
     /// The process numbers that the script wrote to files in `$HERE`, once there are `count` of them.
     pub(crate) fn pids(&self, count: usize) -> Vec<u32> {
         let read = || {
-            let files = std::fs::read_dir(&self.folder.0)
-                .expect("our folder")
-                .flatten();
+            let files = std::fs::read_dir(&self.folder.0).expect("our folder").flatten();
             let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-            texts
-                .filter(|text| text.ends_with('\n'))
-                .filter_map(|text| text.trim().parse().ok())
-                .collect::<Vec<u32>>()
+            texts.filter(|text| text.ends_with('\n')).filter_map(|text| text.trim().parse().ok()).collect::<Vec<u32>>()
         };
-        until("all processes have told their numbers", || {
-            read().len() == count
-        });
+        until("all processes have told their numbers", || read().len() == count);
         read()
     }
 }
@@ -161,8 +130,7 @@ impl Folder {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder =
-            std::env::temp_dir().join(format!("oshrun-test-{}-{number}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("oshrun-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a place for temporary files");
         Folder(folder)
     }
@@ -178,9 +146,7 @@ impl Drop for Folder {
 /// Whether a process runs: it is there and no zombie.
 pub(crate) fn runs(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ")
-        .next()
-        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
 /// Waits for something that must come true.
@@ -194,9 +160,6 @@ pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 
 /// Sends a signal by its name.
 pub(crate) fn send(signal: &str, pid: u32) {
-    let status = Command::new("kill")
-        .args(["-s", signal, &pid.to_string()])
-        .status()
-        .expect("kill runs");
+    let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().expect("kill runs");
     assert!(status.success(), "kill -s {signal} {pid}");
 }
