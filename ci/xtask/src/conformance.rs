@@ -24,7 +24,8 @@ pub(crate) struct Options {
     pub(crate) prefix: PathBuf,
     /// Every case runs once with each of these numbers of PEs.
     pub(crate) pes: Vec<u32>,
-    /// Only cases whose `program/NAME` contains this text; `kill/` selects the kill tests alone.
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests
+    /// alone.
     pub(crate) filter: Option<String>,
     /// Build the programs with the address and undefined-behaviour sanitizers.
     pub(crate) sanitize: bool,
@@ -33,15 +34,34 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]`.
-    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options {
+    /// Every case at the usual numbers of PEs, and the kill tests.
+    pub(crate) fn everything() -> Options {
+        Options { kill: true, ..Options::usual() }
+    }
+
+    /// The splits at numbers of PEs whose grids have short rows.
+    pub(crate) fn shapes() -> Options {
+        Options { pes: vec![5, 6, 7, 10, 12, 13, 16], filter: Some("strided/,grid/".into()), ..Options::usual() }
+    }
+
+    /// Every case on 3 PEs, under the sanitizers.
+    pub(crate) fn sanitized() -> Options {
+        Options { pes: vec![3], sanitize: true, ..Options::usual() }
+    }
+
+    fn usual() -> Options {
+        Options {
             prefix: crate::default_prefix(),
             pes: vec![1, 2, 3, 4, 8],
             filter: None,
             sanitize: false,
             kill: false,
-        };
+        }
+    }
+
+    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]`.
+    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
+        let mut options = Options::usual();
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -52,9 +72,7 @@ impl Options {
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
                 _ => {
-                    return Err(format!(
-                        "`{argument}` is not an option of the conformance run"
-                    ));
+                    return Err(format!("`{argument}` is not an option of the conformance run"));
                 }
             }
         }
@@ -63,19 +81,12 @@ impl Options {
 
     fn selects(&self, program: &str, case: &str) -> bool {
         let name = format!("{program}/{case}");
-        self.filter
-            .as_ref()
-            .is_none_or(|text| name.contains(text.as_str()))
+        self.filter.as_ref().is_none_or(|texts| texts.split(',').any(|text| name.contains(text)))
     }
 }
 
 fn numbers(list: &str) -> Outcome<Vec<u32>> {
-    list.split(',')
-        .map(|n| {
-            n.parse()
-                .map_err(|_| format!("`{n}` in `{list}` is not a number of PEs"))
-        })
-        .collect()
+    list.split(',').map(|n| n.parse().map_err(|_| format!("`{n}` in `{list}` is not a number of PEs"))).collect()
 }
 
 /// How one row came out; the texts say why.
@@ -103,33 +114,17 @@ pub(crate) fn run(options: &Options) -> Counts {
     let built = in_parallel(&programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
         if let Err(verdict) = built {
-            results.push((
-                program.name.clone(),
-                program.items_in_source(),
-                verdict.clone(),
-            ));
+            results.push((program.name.clone(), program.items_in_source(), verdict.clone()));
         }
     }
     let built: Vec<&Built> = built.iter().flatten().collect();
     let mut rows = Vec::new();
     for built in &built {
-        for case in built
-            .cases
-            .iter()
-            .filter(|case| options.selects(&built.name, &case.name))
-        {
+        for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
             let before = rows.len();
-            rows.extend(
-                built
-                    .pes(options, case)
-                    .into_iter()
-                    .map(|pes| Row { built, case, pes }),
-            );
+            rows.extend(built.pes(options, case).into_iter().map(|pes| Row { built, case, pes }));
             if rows.len() == before {
-                let why = format!(
-                    "runs with {} PEs, and none of the chosen numbers is among them",
-                    case.pes_text()
-                );
+                let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
                 results.push((built.title(case), case.items.clone(), Verdict::Skipped(why)));
             }
         }
@@ -161,10 +156,7 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
             }
         }
     }
-    println!(
-        "conformance: {} passed, {} failed, {} skipped",
-        counts.passed, counts.failed, counts.skipped
-    );
+    println!("conformance: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     counts
 }
 
@@ -172,20 +164,13 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
 fn in_parallel<T: Sync, R: Send>(elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
     let done = Mutex::new(Vec::with_capacity(elements.len()));
-    let next = || {
-        queue
-            .lock()
-            .expect("no worker panics while it holds the queue")
-            .pop_front()
-    };
+    let next = || queue.lock().expect("no worker panics while it holds the queue").pop_front();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(index) = next() {
                     let result = work(&elements[index]);
-                    done.lock()
-                        .expect("no worker panics while it holds the results")
-                        .push((index, result));
+                    done.lock().expect("no worker panics while it holds the results").push((index, result));
                 }
             });
         }

@@ -4,6 +4,7 @@
 mod abi;
 mod build;
 mod command;
+mod conformance;
 mod generate;
 mod install;
 mod library;
@@ -38,6 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|word| word == "conformance") {
+        return test::finish(conformance::run(&conformance::Options::from_arguments(&arguments[1..])?));
+    }
     let request = Request::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
     match request.command.as_str() {
         "help" => {

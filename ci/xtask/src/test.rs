@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{Outcome, abi, build, command, default_prefix, generate, top};
+use crate::{Outcome, abi, build, command, conformance, default_prefix, generate, top};
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]

@@ -156,7 +156,8 @@ impl Job {
     /// Ends the whole job with this status: the launcher ends the other PEs, this process is gone at once.
     pub fn abort(&self, status: i32, message: &str) -> ! {
         if !message.is_empty() {
-            eprintln!("{message}");
+            // In one piece, so that the lines of several PEs do not mix.
+            let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
         }
         if let Space::Served(server) = &self.space {
             // If the launcher is gone there is nobody to tell, and the other PEs end by the same sign.

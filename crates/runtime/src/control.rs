@@ -52,11 +52,13 @@ pub(crate) struct ControlBlock {
     bell_word: AtomicU32,
     bell_sleepers: AtomicU32,
     _apart_too: [u32; 30],
+    /// One when a PE of the node is about to say why the job ends; used of window 0 only.
+    pub(crate) spoken: AtomicU32,
     /// One while a PE looks for a place in this PE's active sets.
     pub(crate) sets_lock: AtomicU32,
     /// Counts the uses of active sets, so that the longest unused can be found.
     pub(crate) sets_clock: AtomicU32,
-    _apart_again: [u32; 30],
+    _apart_again: [u32; 29],
     /// What the PE's threads wait for.
     pub(crate) records: Records,
 }

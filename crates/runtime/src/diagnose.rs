@@ -1,23 +1,34 @@
 //! The cold end of every call: what to say when it cannot be carried out, and how to end the job.
 
 use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use oxshmem_base::Error;
 
 use crate::context::Context;
-use crate::control::{ControlBlock, State};
+use crate::control::ControlBlock;
 use crate::fast::FAST;
 use crate::life;
 
-/// Says what happened, once, and ends the job.
+/// Says what happened, once for the job's PEs of this node, and ends the job.
 #[cold]
 #[inline(never)]
 pub(crate) fn fail(error: &Error) -> ! {
+    if !first_to_speak() {
+        // The one who was first is about to print and to end the job; what we would say is most likely the same.
+        std::thread::sleep(Duration::from_millis(200));
+        life::abort(1, "");
+    }
     let message = match life::identity() {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
     life::abort(1, &message)
+}
+
+fn first_to_speak() -> bool {
+    !life::is_open() || ControlBlock::of(0).spoken.swap(1, Relaxed) == 0
 }
 
 /// The library is not in use.
@@ -46,11 +57,11 @@ pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
 
 /// A handle that stands for nothing.
 #[cold]
-pub(crate) fn invalid_handle(call: &str, what: &str) -> ! {
+pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
     fail(
-        &Error::new(format!("{call}: {what} is the invalid handle"))
-            .because("the call that should have made it failed, or the caller is not a member")
-            .fix(format!("compare the {what} with its INVALID constant before using it")),
+        &Error::new(format!("{call}: {argument} is {invalid}, the invalid handle"))
+            .because("the call that should have made it failed, or this PE is not a member")
+            .fix(format!("compare the handle with {invalid} before using it")),
     )
 }
 
@@ -110,24 +121,13 @@ pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
     )
 }
 
-/// The state that makes sense of a miss: the size of the context's team.
+/// The size of the context's team, which makes sense of a miss.
 pub(crate) fn team_size(call: &str, context: Context) -> u32 {
     if !context.is_valid() {
-        invalid_handle(call, "context");
-    }
-    if ControlBlockOpen::no() {
-        not_initialised(call);
+        invalid_handle(call, "context", "SHMEM_CTX_INVALID");
     }
     match context.team() {
-        Some(team) => team.size,
-        None => not_initialised(call),
-    }
-}
-
-struct ControlBlockOpen;
-
-impl ControlBlockOpen {
-    fn no() -> bool {
-        !life::is_open() || ControlBlock::own().state() != State::Running
+        Some(team) if life::is_open() => team.size,
+        _ => not_initialised(call),
     }
 }

@@ -159,7 +159,7 @@ impl Via for On {
 
 /// The window of world number `pe`, if it has one.
 #[inline(always)]
-fn window(pe: u32) -> Option<u32> {
+pub(crate) fn window(pe: u32) -> Option<u32> {
     let window = pe.wrapping_sub(FAST.first.load(Relaxed));
     (window < FAST.windows.load(Relaxed)).then_some(window)
 }

@@ -21,7 +21,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::control::Slot;
+use crate::control::{ControlBlock, Slot};
 use crate::team::TeamState;
 use crate::wait::{self, Bell, Needs, Reason};
 
@@ -61,6 +61,9 @@ pub(crate) fn exchange(
     }
     if size <= READ_ALL && !wait::crowded() {
         mine.lines[parity].sequence.store(number, Release);
+        for other in others(my, size) {
+            ControlBlock::of(team.window(other)).bell().nudge();
+        }
         for other in others(my, size) {
             until_reached(team, call, &team.place(other).lines[parity].sequence, number);
         }
@@ -123,6 +126,9 @@ pub(crate) fn announce(team: &TeamState, call: &'static str) {
     let words = &team.place(team.my).words.0;
     words.announced.store(number, Release);
     for other in others(team.my, team.size) {
+        ControlBlock::of(team.window(other)).bell().nudge();
+    }
+    for other in others(team.my, team.size) {
         until_reached(team, call, &team.place(other).words.0.taken, number);
     }
 }
@@ -133,4 +139,5 @@ pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl F
     until_reached(team, call, &team.place(from).words.0.announced, number);
     come();
     team.place(team.my).words.0.taken.store(number, Release);
+    ControlBlock::of(team.window(from)).bell().nudge();
 }

@@ -16,6 +16,10 @@ use crate::{diagnose, hang, life};
 
 /// Loads without pause before anything else.
 static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
+/// Microseconds of loads with pause that follow. Halved by every wait that outlives them, because then something else
+/// has the other's processor and spinning only takes ours away too; doubled again by every wait that does not.
+static PATIENCE: AtomicU32 = AtomicU32::new(0);
+const MOST_PATIENCE: u32 = 64;
 /// Whether the node's PEs outnumber its processors.
 static CROWDED: AtomicU32 = AtomicU32::new(0);
 
@@ -35,6 +39,7 @@ pub(crate) fn set_mode(mode: Mode) {
         Mode::Crowded => (16, 1),
     };
     EAGER_LOOKS.store(looks, Relaxed);
+    PATIENCE.store(MOST_PATIENCE, Relaxed);
     CROWDED.store(crowded, Relaxed);
 }
 
@@ -61,10 +66,22 @@ impl Bell<'_> {
     /// Wakes the sleepers, if any, of a bell whose word is changed only by ringing.
     pub(crate) fn ring(&self) {
         core::sync::atomic::fence(SeqCst);
+        self.nudge();
+    }
+
+    /// Rings if it looks as if somebody slept. Without a fence a sleeper may be missed; his nap ends by itself.
+    #[inline(always)]
+    pub(crate) fn nudge(&self) {
         if self.sleepers.load(Relaxed) != 0 {
-            self.word.fetch_add(1, SeqCst);
-            futex::wake(self.word, u32::MAX >> 1);
+            self.wake();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.word.fetch_add(1, SeqCst);
+        futex::wake(self.word, u32::MAX >> 1);
     }
 
     /// Wakes the sleepers, if any, after the caller itself changed the word.
@@ -133,17 +150,20 @@ fn wait_long<R>(
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
     let begin = Instant::now();
     if !crowded() {
-        while begin.elapsed() < Duration::from_micros(50) {
+        let patience = PATIENCE.load(Relaxed);
+        while begin.elapsed() < Duration::from_micros(patience.into()) {
             for _ in 0..32 {
                 if ready() {
+                    PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
                     return;
                 }
                 core::hint::spin_loop();
             }
         }
+        PATIENCE.store((patience / 2).max(1), Relaxed);
     }
     // A ringer will wake us: a few yields. Nobody will: yield longer before the blind naps.
-    let yields = if bell.is_some() { 8 } else { 64 };
+    let yields = if bell.is_some() || !crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
         if ready() {

@@ -30,19 +30,10 @@ impl Case {
     /// The case of one line of the list, or what is wrong with the line.
     pub(super) fn parse(line: &str) -> Result<Case, String> {
         let mut fields = line.split('\t');
-        let mut case = Case {
-            name: fields.next().unwrap_or_default().to_string(),
-            ..Case::default()
-        };
+        let mut case = Case { name: fields.next().unwrap_or_default().to_string(), ..Case::default() };
         for field in fields {
-            let (key, value) = field
-                .split_once('=')
-                .ok_or(format!("`{field}` has no `=`"))?;
-            let number = || {
-                value
-                    .parse::<u32>()
-                    .map_err(|_| format!("`{field}` is not a number"))
-            };
+            let (key, value) = field.split_once('=').ok_or(format!("`{field}` has no `=`"))?;
+            let number = || value.parse::<u32>().map_err(|_| format!("`{field}` is not a number"));
             let pieces = || value.split('|').map(str::to_string).collect();
             match key {
                 "title" => case.title = value.to_string(),
@@ -70,12 +61,7 @@ impl Case {
 
     /// The numbers of PEs it can run with, for people.
     pub(super) fn pes_text(&self) -> String {
-        format!(
-            "{} to {}",
-            self.min_pes.unwrap_or(1),
-            self.max_pes
-                .map_or("any".to_string(), |max| max.to_string())
-        )
+        format!("{} to {}", self.min_pes.unwrap_or(1), self.max_pes.map_or("any".to_string(), |max| max.to_string()))
     }
 
     /// Why a job with this exit status and output is not what the case expects.
@@ -86,9 +72,7 @@ impl Case {
         if self.aborts {
             // Ends that are no message of the library: the timeout, program not runnable, memory faults.
             if [0, 124, 126, 127, 132, 135, 136, 139].contains(&status) {
-                return Err(format!(
-                    "exit status {status}, not that of an error of the library"
-                ));
+                return Err(format!("exit status {status}, not that of an error of the library"));
             }
         } else if status != self.exit {
             return Err(format!("exit status {status} instead of {}", self.exit));
@@ -101,16 +85,10 @@ impl Case {
         for text in &self.says_once {
             let times = occurrences(output, text);
             if times != 1 {
-                return Err(format!(
-                    "`{text}` occurs {times} times in the output instead of once"
-                ));
+                return Err(format!("`{text}` occurs {times} times in the output instead of once"));
             }
         }
-        match self
-            .quiet_on
-            .iter()
-            .find(|text| output.contains(text.as_str()))
-        {
+        match self.quiet_on.iter().find(|text| output.contains(text.as_str())) {
             Some(text) => Err(format!("the output contains `{text}`")),
             None => Ok(()),
         }
@@ -140,20 +118,12 @@ mod tests {
 
     #[test]
     fn a_line_of_the_list_is_understood() {
-        let case = Case::parse(
-            "A_1_x\titems=A-1 B-2\ttitle=a = b\texit=7\tsays=x|y z\tenv=A=1 B=c=d\tmin_pes=2",
-        )
-        .unwrap();
-        assert_eq!(
-            (case.name.as_str(), case.title.as_str(), case.exit),
-            ("A_1_x", "a = b", 7)
-        );
+        let case =
+            Case::parse("A_1_x\titems=A-1 B-2\ttitle=a = b\texit=7\tsays=x|y z\tenv=A=1 B=c=d\tmin_pes=2").unwrap();
+        assert_eq!((case.name.as_str(), case.title.as_str(), case.exit), ("A_1_x", "a = b", 7));
         assert_eq!(case.items, ["A-1", "B-2"]);
         assert_eq!(case.says, ["x", "y z"]);
-        assert_eq!(
-            case.environment,
-            [("A".into(), "1".into()), ("B".into(), "c=d".into())]
-        );
+        assert_eq!(case.environment, [("A".into(), "1".into()), ("B".into(), "c=d".into())]);
         assert!(!case.runs_with(1) && case.runs_with(2));
         assert!(Case::parse("A_1\tcolour=red").is_err());
     }

@@ -26,9 +26,8 @@ pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
         }
     }
     let mut failures = Vec::new();
-    let mut page = String::from(
-        "| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n",
-    );
+    let mut page =
+        String::from("| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n");
     for behaviour in behaviours() {
         let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
         if rows.is_empty() && behaviour.must_be_tested && options.filter.is_none() {
@@ -50,31 +49,18 @@ pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
 }
 
 fn line(behaviour: &Behaviour, rows: &[(&str, &Verdict)]) -> String {
-    let Behaviour {
-        item,
-        title,
-        reason,
-        ..
-    } = behaviour;
+    let Behaviour { item, title, reason, .. } = behaviour;
     if rows.is_empty() {
         return format!("| {item} | {title} | {reason} | | | |\n");
     }
-    let mut cases: Vec<&str> = rows
-        .iter()
-        .map(|(name, _)| name.split(' ').next().unwrap_or(name))
-        .collect();
+    let mut cases: Vec<&str> = rows.iter().map(|(name, _)| name.split(' ').next().unwrap_or(name)).collect();
     cases.dedup();
-    let count =
-        |wanted: fn(&Verdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
+    let count = |wanted: fn(&Verdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
     let passed = count(|verdict| matches!(verdict, Verdict::Passed));
     let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
     let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
     let mut line = String::new();
-    let _ = writeln!(
-        line,
-        "| {item} | {title} | {} | {passed} | {failed} | {skipped} |",
-        cases.join(" ")
-    );
+    let _ = writeln!(line, "| {item} | {title} | {} | {passed} | {failed} | {skipped} |", cases.join(" "));
     line
 }
 

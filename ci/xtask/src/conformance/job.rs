@@ -28,17 +28,8 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
     };
     add_programs(&mut command, row);
     clear_environment(&mut command);
-    command.envs(
-        row.case
-            .environment
-            .iter()
-            .map(|(name, value)| (name, value)),
-    );
-    let limit = if options.sanitize {
-        SANITIZED_LIMIT
-    } else {
-        LIMIT
-    };
+    command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
+    let limit = if options.sanitize { SANITIZED_LIMIT } else { LIMIT };
     match finish(command, limit) {
         Err(why) => Verdict::Failed(why),
         Ok((status, output)) => match row.case.judge(status, &output) {
@@ -54,11 +45,7 @@ fn add_programs(command: &mut Command, row: &Row) {
         Some(_) if row.case.beside.is_some() => (row.pes - 1, 1),
         _ => (row.pes, 0),
     };
-    command
-        .arg("-n")
-        .arg(pes.to_string())
-        .arg(&row.built.executable)
-        .args(name);
+    command.arg("-n").arg(pes.to_string()).arg(&row.built.executable).args(name);
     if let (Some(twin), 1) = (&row.built.twin, twins) {
         command.args([":", "-n", "1"]).arg(twin).args(name);
     }
@@ -72,9 +59,7 @@ fn clear_environment(command: &mut Command) {
         }
     }
     // Memory that lives as long as the process is no leak to a test.
-    command
-        .env("ASAN_OPTIONS", "detect_leaks=0")
-        .env("UBSAN_OPTIONS", "print_stacktrace=1");
+    command.env("ASAN_OPTIONS", "detect_leaks=0").env("UBSAN_OPTIONS", "print_stacktrace=1");
 }
 
 /// Runs a command to its end: the exit status by the shell's convention, and what it wrote.
@@ -82,27 +67,16 @@ pub(super) fn finish(mut command: Command, limit: Duration) -> Result<(i32, Stri
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = output_folder().join(format!("output-{}-{number}", std::process::id()));
-    let output =
-        File::create(&path).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    let output = File::create(&path).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     let errors = output.try_clone().map_err(|e| e.to_string())?;
-    command
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(errors)
-        .process_group(0);
-    let child = command
-        .spawn()
-        .map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
+    let child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
     let status = wait(child, limit);
     let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
     let _ = fs::remove_file(&path);
     match status {
         Some(status) => Ok((status, text)),
-        None => Err(format!(
-            "still running after {} s: {command:?}\n{}",
-            limit.as_secs(),
-            indented(&text)
-        )),
+        None => Err(format!("still running after {} s: {command:?}\n{}", limit.as_secs(), indented(&text))),
     }
 }
 
@@ -112,11 +86,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<i32> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
-                return Some(
-                    status
-                        .code()
-                        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-                );
+                return Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
             }
             Ok(None) if start.elapsed() < limit => thread::sleep(Duration::from_millis(3)),
             _ => {
@@ -130,10 +100,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<i32> {
 
 /// `kill -s KILL TARGET`, where TARGET is a process, or a process group with a minus sign.
 pub(super) fn kill(target: &str) {
-    let _ = Command::new("sh")
-        .args(["-c", "kill -s KILL -- \"$1\"", "sh", target])
-        .stderr(Stdio::null())
-        .status();
+    let _ = Command::new("sh").args(["-c", "kill -s KILL -- \"$1\"", "sh", target]).stderr(Stdio::null()).status();
 }
 
 /// The launcher in a mount namespace of its own, where /dev/shm is small.
@@ -142,31 +109,19 @@ fn private_dev_shm(mib: u32, launcher: &Path) -> Result<Command, String> {
     let permitted = PERMITTED.get_or_init(|| {
         let mut probe = Command::new("unshare");
         probe.args(["-m", "mount", "-t", "tmpfs", "none", "/dev/shm"]);
-        probe
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
+        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     });
     if !permitted {
-        return Err(
-            "a mount namespace of one's own is not permitted here (unshare -m)".to_string(),
-        );
+        return Err("a mount namespace of one's own is not permitted here (unshare -m)".to_string());
     }
     let script = format!("mount -t tmpfs -o size={mib}m none /dev/shm && exec \"$@\"");
     let mut command = Command::new("unshare");
-    command
-        .args(["-m", "sh", "-c", &script, "sh"])
-        .arg(launcher);
+    command.args(["-m", "sh", "-c", &script, "sh"]).arg(launcher);
     Ok(command)
 }
 
 /// At most the first lines of an output, set off from the message above.
 pub(super) fn indented(output: &str) -> String {
-    let lines: Vec<String> = output
-        .lines()
-        .take(12)
-        .map(|line| format!("    {line}"))
-        .collect();
+    let lines: Vec<String> = output.lines().take(12).map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }

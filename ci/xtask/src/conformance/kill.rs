@@ -45,11 +45,7 @@ pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
                 Ok(()) => Verdict::Passed,
                 Err(why) => Verdict::Failed(why),
             };
-            results.push((
-                format!("kill/{victim:?} at moment {moment}"),
-                items.clone(),
-                verdict,
-            ));
+            results.push((format!("kill/{victim:?} at moment {moment}"), items.clone(), verdict));
         }
     }
     results
@@ -71,15 +67,12 @@ fn build(options: &Options) -> Result<PathBuf, String> {
 
 fn namespaces_permitted() -> bool {
     let mut probe = Command::new("unshare");
-    probe
-        .args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"])
-        .stderr(Stdio::null());
+    probe.args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"]).stderr(Stdio::null());
     probe.status().is_ok_and(|status| status.success())
 }
 
 /// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
-const SCRIPT: &str =
-    "exec 2>/dev/null; mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
+const SCRIPT: &str = "exec 2>/dev/null; mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
 \"$@\" >/dev/null 2>&1; status=$?
 sleep 0.3; ls -A /dev/shm /tmp | grep -v '^/\\|^$'; tail -n +2 /proc/sysvipc/shm; exit $status";
 
@@ -87,12 +80,7 @@ fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Re
     let mark = format!("{}-{victim:?}-{moment}", std::process::id());
     let launcher = options.prefix.join("bin/oshrun");
     let mut script = Command::new("unshare");
-    script
-        .args(["-m", "-i", "sh", "-c", SCRIPT, "sh"])
-        .arg(&launcher)
-        .args(["-n", PES])
-        .arg(program)
-        .env(MARK, &mark);
+    script.args(["-m", "-i", "sh", "-c", SCRIPT, "sh"]).arg(&launcher).args(["-n", PES]).arg(program).env(MARK, &mark);
     let target = match victim {
         Victim::Launcher => launcher,
         Victim::Pe => program.to_path_buf(),
@@ -101,11 +89,7 @@ fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Re
         let job = scope.spawn(|| job::finish(script, 3 * PATIENCE));
         let victims = wait_for_processes(&mark, &target);
         // Start-up takes some ten milliseconds: half of the moments fall into it.
-        let latest = if moment.is_multiple_of(2) {
-            40_000
-        } else {
-            400_000
-        };
+        let latest = if moment.is_multiple_of(2) { 40_000 } else { 400_000 };
         thread::sleep(Duration::from_micros(scattered(moment) % latest));
         let victim = match victim {
             // Its helpers are started later and have the same executable.
@@ -115,13 +99,10 @@ fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Re
         if let Some(pid) = victim {
             job::kill(&pid.to_string());
         }
-        job.join()
-            .unwrap_or_else(|_| Err("the thread of the job panicked".to_string()))
+        job.join().unwrap_or_else(|_| Err("the thread of the job panicked".to_string()))
     })?;
     if status != 137 {
-        return Err(format!(
-            "exit status {status} instead of 137, that of a killed process"
-        ));
+        return Err(format!("exit status {status} instead of 137, that of a killed process"));
     }
     if !left.trim().is_empty() {
         return Err(format!("left behind:\n{}", job::indented(&left)));
@@ -150,11 +131,8 @@ fn wait_for_processes(mark: &str, executable: &Path) -> Vec<u32> {
     let executable = fs::canonicalize(executable).unwrap_or_default();
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        let found: Vec<u32> = processes(mark)
-            .into_iter()
-            .filter(|(_, exe)| *exe == executable)
-            .map(|(pid, _)| pid)
-            .collect();
+        let found: Vec<u32> =
+            processes(mark).into_iter().filter(|(_, exe)| *exe == executable).map(|(pid, _)| pid).collect();
         if !found.is_empty() {
             return found;
         }
@@ -172,16 +150,9 @@ fn processes(mark: &str) -> Vec<(u32, PathBuf)> {
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == mark)
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
     })
-    .map(|pid| {
-        (
-            pid,
-            fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
-        )
-    })
+    .map(|pid| (pid, fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default()))
     .collect()
 }
 

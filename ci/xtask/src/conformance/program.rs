@@ -50,34 +50,23 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
         .collect();
     sources.sort();
     // A filter with a slash names the program: the others need not be built.
-    if let Some((name, _)) = options
-        .filter
-        .as_ref()
-        .and_then(|text| text.split_once('/'))
-    {
+    if let Some((name, _)) = options.filter.as_ref().and_then(|text| text.split_once('/')) {
         sources.retain(|source| source.file_stem().is_some_and(|stem| stem == name));
     }
-    sources
-        .iter()
-        .flat_map(|source| builds(source, options))
-        .collect()
+    sources.iter().flat_map(|source| builds(source, options)).collect()
 }
 
 fn builds(source: &Path, options: &Options) -> Vec<Program> {
     let text = fs::read_to_string(source).unwrap_or_default();
-    let mut builds: Vec<Vec<String>> = marked(&text, "build")
-        .map(|flags| flags.split_whitespace().map(str::to_string).collect())
-        .collect();
+    let mut builds: Vec<Vec<String>> =
+        marked(&text, "build").map(|flags| flags.split_whitespace().map(str::to_string).collect()).collect();
     if builds.is_empty() {
         builds.push(Vec::new());
     }
     if options.sanitize {
         builds.retain(|flags: &Vec<String>| !flags.iter().any(|flag| flag.starts_with("-static")));
     }
-    let stem = source
-        .file_stem()
-        .expect("a source has a name")
-        .to_string_lossy();
+    let stem = source.file_stem().expect("a source has a name").to_string_lossy();
     let program = |(index, flags): (usize, Vec<String>)| Program {
         name: format!("{stem}{}", flags.join("")),
         source: source.to_path_buf(),
@@ -109,8 +98,7 @@ impl Program {
     /// Builds it and asks it for its cases.
     pub(super) fn build(&self, options: &Options) -> Result<Built, Verdict> {
         for routine in marked(&self.text, "needs") {
-            let header =
-                fs::read_to_string(options.prefix.join("include/shmem.h")).unwrap_or_default();
+            let header = fs::read_to_string(options.prefix.join("include/shmem.h")).unwrap_or_default();
             if !header.contains(&format!("{routine}(")) {
                 return Err(Verdict::Skipped(format!("the library has no {routine}")));
             }
@@ -127,13 +115,7 @@ impl Program {
             None => None,
         };
         let first = self.first;
-        Ok(Built {
-            name: self.name.clone(),
-            executable,
-            twin,
-            cases,
-            first,
-        })
+        Ok(Built { name: self.name.clone(), executable, twin, cases, first })
     }
 
     fn is_fortran(&self) -> bool {
@@ -142,8 +124,7 @@ impl Program {
 
     fn compile(&self, options: &Options, executable: &Path, more: &[&str]) -> Result<(), Verdict> {
         let folder = executable.parent().expect("the executable is in a folder");
-        fs::create_dir_all(folder)
-            .map_err(|e| Verdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(|e| Verdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
         let wrapper = wrapper(&self.source).expect("only sources with a wrapper are programs");
         let mut command = Command::new(options.prefix.join("bin").join(wrapper));
         command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]);
@@ -151,27 +132,15 @@ impl Program {
             command.args(["-std=gnu11", "-pthread"]);
         }
         if options.sanitize {
-            command.args([
-                "-fsanitize=address,undefined",
-                "-fno-sanitize-recover=undefined",
-            ]);
+            command.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]);
         }
-        command
-            .arg("-I")
-            .arg(tests_folder())
-            .args(&self.flags)
-            .args(more);
+        command.arg("-I").arg(tests_folder()).args(&self.flags).args(more);
         command.arg(&self.source).arg("-o").arg(executable);
-        let output = command
-            .output()
-            .map_err(|e| Verdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
+        let output = command.output().map_err(|e| Verdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
         if output.status.success() {
             return Ok(());
         }
-        Err(Verdict::Failed(format!(
-            "does not build:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        )))
+        Err(Verdict::Failed(format!("does not build:\n{}", String::from_utf8_lossy(&output.stderr))))
     }
 
     fn cases(&self, executable: &Path) -> Result<Vec<Case>, Verdict> {
@@ -179,29 +148,16 @@ impl Program {
             return Ok(vec![self.fortran_case()]);
         }
         let failed = |why: String| Verdict::Failed(format!("--list: {why}"));
-        let output = Command::new(executable)
-            .arg("--list")
-            .output()
-            .map_err(|e| failed(e.to_string()))?;
+        let output = Command::new(executable).arg("--list").output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
-            return Err(failed(format!(
-                "{}\n{}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            )));
+            return Err(failed(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))));
         }
         let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        list.lines()
-            .map(|line| Case::parse(line).map_err(failed))
-            .collect()
+        list.lines().map(|line| Case::parse(line).map_err(failed)).collect()
     }
 
     fn fortran_case(&self) -> Case {
-        let words = |key| {
-            marked(&self.text, key)
-                .flat_map(str::split_whitespace)
-                .map(str::to_string)
-        };
+        let words = |key| marked(&self.text, key).flat_map(str::split_whitespace).map(str::to_string);
         Case {
             name: self.name.clone(),
             items: words("items").chain(["LEG-3".to_string()]).collect(),
@@ -213,11 +169,7 @@ impl Program {
 
     /// The behaviours named in the source, for a program whose list cannot be had.
     pub(super) fn items_in_source(&self) -> Vec<String> {
-        let names = self
-            .text
-            .split("TEST(")
-            .skip(1)
-            .map(|rest| rest.split([',', ')']).next().unwrap_or_default());
+        let names = self.text.split("TEST(").skip(1).map(|rest| rest.split([',', ')']).next().unwrap_or_default());
         let mut items: Vec<String> = names.filter_map(item_of).collect();
         items.dedup();
         items
@@ -246,16 +198,7 @@ impl Built {
     pub(super) fn pes(&self, options: &Options, case: &Case) -> Vec<u32> {
         let largest = options.pes.iter().max().copied();
         let wanted = |pes: &u32| self.first || *pes == 2 || Some(*pes) == largest;
-        let chosen = if case.listed_pes.is_empty() {
-            &options.pes
-        } else {
-            &case.listed_pes
-        };
-        chosen
-            .iter()
-            .copied()
-            .filter(wanted)
-            .filter(|pes| case.runs_with(*pes))
-            .collect()
+        let chosen = if case.listed_pes.is_empty() { &options.pes } else { &case.listed_pes };
+        chosen.iter().copied().filter(wanted).filter(|pes| case.runs_with(*pes)).collect()
     }
 }

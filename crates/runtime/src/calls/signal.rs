@@ -6,8 +6,9 @@ use core::ffi::c_int;
 
 use crate::calls::amo::{self, Atomic};
 use crate::calls::{p2p, rma};
+use crate::control::ControlBlock;
 use crate::diagnose;
-use crate::fast::Via;
+use crate::fast::{Via, window};
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
@@ -66,6 +67,15 @@ pub unsafe fn put_signal_nbi<V: Via, T>(
 pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: the caller's promise. So below.
     unsafe { amo::set(via, sig_addr, signal, pe) }
+    nudge(via, pe);
+}
+
+/// Signals are waited for: wakes the target if it sleeps.
+#[inline(always)]
+fn nudge<V: Via>(via: V, pe: c_int) {
+    if let Some(window) = window(via.world(pe)) {
+        ControlBlock::of(window).bell().nudge();
+    }
 }
 
 /// Adds to a signal.
@@ -76,6 +86,7 @@ pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
 pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: as above.
     unsafe { amo::add(via, sig_addr, signal, pe) }
+    nudge(via, pe);
 }
 
 /// Reads a signal of the caller.

@@ -143,36 +143,51 @@ pub(crate) unsafe fn make(
 
 /// Ends a team; all its members call.
 pub unsafe fn destroy(team: Team) {
-    const NAME: &str = "shmem_team_destroy";
-    let Some(state) = team.state() else { return };
+    if let Some(state) = team.state() {
+        // SAFETY: passed on.
+        unsafe { end("shmem_team_destroy", team, state) }
+    }
+}
+
+/// Ends a live team in the name of `call`.
+///
+/// # Safety
+/// This PE does not use the team any more.
+pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     if team.is_predefined() {
         diagnose::fail(
-            &oxshmem_base::Error::new(format!("{NAME}: the team is predefined"))
+            &oxshmem_base::Error::new(format!("{call}: the team is predefined"))
                 .because("SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and SHMEM_TEAM_NODE live until the last shmem_finalize")
                 .fix("destroy only teams that a split has made"),
         );
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
-    slot::synchronise(state, NAME);
+    slot::synchronise(state, call);
     leasing::give_back(state);
-    // SAFETY: all members have called, so nobody uses the team any more; this PE's threads must not, says the standard.
+    // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     unsafe { team.delist() };
 }
 
 /// The team behind a handle that must have one.
 #[inline(always)]
 pub(crate) fn live(call: &'static str, team: Team) -> &'static TeamState {
+    live_argument(call, "team", team)
+}
+
+/// [`live`] of the argument with this name.
+#[inline(always)]
+pub(crate) fn live_argument(call: &'static str, argument: &str, team: Team) -> &'static TeamState {
     match team.state() {
         Some(state) => state,
-        None => dead(call, team),
+        None => dead(call, argument, team),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn dead(call: &'static str, team: Team) -> ! {
+fn dead(call: &'static str, argument: &str, team: Team) -> ! {
     if team == Team::INVALID {
-        diagnose::invalid_handle(call, "team")
+        diagnose::invalid_handle(call, argument, "SHMEM_TEAM_INVALID")
     }
     diagnose::not_initialised(call)
 }

@@ -56,7 +56,7 @@ pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team:
 }
 
 unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
-    let parent = standard::live(call, parent);
+    let parent = standard::live_argument(call, "parent_team", parent);
     let child = checked(call, parent, start, stride, size);
     // SAFETY: the caller's promise. So below.
     unsafe { new_team.write(Team::INVALID) };
@@ -104,7 +104,7 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
 /// See [`split_strided`].
 pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut Team) {
     const NAME: &str = "shmemx_team_split";
-    let parent = standard::live(NAME, parent);
+    let parent = standard::live_argument(NAME, "parent_team", parent);
     if color < 0 && color != COLOR_UNDEFINED {
         bad(NAME, "color", color.into(), "a colour is not negative; SHMEM_COLOR_UNDEFINED (-1) opts out".into());
     }
@@ -159,7 +159,7 @@ pub unsafe fn split_3d(
 
 unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams: &[*mut Team]) {
     const NAMES: [&str; 3] = ["xrange", "yrange", "zrange"];
-    let parent = standard::live(call, parent);
+    let parent = standard::live_argument(call, "parent_team", parent);
     let mut places = 1;
     for (&extent, name) in extents.iter().zip(NAMES) {
         places *= i128::from(extent.max(0));
@@ -190,10 +190,10 @@ unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams:
 /// # Safety
 /// `team` is writable.
 pub unsafe fn destroy(team: *mut Team) {
+    const NAME: &str = "shmemx_team_destroy";
     // SAFETY: the caller's promise.
     unsafe {
-        standard::live("shmemx_team_destroy", *team);
-        standard::destroy(*team);
+        standard::end(NAME, *team, standard::live(NAME, *team));
         *team = Team::INVALID;
     }
 }
@@ -210,8 +210,8 @@ pub unsafe fn n_pes(team: Team) -> c_int {
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
 pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
-    standard::live("shmemx_team_translate_pe", source);
-    standard::live("shmemx_team_translate_pe", dest);
+    standard::live_argument("shmemx_team_translate_pe", "team1", source);
+    standard::live_argument("shmemx_team_translate_pe", "team2", dest);
     // SAFETY: no obligations.
     unsafe { standard::translate_pe(source, pe, dest) }
 }

@@ -58,7 +58,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             }
             Into::Packed { target, room, .. } => {
                 if packed + size > room {
-                    too_long(call, member, packed + size, room);
+                    too_long(call, "target_len", member, packed + size, room);
                 }
                 packed += size;
                 (target.wrapping_add(packed - size), size)
@@ -79,16 +79,16 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
 /// How much of a block is taken: all of it, unless the target sizes say how much room there is.
 fn fitting(call: Call<'_>, member: u32, size: usize, room: usize) -> usize {
     match life::life().map_or(TargetSizes::Results, |life| life.settings.alltoallv_target_sizes) {
-        TargetSizes::Abort if size > room => too_long(call, member, size, room),
+        TargetSizes::Abort if size > room => too_long(call, "t_sizes", member, size, room),
         TargetSizes::Truncate => size.min(room),
         _ => size,
     }
 }
 
 #[cold]
-fn too_long(call: Call<'_>, member: u32, size: usize, room: usize) -> ! {
+fn too_long(call: Call<'_>, argument: &str, member: u32, size: usize, room: usize) -> ! {
     diagnose::fail(
-        &Error::new(format!("{}: the block of PE {member} does not fit", call.name))
+        &Error::new(format!("{}: the block of PE {member} does not fit into {argument}", call.name))
             .because(format!("with it {size} bytes come in, and there is room for {room}"))
             .fix("make the target longer, or send less"),
     )
