@@ -50,8 +50,10 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
         .collect();
     sources.sort();
     // A filter with a slash names the program: the others need not be built.
-    if let Some((name, _)) = options.filter.as_ref().and_then(|text| text.split_once('/')) {
-        sources.retain(|source| source.file_stem().is_some_and(|stem| stem == name));
+    let texts: Vec<&str> = options.filter.iter().flat_map(|texts| texts.split(',')).collect();
+    let names: Option<Vec<&str>> = texts.iter().map(|text| Some(text.split_once('/')?.0)).collect();
+    if let Some(names) = names.filter(|names| !names.is_empty()) {
+        sources.retain(|source| source.file_stem().is_some_and(|stem| names.iter().any(|name| stem == *name)));
     }
     sources.iter().flat_map(|source| builds(source, options)).collect()
 }

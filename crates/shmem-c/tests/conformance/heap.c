@@ -143,9 +143,9 @@ TEST(HEAP_5, "failure gives NULL on all PEs and leaves the heap usable", .env = 
     }
     void *block = shmem_malloc(8u << 20);
     CHECK(block);
-    CHECK(shmem_malloc(64) == NULL);
+    CHECK(shmem_malloc(1u << 20) == NULL);
     shmem_free(block);
-    CHECK(shmem_malloc(64));
+    CHECK(shmem_malloc(1u << 20));
 }
 
 TEST(HEAP_6, "blocks suit every type, and shmem_align gives every power of two")

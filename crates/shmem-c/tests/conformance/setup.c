@@ -313,7 +313,7 @@ TEST(INIT_9_flush, "global_exit flushes the caller's standard output", .exit = 1
 {
     if (me == 0) {
         setvbuf(stdout, NULL, _IOFBF, 4096);
-        printf("still in the buffer");
+        printf("still in the buffer\n");
         shmem_global_exit(14);
     }
     shmem_barrier_all();

@@ -278,7 +278,11 @@ static shmem_team_t a, b, c;
 
 ABORTS(negative_start, shmemx_team_split_strided, PE_start, shmemx_team_split_strided(SHMEM_TEAM_WORLD, -1, 1, 1, &a))
 ABORTS(large_start, shmemx_team_split_strided, PE_start, shmemx_team_split_strided(SHMEM_TEAM_WORLD, npes, 1, 1, &a))
-ABORTS(zero_stride, shmemx_team_split_strided, PE_stride, shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 0, 2, &a))
+TEST(EXT_9_zero_stride, "shmemx_team_split_strided ends the job and names PE_stride", .aborts = 1, .min_pes = 2,
+     .says = "shmemx_team_split_strided|PE_stride")
+{
+    shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 0, 2, &a);
+}
 ABORTS(zero_size, shmemx_team_split_strided, PE_size, shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 0, &a))
 ABORTS(large_size, shmemx_team_split_strided, PE_size, shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes + 1, &a))
 ABORTS(overflow, shmemx_team_split_strided, PE_s, shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1 << 30, 5, &a))
