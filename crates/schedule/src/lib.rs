@@ -1,2 +1,17 @@
 //! Collective algorithms as pure functions, their prover and their simulator.
+//!
+//! [`team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
+//! what a schedule is made of, [`algorithm`] holds the schedules and [`choose`] picks one. With the feature `tools`,
+//! `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down.
+#![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "tools")]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod algorithm;
+#[cfg(feature = "tools")]
+pub mod prove;
+pub mod step;

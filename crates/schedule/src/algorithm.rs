@@ -1,0 +1,162 @@
+//! Every algorithm there is, by collective.
+
+pub mod alltoall;
+pub mod broadcast;
+pub mod butterfly;
+pub mod census;
+pub mod central;
+pub mod circulant;
+pub mod dissemination;
+pub mod gather;
+pub mod ring;
+
+use crate::step::{Algorithm, Caller, Plan, Step, Traffic};
+use butterfly::Peers;
+
+/// What a call has to achieve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// Nobody leaves before all have come.
+    Sync,
+    /// Dest is the reduction of all sources.
+    Reduce(Operator),
+    /// Dest is the sum of the sources up to this PE.
+    Inscan,
+    /// Dest is the sum of the sources before this PE.
+    Exscan,
+    /// Dest is the root's source.
+    Broadcast,
+    /// Dest is all sources in team order.
+    Fcollect,
+    /// The same with sources of different length.
+    Collect,
+    /// The first half of a collect.
+    Shares,
+    /// Block j of dest is this PE's block of PE j's source.
+    Alltoall,
+}
+
+/// What the operator of a reduction allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operator {
+    /// An operand may count twice: and, or, max, min.
+    Idempotent,
+    /// Any association, any order, each operand once: integer sum and product, exclusive or.
+    Exact,
+    /// All PEs must compute the same tree over (size, count): floating-point and complex sum and product.
+    FixedTree,
+}
+
+/// An algorithm with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// See [`dissemination::Dissemination`].
+    Dissemination(dissemination::Dissemination),
+    /// See [`census::Census`].
+    Census(census::Census),
+    /// See [`census::Scan`].
+    Scan(census::Scan),
+    /// See [`butterfly::Butterfly`].
+    Butterfly(butterfly::Butterfly),
+    /// See [`ring::RingReduce`].
+    RingReduce(ring::RingReduce),
+    /// See [`ring::RingGather`].
+    RingGather(ring::RingGather),
+    /// See [`circulant::Circulant`].
+    Circulant(circulant::Circulant),
+    /// See [`broadcast::Tree`].
+    Tree(broadcast::Tree),
+    /// See [`broadcast::Chain`].
+    Chain(broadcast::Chain),
+    /// See [`broadcast::ScatterGather`].
+    ScatterGather(broadcast::ScatterGather),
+    /// See [`gather::Fcollect`].
+    Fcollect(gather::Fcollect),
+    /// See [`gather::Collect`].
+    Collect(gather::Collect),
+    /// See [`gather::Shares`].
+    Shares(gather::Shares),
+    /// See [`alltoall::Direct`].
+    Direct(alltoall::Direct),
+    /// See [`alltoall::Bruck`].
+    Bruck(alltoall::Bruck),
+    /// See [`central::Central`].
+    Central(central::Central),
+}
+
+macro_rules! each {
+    ($schedule:expr, $a:ident => $value:expr) => {
+        match $schedule {
+            Schedule::Dissemination($a) => $value,
+            Schedule::Census($a) => $value,
+            Schedule::Scan($a) => $value,
+            Schedule::Butterfly($a) => $value,
+            Schedule::RingReduce($a) => $value,
+            Schedule::RingGather($a) => $value,
+            Schedule::Circulant($a) => $value,
+            Schedule::Tree($a) => $value,
+            Schedule::Chain($a) => $value,
+            Schedule::ScatterGather($a) => $value,
+            Schedule::Fcollect($a) => $value,
+            Schedule::Collect($a) => $value,
+            Schedule::Shares($a) => $value,
+            Schedule::Direct($a) => $value,
+            Schedule::Bruck($a) => $value,
+            Schedule::Central($a) => $value,
+        }
+    };
+}
+
+impl Algorithm for Schedule {
+    fn traffic(&self) -> Traffic {
+        each!(self, a => a.traffic())
+    }
+    fn words(&self, plan: &Plan) -> u32 {
+        each!(self, a => a.words(plan))
+    }
+    fn scratch(&self, plan: &Plan) -> u64 {
+        each!(self, a => a.scratch(plan))
+    }
+    fn arrivals(&self, plan: &Plan, rank: u32) -> u64 {
+        each!(self, a => a.arrivals(plan, rank))
+    }
+    #[inline]
+    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+        each!(self, a => a.step(plan, me, pc))
+    }
+}
+
+impl Schedule {
+    /// What the algorithm achieves, for reductions with the most demanding operator it serves.
+    pub const fn achieves(&self) -> Collective {
+        match self {
+            Self::Dissemination(d) if !d.payload => Collective::Sync,
+            Self::Dissemination(_) => Collective::Reduce(Operator::Idempotent),
+            Self::Census(_) => Collective::Reduce(Operator::Exact),
+            Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => {
+                Collective::Reduce(Operator::Exact)
+            }
+            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => {
+                Collective::Reduce(Operator::FixedTree)
+            }
+            Self::Central(c) if !c.payload => Collective::Sync,
+            Self::Central(_) => Collective::Reduce(Operator::FixedTree),
+            Self::Scan(s) if s.inclusive => Collective::Inscan,
+            Self::Scan(_) => Collective::Exscan,
+            Self::Tree(_) | Self::Chain(_) | Self::ScatterGather(_) => Collective::Broadcast,
+            Self::RingGather(_) | Self::Fcollect(_) => Collective::Fcollect,
+            Self::Collect(_) => Collective::Collect,
+            Self::Shares(_) => Collective::Shares,
+            Self::Direct(_) | Self::Bruck(_) => Collective::Alltoall,
+        }
+    }
+
+    /// Whether it can stand for `wanted`.
+    pub fn serves(&self, wanted: Collective) -> bool {
+        match (self.achieves(), wanted) {
+            // What keeps one tree also suits operators that do not mind, and exact ones each operand once.
+            (Collective::Reduce(able), Collective::Reduce(needed)) => needed <= able,
+            (able, needed) => able == needed,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Broadcasts, straight into dest.
+//!
+//! The tree and the chain are one-way: the root may leave before anybody else has come. They stay safe without
+//! handshake because a word has one writer whatever the root: word (r, j) of a tree is written by the PE `j·radix^r`
+//! places back, the word of a chain by the predecessor.
+
+use super::circulant::allgather;
+use crate::step::{Algorithm, Caller, Loc, Plan, Signal, Step, Traffic, dest, rounds, source};
+
+/// A tree in which a PE of ⌈log n⌉ digits serves up to `radix - 1` children for each of its trailing zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// One of 2, 3, 4 and 8: the radix selects the lane.
+    pub radix: u32,
+}
+
+/// A chain along the team in pieces of `segment` elements, for large arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Elements of a piece, at least 1.
+    pub segment: u64,
+}
+
+/// One block to each PE down a binomial tree, then an allgather: each PE moves the array about twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScatterGather;
+
+/// The array the root sends from, and what it does at the end of its program.
+fn root_copy(plan: &Plan) -> Step {
+    if plan.root_apart {
+        Step::Skip
+    } else {
+        Step::Copy {
+            into: dest(0),
+            from: source(0),
+            len: plan.count,
+        }
+    }
+}
+
+impl Algorithm for Tree {
+    fn traffic(&self) -> Traffic {
+        let lane = match self.radix {
+            2 => 1,
+            3 => 2,
+            4 => 3,
+            _ => 4,
+        };
+        Traffic::OneWay { lane }
+    }
+
+    fn words(&self, plan: &Plan) -> u32 {
+        rounds(plan.size, self.radix) * (self.radix - 1)
+    }
+
+    fn scratch(&self, _plan: &Plan) -> u64 {
+        0
+    }
+
+    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+        let place = plan.before(me.rank, plan.root);
+        let (peers, value) = (self.radix - 1, plan.mark(0));
+        let all = rounds(plan.size, self.radix);
+        let zeros = if place == 0 {
+            all
+        } else {
+            trailing_zeros(place, self.radix)
+        };
+        let Some(pc) = pc.checked_sub(1) else {
+            let digit = u64::from(place) / u64::from(self.radix).pow(zeros) % u64::from(self.radix);
+            return match place {
+                0 => Step::Skip,
+                _ => Step::Wait {
+                    word: zeros * peers + digit as u32 - 1,
+                    value,
+                },
+            };
+        };
+        let sends = u64::from(zeros * peers);
+        if pc >= sends {
+            return if pc == sends && place == 0 {
+                root_copy(plan)
+            } else {
+                Step::Done
+            };
+        }
+        // The widest subtrees first.
+        let (round, digit) = (zeros - 1 - pc as u32 / peers, pc as u32 % peers + 1);
+        let distance = u64::from(digit) * u64::from(self.radix).pow(round);
+        if u64::from(place) + distance >= u64::from(plan.size) {
+            return Step::Skip;
+        }
+        let from = if place == 0 { source(0) } else { dest(0) };
+        let word = round * peers + digit - 1;
+        let to = plan.after(me.rank, distance as u32);
+        Step::Put {
+            to,
+            from,
+            into: dest(0),
+            len: plan.count,
+            signal: Signal::Set { word, value },
+        }
+    }
+}
+
+fn trailing_zeros(mut place: u32, radix: u32) -> u32 {
+    let mut zeros = 0;
+    while place.is_multiple_of(radix) {
+        (place, zeros) = (place / radix, zeros + 1);
+    }
+    zeros
+}
+
+impl Algorithm for Chain {
+    fn traffic(&self) -> Traffic {
+        Traffic::OneWay { lane: 0 }
+    }
+
+    fn words(&self, _plan: &Plan) -> u32 {
+        1
+    }
+
+    fn scratch(&self, _plan: &Plan) -> u64 {
+        0
+    }
+
+    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+        let place = plan.before(me.rank, plan.root);
+        // An empty broadcast is one empty piece: every member still sees one signal.
+        let pieces = plan.count.div_ceil(self.segment).max(1);
+        let (piece, sending) = (pc / 2, pc % 2 == 1);
+        if piece >= pieces {
+            return if piece == pieces && !sending && place == 0 {
+                root_copy(plan)
+            } else {
+                Step::Done
+            };
+        }
+        let value = plan.mark(piece as u32);
+        if !sending {
+            return if place == 0 {
+                Step::Skip
+            } else {
+                Step::Wait { word: 0, value }
+            };
+        }
+        if place == plan.size - 1 {
+            return Step::Skip;
+        }
+        let at = piece * self.segment;
+        let from: Loc = if place == 0 { source(at) } else { dest(at) };
+        let len = self.segment.min(plan.count - at);
+        Step::Put {
+            to: plan.after(me.rank, 1),
+            from,
+            into: dest(at),
+            len,
+            signal: Signal::Set { word: 0, value },
+        }
+    }
+}
+
+impl Algorithm for ScatterGather {
+    /// The gather brings every PE a block from every other one, so nobody leaves early.
+    fn words(&self, plan: &Plan) -> u32 {
+        3 * rounds(plan.size, 2)
+    }
+
+    fn scratch(&self, _plan: &Plan) -> u64 {
+        0
+    }
+
+    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+        let place = plan.before(me.rank, plan.root);
+        let all = rounds(plan.size, 2);
+        let zeros = if place == 0 {
+            all
+        } else {
+            place.trailing_zeros()
+        };
+        let value = plan.mark(0);
+        let scatter = u64::from(all) + 1;
+        if pc >= scatter {
+            return allgather(
+                plan,
+                place,
+                |block| plan.after(block, plan.root),
+                all,
+                pc - scatter,
+            );
+        }
+        if pc == 0 {
+            return match place {
+                0 => Step::Copy {
+                    into: dest(0),
+                    from: source(0),
+                    len: plan.count,
+                },
+                _ => Step::Wait { word: zeros, value },
+            };
+        }
+        let round = all - pc as u32;
+        let first = u64::from(place) + (1 << round);
+        if round >= zeros || first >= u64::from(plan.size) {
+            return Step::Skip;
+        }
+        let last = (first + (1 << round)).min(u64::from(plan.size)) as u32;
+        let at = plan.block_start(first as u32);
+        let (here, to) = (dest(at), plan.after(me.rank, 1 << round));
+        let len = plan.block_start(last) - at;
+        Step::Put {
+            to,
+            from: here,
+            into: here,
+            len,
+            signal: Signal::Set { word: round, value },
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Dissemination with any radix: the barrier, and the reduction by operators that forgive repetition.
+//!
+//! In round `r` everybody tells the PEs `radix^r`, `2·radix^r`, … places ahead what it knows. After ⌈log n⌉ rounds
+//! everybody knows of everybody, for every n. Where n is no power of the radix some contributions arrive twice, hence
+//! only and, or, max and min may travel as payload.
+
+use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, rounds, scratch, source};
+
+/// The barrier, or with `payload` the reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dissemination {
+    /// Peers told in a round, plus one.
+    pub radix: u32,
+    /// Whether operands travel with the signals.
+    pub payload: bool,
+}
+
+impl Algorithm for Dissemination {
+    fn words(&self, plan: &Plan) -> u32 {
+        rounds(plan.size, self.radix) * (self.radix - 1)
+    }
+
+    fn scratch(&self, plan: &Plan) -> u64 {
+        u64::from(self.words(plan)) * self.len(plan)
+    }
+
+    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+        let len = self.len(plan);
+        let Some(pc) = pc.checked_sub(1) else {
+            return if self.payload {
+                Step::Copy {
+                    into: dest(0),
+                    from: source(0),
+                    len,
+                }
+            } else {
+                Step::Skip
+            };
+        };
+        let peers = self.radix - 1;
+        let (round, phase) = (
+            (pc / u64::from(2 * peers + 1)) as u32,
+            (pc % u64::from(2 * peers + 1)) as u32,
+        );
+        let reach = u64::from(self.radix).pow(round);
+        if reach >= u64::from(plan.size) {
+            return Step::Done;
+        }
+        let first = round * peers;
+        let here = u64::from(peers).min((u64::from(plan.size) - 1) / reach) as u32;
+        if phase == 2 * peers {
+            let right = scratch(u64::from(first) * len);
+            return match self.payload {
+                true => Step::Reduce {
+                    into: dest(0),
+                    left: dest(0),
+                    right,
+                    stride: len,
+                    terms: here,
+                    len,
+                },
+                false => Step::Skip,
+            };
+        }
+        let peer = phase % peers;
+        if peer >= here {
+            return Step::Skip;
+        }
+        let (word, value) = (first + peer, plan.mark(0));
+        if phase >= peers {
+            return Step::Wait { word, value };
+        }
+        let to = plan.after(me.rank, (u64::from(peer + 1) * reach) as u32);
+        let into = scratch(u64::from(word) * len);
+        Step::Put {
+            to,
+            from: dest(0),
+            into,
+            len,
+            signal: Signal::Set { word, value },
+        }
+    }
+}
+
+impl Dissemination {
+    fn len(&self, plan: &Plan) -> u64 {
+        if self.payload { plan.count } else { 0 }
+    }
+}

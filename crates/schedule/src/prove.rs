@@ -1,0 +1,133 @@
+//! The prover: it runs a sequence of calls in an abstract machine and rejects what could go wrong in any timing.
+//!
+//! What is checked of every call, on every PE:
+//!
+//! | | |
+//! |---|---|
+//! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`Operator::FixedTree`](crate::algorithm::Operator) in the same association on all PEs |
+//! | race | whoever writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
+//! | deadlock | everybody arrives |
+//! | words | in bounds; a word is set again only by its last writer or by who knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
+//! | quiescence | a PE leaves a call with every signal of that call seen |
+//! | synchronising | nobody leaves before it knows that all have entered, if the algorithm says so |
+//! | purity | same answer when asked twice |
+//!
+//! One run proves its verdict for all timings: a wait is satisfied by exactly one write (or by one set of arrivals), so
+//! the order of events does not change what a PE does next, and the race check asks for knowledge, not for luck. A few
+//! interleavings are run all the same, because a claim that something does not matter is best tried.
+
+mod cone;
+mod expect;
+mod machine;
+mod memory;
+mod words;
+
+#[cfg(test)]
+mod mutants;
+#[cfg(test)]
+mod suite;
+
+pub use cone::prove_invariant;
+
+use crate::algorithm::Collective;
+use crate::step::Algorithm;
+use alloc::string::String;
+use core::fmt;
+
+/// How the caller treats dest between calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DestMode {
+    /// The same dest again without synchronisation: allowed for reductions, forbidden by the standard elsewhere.
+    Same,
+    /// The same dest again, after the user has synchronised.
+    Synchronised,
+    /// Another dest each time, no synchronisation.
+    Fresh,
+}
+
+/// One call of a sequence.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The algorithm under proof.
+    pub algorithm: &'a dyn Algorithm,
+    /// What it has to achieve.
+    pub wanted: Collective,
+    /// Elements, as in [`Plan::count`](crate::step::Plan).
+    pub count: u64,
+    /// The root of a broadcast.
+    pub root: u32,
+}
+
+/// A sequence of calls on one team.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// Members, 1 to 64.
+    pub size: u32,
+    /// The calls, back to back.
+    pub calls: &'a [Call<'a>],
+    /// How dest is used.
+    pub mode: DestMode,
+    /// Whether dest is source; for reductions and scans.
+    pub in_place: bool,
+    /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
+    pub interleaving: u64,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An element of dest is not what it should be.
+    Result,
+    /// PEs hold different associations of one result.
+    Association,
+    /// Two accesses to an element with nothing between them.
+    Race,
+    /// Nobody can go on.
+    Deadlock,
+    /// A word or an element out of bounds, or a PE that is not in the team.
+    Bounds,
+    /// A wait that several signals could satisfy, or values that do not grow.
+    Ambiguous,
+    /// A signal that its call left behind.
+    Unseen,
+    /// A PE left early.
+    Early,
+    /// The algorithm answers differently when asked twice, or never ends.
+    Impure,
+}
+
+/// A rejected case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The rule that is broken.
+    pub kind: FaultKind,
+    /// Where and how.
+    pub text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.text)
+    }
+}
+
+/// What an accepted case took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Steps of all PEs.
+    pub steps: u64,
+    /// Puts of all PEs.
+    pub puts: u64,
+}
+
+/// Runs the case; an error names the first rule that was broken.
+pub fn prove(case: &Case) -> Result<Evidence, Fault> {
+    machine::Machine::new(case).run()
+}
+
+macro_rules! fault {
+    ($kind:ident, $($text:tt)*) => {
+        $crate::prove::Fault { kind: $crate::prove::FaultKind::$kind, text: alloc::format!($($text)*) }
+    };
+}
+use fault;

@@ -1,0 +1,535 @@
+//! The abstract machine: PEs with vector clocks that execute steps in some interleaving.
+
+use super::expect::{block_length, check, element, extents, lengths};
+use super::memory::{Memory, Value};
+use super::words::{Counter, Word};
+use super::{Case, DestMode, Evidence, Fault, fault};
+use crate::algorithm::Collective;
+use crate::algorithm::census::Round;
+use crate::step::{Algorithm, Caller, LANES, Loc, Place, Plan, Share, Signal, Step, Traffic, Turn};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// More steps of one PE in one call than any algorithm needs.
+const ENDLESS: u64 = 1 << 20;
+
+/// A PE between its steps.
+struct Pe {
+    /// What it knows of everybody's time, its own included.
+    clock: Vec<u32>,
+    memory: Memory,
+    /// By area: even, odd, then the lanes.
+    words: Vec<Vec<Word>>,
+    counters: [Counter; 2],
+    counted: [u64; 2],
+    windows: Vec<u64>,
+    call: usize,
+    pc: u64,
+    /// Whether the current call's source is written.
+    entered: bool,
+    left: usize,
+}
+
+/// A put: where it went, and what its issuer knew.
+struct Write {
+    clock: Vec<u32>,
+    at: usize,
+    len: usize,
+}
+
+enum Progress {
+    Moved,
+    Blocked,
+    Finished,
+}
+
+pub(super) struct Machine<'a> {
+    case: &'a Case<'a>,
+    plans: Vec<Plan>,
+    turns: Vec<Turn>,
+    /// Where source and dest of each call begin.
+    arrays: Vec<(usize, usize)>,
+    scratch: usize,
+    pes: Vec<Pe>,
+    writes: Vec<Write>,
+    /// When each PE entered each call.
+    entries: Vec<Vec<u32>>,
+    trees: Vec<Vec<u64>>,
+    /// PEs waiting in the user's own synchronisation.
+    synchronising: u32,
+    steps: u64,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(case: &'a Case<'a>) -> Self {
+        let (mut turn, mut turns, mut plans) = (Turn::default(), Vec::new(), Vec::new());
+        let mut words = vec![0; 2 + usize::from(LANES)];
+        let (mut scratch, mut sources, mut dests) = (0, 0, 0);
+        for call in case.calls {
+            turn = turn.next(call.algorithm.traffic());
+            let plan = Plan {
+                size: case.size,
+                root: call.root,
+                count: call.count,
+                call: turn.call,
+                root_apart: false,
+            };
+            let area = area(call.algorithm.traffic(), turn);
+            words[area] = call.algorithm.words(&plan).max(words[area]);
+            scratch = scratch.max(call.algorithm.scratch(&plan) as usize);
+            let (source, dest) = extents(call, case.size, turn.call);
+            (sources, dests) = (sources.max(source as usize), dests.max(dest as usize));
+            plans.push(plan);
+            turns.push(turn);
+        }
+        let copies = if case.mode == DestMode::Fresh {
+            case.calls.len()
+        } else {
+            1
+        };
+        let first = 2 * scratch;
+        let arrays = (0..case.calls.len()).map(|call| {
+            let dest = first + sources + if copies == 1 { 0 } else { call * dests };
+            (if case.in_place { dest } else { first }, dest)
+        });
+        let n = case.size as usize;
+        let pe = |rank| Pe {
+            clock: vec![0; n],
+            memory: Memory::new(rank, first + sources + copies * dests),
+            words: words
+                .iter()
+                .map(|&len| (0..len).map(|_| Word::default()).collect())
+                .collect(),
+            counters: Default::default(),
+            counted: [0; 2],
+            windows: Vec::new(),
+            call: 0,
+            pc: 0,
+            entered: false,
+            left: 0,
+        };
+        Self {
+            case,
+            arrays: arrays.collect(),
+            plans,
+            turns,
+            scratch,
+            pes: (0..n).map(pe).collect(),
+            writes: Vec::new(),
+            entries: vec![vec![0; case.calls.len()]; n],
+            trees: vec![Vec::new(); case.calls.len()],
+            synchronising: 0,
+            steps: 0,
+        }
+    }
+
+    /// Lets PEs run until all have left or nobody can go on.
+    pub(super) fn run(mut self) -> Result<Evidence, Fault> {
+        let mut ready: VecDeque<usize> = (0..self.pes.len()).collect();
+        let mut random = self.case.interleaving;
+        let mut idle = 0;
+        while let Some(p) = ready.pop_front() {
+            let turns = match self.case.interleaving {
+                0 => 1,
+                1 => u64::MAX,
+                _ => {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    let place = (random >> 33) as usize % (ready.len() + 1);
+                    ready.rotate_left(place.min(ready.len()));
+                    1 + (random >> 55) % 16
+                }
+            };
+            let mut moved = 0;
+            let progress = loop {
+                match self.advance(p)? {
+                    Progress::Moved if moved + 1 < turns => moved += 1,
+                    progress => break progress,
+                }
+            };
+            idle = if moved > 0 || !matches!(progress, Progress::Blocked) {
+                0
+            } else {
+                idle + 1
+            };
+            if !matches!(progress, Progress::Finished) {
+                ready.push_back(p);
+            }
+            // Everybody still here was tried many times over in every order, and nothing moved.
+            if idle > 8 * self.pes.len() + 64 && self.stuck(&ready)? {
+                return Err(self.deadlock());
+            }
+        }
+        Ok(Evidence {
+            steps: self.steps,
+            puts: self.writes.len() as u64,
+        })
+    }
+
+    /// Tries every PE once.
+    fn stuck(&mut self, ready: &VecDeque<usize>) -> Result<bool, Fault> {
+        for &p in ready {
+            if !matches!(self.advance(p)?, Progress::Blocked) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn deadlock(&self) -> Fault {
+        let p = (0..self.pes.len())
+            .find(|&p| self.pes[p].call < self.case.calls.len())
+            .unwrap_or(0);
+        let pe = &self.pes[p];
+        fault!(
+            Deadlock,
+            "size {}: PE {p} is stuck in call {} at step {}",
+            self.case.size,
+            pe.call + 1,
+            pe.pc
+        )
+    }
+
+    fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
+        let index = self.pes[p].call;
+        let Some(call) = self.case.calls.get(index) else {
+            return Ok(Progress::Finished);
+        };
+        let (plan, turn) = (self.plans[index], self.turns[index]);
+        if !self.pes[p].entered {
+            if !self.user_synchronised(p) {
+                return Ok(Progress::Blocked);
+            }
+            self.enter(p)?;
+        }
+        let share = self.share(p, index);
+        let windows = core::mem::take(&mut self.pes[p].windows);
+        let caller = Caller {
+            rank: p as u32,
+            counted: self.pes[p].counted[turn.parity()],
+            share: Share {
+                windows: &windows,
+                ..share
+            },
+        };
+        let pc = self.pes[p].pc;
+        let step = call.algorithm.step(&plan, &caller, pc);
+        let again = call.algorithm.step(&plan, &caller, pc);
+        self.pes[p].windows = windows;
+        if step != again || pc > ENDLESS {
+            return Err(fault!(
+                Impure,
+                "PE {p}, call {}, step {pc}: {step:?}, then {again:?}",
+                index + 1
+            ));
+        }
+        let progress = self.execute(p, step)?;
+        if matches!(progress, Progress::Moved) {
+            self.pes[p].pc += u64::from(step != Step::Done);
+            self.steps += 1;
+        }
+        Ok(progress)
+    }
+
+    /// The user's own synchronisation before a call, if the mode has one. PEs count in; the last one passes first.
+    fn user_synchronised(&mut self, p: usize) -> bool {
+        let call = self.pes[p].call;
+        if self.case.mode != DestMode::Synchronised || call == 0 {
+            return true;
+        }
+        let all = self.pes.len() as u32;
+        let target = call as u32 * all;
+        if self.pes[p].left < call {
+            self.pes[p].left = call;
+            self.synchronising += 1;
+            if self.synchronising == target {
+                let known: Vec<u32> = (0..self.pes.len()).map(|q| self.pes[q].clock[q]).collect();
+                self.pes
+                    .iter_mut()
+                    .for_each(|pe| pe.clock.copy_from_slice(&known));
+            }
+        }
+        self.synchronising >= target
+    }
+
+    /// The user writes the source and calls.
+    fn enter(&mut self, p: usize) -> Result<(), Fault> {
+        let index = self.pes[p].call;
+        let number = self.turns[index].call;
+        let now = self.tick(p);
+        let (len, _) = extents(&self.case.calls[index], self.case.size, number);
+        let at = self.arrays[index].0;
+        for i in 0..len {
+            let value = Value::operand(p as u32, element(number, i));
+            self.pes[p].memory.write(at + i as usize, now, value)?;
+        }
+        self.entries[p][index] = now;
+        self.pes[p].entered = true;
+        if self.case.calls[index].wanted == Collective::Collect {
+            let size = self.case.size;
+            let back = |k: u32| (p as u32 + size - k) % size;
+            let window = |r| lengths((1..=Round::of(size, r).window).map(back), number);
+            self.pes[p].windows = (0..Round::count(size)).map(window).collect();
+        }
+        Ok(())
+    }
+
+    fn share(&self, p: usize, index: usize) -> Share<'static> {
+        let (call, size, rank) = (self.turns[index].call, self.case.size, p as u32);
+        if self.case.calls[index].wanted != Collective::Collect {
+            return Caller::new(rank).share;
+        }
+        let (offset, total) = (lengths(0..rank, call), lengths(0..size, call));
+        Share {
+            offset,
+            mine: block_length(rank, call),
+            total,
+            windows: &[],
+        }
+    }
+
+    fn tick(&mut self, p: usize) -> u32 {
+        self.pes[p].clock[p] += 1;
+        self.pes[p].clock[p]
+    }
+
+    fn execute(&mut self, p: usize, step: Step) -> Result<Progress, Fault> {
+        let index = self.pes[p].call;
+        match step {
+            Step::Skip => {}
+            Step::Done => self.leave(p)?,
+            Step::Put {
+                to,
+                from,
+                into,
+                len,
+                signal,
+            } => self.put(p, to, from, into, len, signal)?,
+            Step::Wait { word, value } => return self.wait(p, word, value),
+            Step::WaitCount { total } => return self.wait_count(p, total),
+            Step::Zero { into, len } => {
+                let now = self.tick(p);
+                let at = self.range(index, into, len)?;
+                for i in 0..len as usize {
+                    self.pes[p].memory.write(at + i, now, Value::Zero)?;
+                }
+            }
+            Step::Copy { into, from, len } => self.fold(p, into, len, &[from])?,
+            Step::Reduce {
+                into,
+                left,
+                right,
+                stride,
+                terms,
+                len,
+            } => {
+                let rights = (0..u64::from(terms)).map(|i| Loc {
+                    at: right.at + i * stride,
+                    ..right
+                });
+                let operands: Vec<Loc> = [left].into_iter().chain(rights).collect();
+                self.fold(p, into, len, &operands)?;
+            }
+        }
+        Ok(Progress::Moved)
+    }
+
+    fn fold(&mut self, p: usize, into: Loc, len: u64, operands: &[Loc]) -> Result<(), Fault> {
+        let (index, now, len) = (self.pes[p].call, self.tick(p), len as usize);
+        let target = self.range(index, into, len as u64)?;
+        let mut starts = Vec::new();
+        for &operand in operands {
+            let at = self.range(index, operand, len as u64)?;
+            if at != target && at.abs_diff(target) < len {
+                return Err(fault!(
+                    Bounds,
+                    "PE {p}: {operand:?} partly overlaps {into:?}"
+                ));
+            }
+            starts.push(at);
+        }
+        let memory = &mut self.pes[p].memory;
+        for i in 0..len {
+            let mut value = memory.read(starts[0] + i, now)?;
+            for start in &starts[1..] {
+                value = value.with(memory.read(start + i, now)?);
+            }
+            memory.write(target + i, now, value)?;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        p: usize,
+        to: u32,
+        from: Loc,
+        into: Loc,
+        len: u64,
+        signal: Signal,
+    ) -> Result<(), Fault> {
+        let (index, now, q) = (self.pes[p].call, self.tick(p), to as usize);
+        if to >= self.case.size || q == p {
+            return Err(fault!(Bounds, "PE {p} of {} puts to {to}", self.case.size));
+        }
+        let (from, at) = if len == 0 {
+            (0, 0)
+        } else {
+            (self.range(index, from, len)?, self.range(index, into, len)?)
+        };
+        let (write, known) = (self.writes.len() as u32, self.pes[p].clock[q]);
+        for i in 0..len as usize {
+            let value = self.pes[p].memory.read(from + i, now)?;
+            self.pes[q].memory.land(at + i, write, known, value)?;
+        }
+        self.writes.push(Write {
+            clock: self.pes[p].clock.clone(),
+            at,
+            len: len as usize,
+        });
+        if self.pes[q].call > index {
+            return Err(fault!(
+                Unseen,
+                "PE {p} signals PE {to} after that one has left call {}",
+                index + 1
+            ));
+        }
+        let (turn, area) = self.place(index);
+        match signal {
+            Signal::Count => self.pes[q].counters[turn.parity()].add(write, turn.call, known),
+            Signal::Set { word, value } => {
+                self.check_word(index, word)?;
+                self.pes[q].words[area][word as usize].set(value, write, p as u32, known)
+            }
+        }
+    }
+
+    fn wait(&mut self, p: usize, word: u32, value: u64) -> Result<Progress, Fault> {
+        let index = self.pes[p].call;
+        self.check_word(index, word)?;
+        let (_, area) = self.place(index);
+        let now = self.pes[p].clock[p] + 1;
+        let Some(write) = self.pes[p].words[area][word as usize].wait(value, now)? else {
+            return Ok(Progress::Blocked);
+        };
+        self.tick(p);
+        self.seen(p, write);
+        Ok(Progress::Moved)
+    }
+
+    fn wait_count(&mut self, p: usize, total: u64) -> Result<Progress, Fault> {
+        let parity = self.place(self.pes[p].call).0.parity();
+        let now = self.pes[p].clock[p] + 1;
+        let Some(writes) = self.pes[p].counters[parity].wait(total, now)? else {
+            return Ok(Progress::Blocked);
+        };
+        let writes = writes.to_vec();
+        self.tick(p);
+        writes.into_iter().for_each(|write| self.seen(p, write));
+        Ok(Progress::Moved)
+    }
+
+    /// Who sees a signal sees the data and all its sender knew.
+    fn seen(&mut self, p: usize, write: u32) {
+        let (pe, put) = (&mut self.pes[p], &self.writes[write as usize]);
+        pe.memory.seen(put.at..put.at + put.len, write, pe.clock[p]);
+        pe.clock
+            .iter_mut()
+            .zip(&put.clock)
+            .for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+    }
+
+    /// The user reads dest; the call must have left nothing behind.
+    fn leave(&mut self, p: usize) -> Result<(), Fault> {
+        let index = self.pes[p].call;
+        let (call, turn, now) = (&self.case.calls[index], self.turns[index], self.tick(p));
+        let (_, len) = extents(call, self.case.size, turn.call);
+        let at = self.arrays[index].1;
+        let memory = &mut self.pes[p].memory;
+        let dest: Vec<Value> = (at..at + len as usize)
+            .map(|at| memory.read(at, now))
+            .collect::<Result<_, _>>()?;
+        check(
+            call,
+            self.case.size,
+            p as u32,
+            turn.call,
+            &dest,
+            &mut self.trees[index],
+        )?;
+        let (_, area) = self.place(index);
+        let parity = turn.parity();
+        let last = u64::from(turn.call) << 32 | u64::from(u32::MAX);
+        let synchronising = call.algorithm.traffic() == Traffic::Synchronising;
+        let pe = &mut self.pes[p];
+        if pe.words[area].iter().any(|word| word.unseen(last))
+            || synchronising && pe.counters[parity].unseen()
+        {
+            return Err(fault!(
+                Unseen,
+                "PE {p} leaves call {} with a signal unseen",
+                turn.call
+            ));
+        }
+        let knows = |q: usize| pe.clock[q] >= self.entries[q][index] && self.entries[q][index] > 0;
+        if synchronising && let Some(q) = (0..self.entries.len()).find(|&q| !knows(q)) {
+            return Err(fault!(
+                Early,
+                "PE {p} leaves call {} without a sign of PE {q}",
+                turn.call
+            ));
+        }
+        pe.counted[parity] += call.algorithm.arrivals(&self.plans[index], p as u32);
+        (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
+        Ok(())
+    }
+
+    fn place(&self, index: usize) -> (Turn, usize) {
+        (
+            self.turns[index],
+            area(
+                self.case.calls[index].algorithm.traffic(),
+                self.turns[index],
+            ),
+        )
+    }
+
+    fn check_word(&self, index: usize, word: u32) -> Result<(), Fault> {
+        let words = self.case.calls[index].algorithm.words(&self.plans[index]);
+        if word < words {
+            Ok(())
+        } else {
+            Err(fault!(Bounds, "word {word} of {words}"))
+        }
+    }
+
+    /// Where a range of an object lies in the abstract memory.
+    fn range(&self, index: usize, loc: Loc, len: u64) -> Result<usize, Fault> {
+        let (call, turn) = (&self.case.calls[index], self.turns[index]);
+        let (source, dest) = extents(call, self.case.size, turn.call);
+        let (start, extent) = match loc.place {
+            Place::Source => (self.arrays[index].0, source),
+            Place::Dest => (self.arrays[index].1, dest),
+            Place::Scratch => (
+                turn.parity() * self.scratch,
+                call.algorithm.scratch(&self.plans[index]),
+            ),
+        };
+        if loc.at + len > extent {
+            return Err(fault!(
+                Bounds,
+                "{len} elements at {loc:?}, which has {extent}"
+            ));
+        }
+        Ok(start + loc.at as usize)
+    }
+}
+
+fn area(traffic: Traffic, turn: Turn) -> usize {
+    match traffic {
+        Traffic::Synchronising => turn.parity(),
+        Traffic::OneWay { lane } => 2 + usize::from(lane),
+    }
+}
