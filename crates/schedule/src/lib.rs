@@ -15,3 +15,4 @@ pub mod algorithm;
 #[cfg(feature = "tools")]
 pub mod prove;
 pub mod step;
+pub mod team;

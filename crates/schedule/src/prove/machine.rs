@@ -6,7 +6,7 @@ use super::words::{Counter, Word};
 use super::{Case, DestMode, Evidence, Fault, fault};
 use crate::algorithm::Collective;
 use crate::algorithm::census::Round;
-use crate::step::{Algorithm, Caller, LANES, Loc, Place, Plan, Share, Signal, Step, Traffic, Turn};
+use crate::step::{Caller, LANES, Loc, Place, Plan, Share, Signal, Step, Traffic, Turn};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
