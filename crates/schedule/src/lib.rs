@@ -12,6 +12,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod algorithm;
+pub mod lease;
 #[cfg(feature = "tools")]
 pub mod prove;
 pub mod step;

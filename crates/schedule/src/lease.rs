@@ -1,0 +1,280 @@
+//! Leases: how a new team gets its slot in the control window, most of the time without a message.
+//!
+//! A *slot* may be given to a team only if it is quiet on every member. A *lease* is a slot that is reserved on every
+//! member of a team for the team's future children. A standard split pops a lease on all PEs of the parent: members of
+//! the child bind it, the others give it back. Only a team without leases needs an agreement, a [`Search`]: each member
+//! offers its free slots, the offers are and-ed over the team, the lowest common ones become leases.
+//!
+//! The Cray form of the split is called by the child's members only. It leaves the parent's leases alone, which the
+//! absent PEs could not follow, and searches among the members; [`meeting`] names that agreement.
+//!
+//! This is a state machine without I/O: the caller carries the words. What is decided depends on the and-ed words and
+//! on the team's history alone, so all members decide alike, failures included. An agreement is 56 bytes, so that it
+//! fits the payload of one line however many slots there are; large sets are searched piece by piece.
+
+use crate::team::Triplet;
+
+/// Words of an agreement.
+pub const WORDS: usize = 7;
+/// Slots of a piece. The last bit of its words is not a slot: it says that the member has no other offer out.
+const SLOTS: u16 = 64 * WORDS as u16 - 1;
+/// Bits of a piece.
+const BITS: u16 = 64 * WORDS as u16;
+const ALONE: u64 = 1 << 63;
+/// Leases granted by one agreement.
+const GRANT: usize = 4;
+/// Leases a team holds at most, its initial range aside.
+const HELD: usize = 8;
+
+/// Which slots are free on this PE, in `PIECES` pieces of 447.
+#[derive(Clone, Debug)]
+pub struct Slots<const PIECES: usize> {
+    free: [[u64; WORDS]; PIECES],
+    offers_out: u32,
+}
+
+/// The slots that are reserved for the children of one team, alike on all its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leases {
+    held: [u16; HELD],
+    count: u8,
+    /// Slots from `next` up to `end`: the world's share from the start.
+    next: u16,
+    end: u16,
+}
+
+/// An agreement in the making: the piece under way, alike on all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    piece: usize,
+    tried: usize,
+    crowded: bool,
+}
+
+/// What a member put into an agreement. It must come back through [`Slots::settle`].
+#[derive(Debug)]
+#[must_use = "offered slots are lost unless the offer is settled"]
+pub struct Offer {
+    words: [u64; WORDS],
+}
+
+impl Offer {
+    /// The words to be and-ed over the team.
+    pub const fn words(&self) -> &[u64; WORDS] {
+        &self.words
+    }
+}
+
+/// The outcome of an agreement, the same on all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The team has leases now.
+    Granted,
+    /// Nothing common in this piece; offer the next one.
+    Again,
+    /// Nothing common in a whole round, but some member was in several agreements at once; give way, then offer again.
+    Crowded,
+    /// No slot is free on all members.
+    Exhausted,
+}
+
+const fn is_slot(slot: u16) -> bool {
+    slot % BITS != SLOTS
+}
+
+impl<const PIECES: usize> Slots<PIECES> {
+    /// Slots 0 up to `total`, and the leases of the world, which owns slot 0. The first half of the slots is leased to
+    /// the world: its first splits send nothing. The other half stays free for teams that split further.
+    ///
+    /// Slots 447, 895, … do not exist, so that a slot number is a bit number.
+    pub fn new(total: u16) -> (Self, Leases) {
+        assert!(
+            (1..=PIECES * usize::from(BITS)).contains(&usize::from(total)),
+            "{total} slots in {PIECES} pieces"
+        );
+        let mut slots = Self {
+            free: [[0; WORDS]; PIECES],
+            offers_out: 0,
+        };
+        let end = total / 2;
+        for slot in end.max(1)..total {
+            if is_slot(slot) {
+                slots.release(slot);
+            }
+        }
+        (
+            slots,
+            Leases {
+                next: 1,
+                end,
+                ..Leases::default()
+            },
+        )
+    }
+
+    /// Whether a slot is free here.
+    pub const fn is_free(&self, slot: u16) -> bool {
+        let (piece, word, bit) = place(slot);
+        self.free[piece][word] & bit != 0
+    }
+
+    /// Gives a slot back: a destroyed team's, or a popped lease whose child this PE is not in.
+    pub fn release(&mut self, slot: u16) {
+        debug_assert!(
+            is_slot(slot) && !self.is_free(slot),
+            "slot {slot} is free already"
+        );
+        let (piece, word, bit) = place(slot);
+        self.free[piece][word] |= bit;
+    }
+
+    /// Gives back all that a destroyed team has not used.
+    pub fn release_all(&mut self, leases: &mut Leases) {
+        while let Some(slot) = leases.pop() {
+            self.release(slot);
+        }
+    }
+
+    /// This member's part in an agreement. The offered slots are nobody's until the agreement is settled, so agreements
+    /// of several threads at once cannot grant one slot twice.
+    pub fn offer(&mut self, search: &Search) -> Offer {
+        let mut words = core::mem::take(&mut self.free[search.piece]);
+        if self.offers_out == 0 {
+            words[WORDS - 1] |= ALONE;
+        }
+        self.offers_out += 1;
+        Offer { words }
+    }
+
+    /// Ends an agreement: `agreed` is the and of all members' words. Granted slots go to `leases`, the others back.
+    pub fn settle(
+        &mut self,
+        search: &mut Search,
+        offer: Offer,
+        agreed: &[u64; WORDS],
+        leases: &mut Leases,
+    ) -> Settled {
+        let mut granted = 0;
+        let mut rest = offer.words;
+        rest[WORDS - 1] &= !ALONE;
+        for (word, (&common, mine)) in agreed.iter().zip(&mut rest).enumerate() {
+            let mut common = if word == WORDS - 1 {
+                common & !ALONE
+            } else {
+                common
+            };
+            debug_assert_eq!(
+                common & !*mine,
+                0,
+                "the agreed slots are among the offered ones"
+            );
+            while common != 0 && granted < GRANT {
+                let bit = common.trailing_zeros();
+                leases.push(search.piece as u16 * BITS + word as u16 * 64 + bit as u16);
+                (common, granted) = (common & (common - 1), granted + 1);
+                *mine &= !(1 << bit);
+            }
+        }
+        self.free[search.piece]
+            .iter_mut()
+            .zip(rest)
+            .for_each(|(free, rest)| *free |= rest);
+        self.offers_out -= 1;
+        if granted > 0 {
+            return Settled::Granted;
+        }
+        search.crowded |= agreed[WORDS - 1] & ALONE == 0;
+        search.piece = (search.piece + 1) % PIECES;
+        search.tried += 1;
+        match (search.tried == PIECES, search.crowded) {
+            (false, _) => Settled::Again,
+            (true, false) => Settled::Exhausted,
+            (true, true) => {
+                (search.tried, search.crowded) = (0, false);
+                Settled::Crowded
+            }
+        }
+    }
+
+    /// Starts a search. `seed` spreads teams over the pieces; it must be the same on all members, so take the team's
+    /// [identity](child) or the [meeting].
+    pub const fn search(seed: u64) -> Search {
+        Search {
+            piece: (seed % PIECES as u64) as usize,
+            tried: 0,
+            crowded: false,
+        }
+    }
+}
+
+const fn place(slot: u16) -> (usize, usize, u64) {
+    (
+        (slot / BITS) as usize,
+        (slot % BITS / 64) as usize,
+        1 << (slot % 64),
+    )
+}
+
+impl Leases {
+    /// Takes a lease: on every member of the parent in the same order of splits.
+    pub fn pop(&mut self) -> Option<u16> {
+        if self.count > 0 {
+            self.count -= 1;
+            return Some(self.held[usize::from(self.count)]);
+        }
+        while self.next < self.end {
+            self.next += 1;
+            if is_slot(self.next - 1) {
+                return Some(self.next - 1);
+            }
+        }
+        None
+    }
+
+    /// How many leases are left.
+    pub fn left(&self) -> usize {
+        usize::from(self.count) + (self.next..self.end).filter(|&slot| is_slot(slot)).count()
+    }
+
+    /// Moves up to two leases of a well stocked parent to a new child. All members of the parent call it right after
+    /// the pop; those outside the child release what it returns.
+    pub fn hand_down(&mut self) -> Leases {
+        let mut child = Leases::default();
+        while child.count < 2 && (usize::from(self.count) > GRANT || self.next < self.end) {
+            match self.pop() {
+                Some(slot) => child.push(slot),
+                None => break,
+            }
+        }
+        child
+    }
+
+    fn push(&mut self, slot: u16) {
+        self.held[usize::from(self.count)] = slot;
+        self.count += 1;
+    }
+}
+
+/// The identity of a child: the same on all members of the parent, another for each split and axis.
+pub fn child(parent: u64, split: u64, axis: u64) -> u64 {
+    mix(mix(mix(parent) ^ split) ^ axis)
+}
+
+/// The identity of a split that the triplet's members make on their own. `sequence` counts the earlier such splits of
+/// this triplet and parent on this PE; every member has taken part in all of them, so all count alike, whatever else
+/// they or the outsiders have split.
+pub fn meeting(parent: u64, members: &Triplet, sequence: u64) -> u64 {
+    let shape = mix(mix(members.start as u64) ^ members.stride as u64) ^ u64::from(members.size);
+    mix(mix(mix(parent.rotate_left(32)) ^ shape) ^ sequence)
+}
+
+fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 30)
+        .wrapping_add(0x9E37_79B9_7F4A_7C15)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}
+
+#[cfg(test)]
+mod tests;
