@@ -8,6 +8,7 @@ pub mod central;
 pub mod circulant;
 pub mod dissemination;
 pub mod gather;
+pub mod names;
 pub mod ring;
 
 use crate::step::{Algorithm, Caller, Plan, Step, Traffic};

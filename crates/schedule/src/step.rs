@@ -171,20 +171,34 @@ impl Plan {
         (self.call as u64) << 32 | stage as u64
     }
 
-    /// The member `distance` places after `rank`, around the end.
+    /// The member `distance` places after `rank`, around the end; at most once around.
+    #[inline]
     pub const fn after(&self, rank: u32, distance: u32) -> u32 {
-        ((rank as u64 + distance as u64) % self.size as u64) as u32
+        let sum = rank as u64 + distance as u64;
+        (if sum < self.size as u64 {
+            sum
+        } else {
+            sum - self.size as u64
+        }) as u32
     }
 
-    /// The member `distance` places before `rank`, around the start.
+    /// The member `distance` places before `rank`, around the start; at most once around.
+    #[inline]
     pub const fn before(&self, rank: u32, distance: u32) -> u32 {
-        ((rank as u64 + self.size as u64 - distance as u64 % self.size as u64) % self.size as u64)
-            as u32
+        if distance <= rank {
+            rank - distance
+        } else {
+            (rank as u64 + self.size as u64 - distance as u64) as u32
+        }
     }
 
-    /// Where block `block` starts when the array is cut into one block per member, as even as possible.
+    /// Where block `block` starts when the array is cut into one block per member, the first ones longer by an element
+    /// if need be.
+    #[inline]
     pub const fn block_start(&self, block: u32) -> u64 {
-        (self.count as u128 * block as u128 / self.size as u128) as u64
+        let (block, size) = (block as u64, self.size as u64);
+        let (each, longer) = (self.count / size, self.count % size);
+        block * each + if block < longer { block } else { longer }
     }
 }
 
@@ -289,6 +303,9 @@ impl Turn {
 
 /// The least `r` with `radix^r >= n`.
 pub const fn rounds(n: u32, radix: u32) -> u32 {
+    if radix == 2 {
+        return u32::BITS - (n - 1).leading_zeros();
+    }
     let (mut reach, mut r) = (1u64, 0);
     while reach < n as u64 {
         reach *= radix as u64;
