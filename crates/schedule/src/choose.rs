@@ -204,10 +204,7 @@ impl Row {
     fn answer(&self, question: &Question) -> Schedule {
         match self.schedule {
             Schedule::Chain(chain) => {
-                // A piece is at least one element, and there are fewer pieces than signal values of a call.
-                let segment = (chain.segment / question.element.max(1))
-                    .max(question.count >> 31)
-                    .max(1);
+                let segment = (chain.segment / question.element.max(1)).max(1);
                 Schedule::Chain(Chain { segment })
             }
             schedule => schedule,

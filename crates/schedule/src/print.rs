@@ -76,7 +76,7 @@ fn line(step: &Step) -> String {
 }
 
 fn mark(value: u64) -> String {
-    format!("{}.{}", value >> 32, value as u32)
+    format!("{}.{}", value >> 16, value as u16)
 }
 
 fn range(Loc { place, at }: Loc, len: u64) -> String {

@@ -76,14 +76,14 @@ struct Arrivals {
     /// The first stage of each word, word by word.
     first: Vec<f32>,
     /// Later stages by (PE, word, stage).
-    later: BTreeMap<(u32, u32, u32), f32>,
+    later: BTreeMap<(u32, u32, u16), f32>,
     /// Counters: arrivals so far, and the last one.
     counts: Vec<(u32, f32)>,
 }
 
 impl Arrivals {
     fn set(&mut self, pe: u32, word: u32, value: u64, at: f64) {
-        match value as u32 {
+        match value as u16 {
             0 => self.first[word as usize * self.size + pe as usize] = at as f32,
             stage => {
                 self.later.insert((pe, word, stage), at as f32);
@@ -93,7 +93,7 @@ impl Arrivals {
 
     /// The time a signal arrived; a stage after the first is forgotten, as it is awaited once.
     fn take(&mut self, pe: u32, word: u32, value: u64) -> Option<f64> {
-        let at = match value as u32 {
+        let at = match value as u16 {
             0 => self.first[word as usize * self.size + pe as usize],
             stage => self.later.remove(&(pe, word, stage))?,
         };

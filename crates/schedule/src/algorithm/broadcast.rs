@@ -126,8 +126,9 @@ impl Algorithm for Chain {
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
-        // An empty broadcast is one empty piece: every member still sees one signal.
-        let pieces = plan.count.div_ceil(self.segment).max(1);
+        // At most as many pieces as a word has marks. An empty broadcast is one empty piece: every member sees a signal.
+        let segment = self.segment.max(plan.count.div_ceil(1 << 16));
+        let pieces = plan.count.div_ceil(segment).max(1);
         let (piece, sending) = (pc / 2, pc % 2 == 1);
         if piece >= pieces {
             return if piece == pieces && !sending && place == 0 {
@@ -136,7 +137,7 @@ impl Algorithm for Chain {
                 Step::Done
             };
         }
-        let value = plan.mark(piece as u32);
+        let value = plan.mark(piece as u16);
         if !sending {
             return if place == 0 {
                 Step::Skip
@@ -147,9 +148,9 @@ impl Algorithm for Chain {
         if place == plan.size - 1 {
             return Step::Skip;
         }
-        let at = piece * self.segment;
+        let at = piece * segment;
         let from: Loc = if place == 0 { source(at) } else { dest(at) };
-        let len = self.segment.min(plan.count - at);
+        let len = segment.min(plan.count - at);
         Step::Put {
             to: plan.after(me.rank, 1),
             from,

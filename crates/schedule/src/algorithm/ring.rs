@@ -8,8 +8,8 @@ use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
 pub struct RingReduce;
 
 impl Algorithm for RingReduce {
-    fn words(&self, _plan: &Plan) -> u32 {
-        1
+    fn words(&self, plan: &Plan) -> u32 {
+        words(plan)
     }
 
     fn scratch(&self, plan: &Plan) -> u64 {
@@ -39,7 +39,7 @@ impl Algorithm for RingReduce {
         let leaving = plan.before(plan.after(me.rank, u32::from(!reducing)), turn);
         let arriving = plan.before(leaving, 1);
         let (at, len) = block(plan, leaving);
-        let value = plan.mark(lap);
+        let (word, value) = (lap >> 16, plan.mark(lap as u16));
         match phase {
             0 => {
                 let into = if reducing { scratch(at) } else { dest(at) };
@@ -54,10 +54,10 @@ impl Algorithm for RingReduce {
                     from,
                     into,
                     len,
-                    signal: Signal::Set { word: 0, value },
+                    signal: Signal::Set { word, value },
                 }
             }
-            1 => Step::Wait { word: 0, value },
+            1 => Step::Wait { word, value },
             _ if reducing => {
                 let (at, len) = block(plan, arriving);
                 let into = if u64::from(lap) == laps - 1 {
@@ -84,8 +84,8 @@ impl Algorithm for RingReduce {
 pub struct RingGather;
 
 impl Algorithm for RingGather {
-    fn words(&self, _plan: &Plan) -> u32 {
-        1
+    fn words(&self, plan: &Plan) -> u32 {
+        words(plan)
     }
 
     fn scratch(&self, _plan: &Plan) -> u64 {
@@ -106,9 +106,9 @@ impl Algorithm for RingGather {
         if lap == plan.size - 1 {
             return Step::Done;
         }
-        let value = plan.mark(lap);
+        let (word, value) = (lap >> 16, plan.mark(lap as u16));
         if pc % 2 == 1 {
-            return Step::Wait { word: 0, value };
+            return Step::Wait { word, value };
         }
         let at = block(plan.before(me.rank, lap));
         Step::Put {
@@ -116,7 +116,7 @@ impl Algorithm for RingGather {
             from: at,
             into: at,
             len,
-            signal: Signal::Set { word: 0, value },
+            signal: Signal::Set { word, value },
         }
     }
 }
@@ -124,4 +124,9 @@ impl Algorithm for RingGather {
 fn block(plan: &Plan, block: u32) -> (u64, u64) {
     let at = plan.block_start(block);
     (at, plan.block_start(block + 1) - at)
+}
+
+/// One word carries the marks of 2^16 laps.
+fn words(plan: &Plan) -> u32 {
+    1 + (plan.size >> 15)
 }

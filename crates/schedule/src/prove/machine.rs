@@ -461,7 +461,7 @@ impl<'a> Machine<'a> {
         )?;
         let (_, area) = self.place(index);
         let parity = turn.parity();
-        let last = u64::from(turn.call) << 32 | u64::from(u32::MAX);
+        let last = turn.call << 16 | u64::from(u16::MAX);
         let synchronising = call.algorithm.traffic() == Traffic::Synchronising;
         let pe = &mut self.pes[p];
         if pe.words[area].iter().any(|word| word.unseen(last))
