@@ -96,6 +96,9 @@ fn run() -> Result<(), String> {
         find(collective, wanted).ok_or_else(|| format!("no schedule {wanted} serves {name}"))
     };
     if let Some(wanted) = steps {
+        if name == "collect" {
+            return Err("the steps of a collect depend on the PEs' lengths; print fcollect".into());
+        }
         let plan = Plan::new(*sizes.first().ok_or("--pes is empty")?, count);
         std::print!("{}", print(&named(&wanted)?, &plan));
         return Ok(());

@@ -36,6 +36,8 @@ pub enum Refused {
     TooLong,
     /// The schedule waits for a signal nobody sends.
     Stuck,
+    /// The schedule depends on what each PE contributes, which no model knows: a collect. Look at its equal-block form.
+    LengthsUnknown,
 }
 
 /// How a call is simulated.
@@ -180,14 +182,14 @@ pub fn simulate<A: Algorithm>(
                 }
                 pe.pc += 1;
                 steps += 1;
+                if steps > setting.budget {
+                    return Err(Refused::TooLong);
+                }
             }
             *place = pe;
         }
         if steps == before {
             return Err(Refused::Stuck);
-        }
-        if steps > setting.budget {
-            return Err(Refused::TooLong);
         }
     }
     Ok(outcome)

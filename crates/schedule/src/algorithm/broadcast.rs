@@ -218,3 +218,43 @@ impl Algorithm for ScatterGather {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Place;
+
+    #[test]
+    fn bc_1_a_root_apart_keeps_its_dest() {
+        let schedules: [&dyn Algorithm; 3] = [
+            &Tree { radix: 2 },
+            &Tree { radix: 4 },
+            &Chain { segment: 3 },
+        ];
+        for algorithm in schedules {
+            for (size, root) in (1..20).flat_map(|size| (0..size).map(move |root| (size, root))) {
+                let plan = Plan {
+                    root,
+                    root_apart: true,
+                    ..Plan::new(size, 7)
+                };
+                for rank in 0..size {
+                    let steps = (0..).map(|pc| algorithm.step(&plan, &Caller::new(rank), pc));
+                    for step in steps.take_while(|step| *step != Step::Done) {
+                        let written = match step {
+                            Step::Put { to, .. } => Some(to),
+                            Step::Copy { .. } | Step::Reduce { .. } | Step::Zero { .. } => {
+                                Some(rank)
+                            }
+                            _ => None,
+                        };
+                        assert_ne!(written, Some(root), "{step:?}");
+                        let read =
+                            matches!(step, Step::Put { from, .. } if from.place == Place::Dest);
+                        assert!(!(read && rank == root), "{step:?}");
+                    }
+                }
+            }
+        }
+    }
+}
