@@ -1,2 +1,36 @@
 //! The launcher and the compiler wrappers: oshrun, oshcc, oshc++, oshfort, osh_info.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+pub mod arguments;
+pub mod guardian;
+pub mod info;
+pub mod job;
+pub mod wrapper;
+
+mod input;
+mod output;
+mod pe;
+mod pmi;
+mod prepare;
+mod program;
+mod signals;
+mod verdict;
+mod watch;
+
+/// Prints what clap has to say about a tool's command line, help or a mistake, and returns the exit status for it.
+pub fn usage(tool: &str, error: &clap::Error) -> i32 {
+    use std::io::Write;
+    let text = error.render().to_string();
+    // Without anybody to read it there is still the exit status.
+    let _ = match text.strip_prefix("error: ") {
+        Some(mistake) => write!(std::io::stderr(), "{tool}: {mistake}"),
+        None => write!(std::io::stdout(), "{text}"),
+    };
+    error.exit_code()
+}
+
+/// A sentence of the launcher's own. Without anybody to read it there is nothing better to do than to go on.
+fn say(sentence: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "oshrun: {sentence}");
+}

@@ -1,3 +1,132 @@
 //! Project tasks: generate, build, link, install, test, demo.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod abi;
+mod build;
+mod command;
+mod generate;
+mod install;
+mod library;
+mod test;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use lexopt::prelude::*;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  generate [--check]                      write what comes from the routine table; --check fails when it is stale
+  build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
+  install --prefix DIR                    the same, released, for use outside this folder
+  check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
+  demo                                    build, then run the demonstration on 4 PEs
+  test [STEP...]                          every check, or the named steps; `test --list` names them";
+
+/// What a task gives back: an error is a sentence for the user.
+type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Outcome {
+    let request = Request::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
+    match request.command.as_str() {
+        "help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        "generate" if request.check => generate::check(),
+        "generate" => generate::write(),
+        "build" => build::build(&request.profile, &request.prefix_or_default()),
+        "install" => match &request.prefix {
+            Some(prefix) => build::build("release", prefix),
+            None => Err(format!("install needs to know where to: --prefix DIR\n{USAGE}")),
+        },
+        "check-abi" => test::finish(abi::check(&request.prefix_or_default())?),
+        "demo" => demo(),
+        "test" if request.list => {
+            test::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
+            Ok(())
+        }
+        "test" => test::run(&request.names),
+        other => Err(format!("`{other}` is not a task\n{USAGE}")),
+    }
+}
+
+/// The command line.
+struct Request {
+    command: String,
+    check: bool,
+    list: bool,
+    profile: String,
+    prefix: Option<PathBuf>,
+    names: Vec<String>,
+}
+
+impl Request {
+    fn parse() -> Result<Request, lexopt::Error> {
+        let mut parser = lexopt::Parser::from_env();
+        let mut request = Request {
+            command: String::new(),
+            check: false,
+            list: false,
+            profile: "release".into(),
+            prefix: None,
+            names: Vec::new(),
+        };
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('h') | Long("help") => request.command = "help".into(),
+                Long("check") => request.check = true,
+                Long("list") => request.list = true,
+                Long("profile") => request.profile = parser.value()?.string()?,
+                Long("prefix") => {
+                    let path = std::path::absolute(parser.value()?);
+                    request.prefix = Some(path.map_err(|error| format!("--prefix: {error}"))?);
+                }
+                Value(word) if request.command.is_empty() => request.command = word.string()?,
+                Value(word) => request.names.push(word.string()?),
+                other => return Err(other.unexpected()),
+            }
+        }
+        if request.command.is_empty() {
+            request.command = "help".into();
+        }
+        Ok(request)
+    }
+
+    fn prefix_or_default(&self) -> PathBuf {
+        self.prefix.clone().unwrap_or_else(default_prefix)
+    }
+}
+
+/// The installation that builds and tests share.
+fn default_prefix() -> PathBuf {
+    target().join("oxshmem")
+}
+
+/// The repository's top folder.
+fn top() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("this crate lies two folders below the top").to_path_buf()
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), |folder| top().join(folder))
+}
+
+fn demo() -> Outcome {
+    let prefix = default_prefix();
+    build::build("release", &prefix)?;
+    command::run(Command::new(prefix.join("bin/oshrun")).args(["-n", "4", "--demo"]))
+}

@@ -1,2 +1,11 @@
-//! Errors in the house style, environment knobs and the size syntax.
+//! What every other part of oxshmem leans on: the one error type, the one table of environment variables, the syntax
+//! of sizes and the search for the name somebody meant to type.
 #![forbid(unsafe_code)]
+
+mod error;
+pub mod knobs;
+pub mod names;
+pub mod size;
+
+pub use error::Error;
+pub use knobs::Settings;

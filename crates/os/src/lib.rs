@@ -1,1 +1,35 @@
-//! The operating system: shared memory, static data, futexes, processors, descriptors.
+//! All that oxshmem asks of the operating system: shared memory, the executable's static data, futexes, processors,
+//! descriptor passing. Linux only; every `unsafe` call to the system lives here.
+
+/// Calls the C library and turns its -1 into the error in `errno`. The caller's `unsafe` block argues for the arguments.
+macro_rules! syscall {
+    ($call:ident($($argument:expr),* $(,)?)) => {{
+        let result = libc::$call($($argument),*);
+        if result as isize == -1 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
+    }};
+}
+
+mod cgroup;
+pub mod cpus;
+pub mod descriptors;
+mod executable;
+pub mod futex;
+pub mod memory;
+pub mod process;
+pub mod program;
+pub mod signals;
+pub mod sockets;
+pub mod statics;
+pub mod time;
+
+pub use memory::{AddressRange, Available, Pages, SharedMemory};
+
+/// Repeats a call that a signal handler interrupted.
+fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

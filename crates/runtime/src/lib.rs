@@ -1,1 +1,38 @@
 //! The runtime of one PE: memory, transfers, atomics, ordering, waits, teams, collectives.
+//!
+//! Start with [`calls`] for what the library does, `fast` for how a transfer finds its memory, `windows` and
+//! `control` for where that memory comes from, `slot` for how PEs of a node synchronise and `wait` for how they block.
+
+mod active_set;
+pub mod calls;
+mod collective;
+mod context;
+mod control;
+mod debug;
+mod diagnose;
+mod far;
+mod fast;
+mod handles;
+mod hang;
+mod leasing;
+mod life;
+mod lock;
+mod machine;
+mod memory;
+mod slot;
+mod team;
+mod wait;
+mod windows;
+
+pub use context::{Context, ContextObject};
+pub use fast::{On, Via, World};
+pub use handles::use_objects;
+pub use oxshmem_reduce::{Complex, LongDouble, Quad};
+pub use team::{Team, TeamObject};
+
+/// The version of the standard that the library implements.
+pub const MAJOR_VERSION: core::ffi::c_int = 1;
+/// See [`MAJOR_VERSION`].
+pub const MINOR_VERSION: core::ffi::c_int = 6;
+/// The vendor string of the header.
+pub const VENDOR: &str = concat!("oxshmem ", env!("CARGO_PKG_VERSION"));

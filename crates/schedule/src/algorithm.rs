@@ -134,12 +134,8 @@ impl Schedule {
             Self::Dissemination(d) if !d.payload => Collective::Sync,
             Self::Dissemination(_) => Collective::Reduce(Operator::Idempotent),
             Self::Census(_) => Collective::Reduce(Operator::Exact),
-            Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => {
-                Collective::Reduce(Operator::Exact)
-            }
-            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => {
-                Collective::Reduce(Operator::FixedTree)
-            }
+            Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => Collective::Reduce(Operator::Exact),
+            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => Collective::Reduce(Operator::FixedTree),
             Self::Central(c) if !c.payload => Collective::Sync,
             Self::Central(_) => Collective::Reduce(Operator::FixedTree),
             Self::Scan(s) if s.inclusive => Collective::Inscan,

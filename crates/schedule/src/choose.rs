@@ -59,12 +59,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 const fn row(collective: Collective, max_size: u32, max_bytes: u64, schedule: Schedule) -> Row {
-    Row {
-        collective,
-        max_size,
-        max_bytes,
-        schedule,
-    }
+    Row { collective, max_size, max_bytes, schedule }
 }
 
 const fn dissemination(payload: bool) -> Schedule {
@@ -84,97 +79,24 @@ pub const STANDARD: &[Row] = &[
     row(EXACT, ANY, 2 * KIB, Schedule::Census(Census)),
     row(EXACT, 8, ALL, Schedule::RingReduce(RingReduce)),
     row(EXACT, ANY, ALL, Schedule::Circulant(Circulant)),
-    row(
-        FIXED,
-        ANY,
-        2 * KIB,
-        Schedule::Butterfly(Butterfly {
-            radix: 4,
-            peers: Peers::Neighbours,
-        }),
-    ),
+    row(FIXED, ANY, 2 * KIB, Schedule::Butterfly(Butterfly { radix: 4, peers: Peers::Neighbours })),
     row(FIXED, 8, ALL, Schedule::RingReduce(RingReduce)),
     row(FIXED, ANY, ALL, Schedule::Circulant(Circulant)),
-    row(
-        Collective::Inscan,
-        ANY,
-        ALL,
-        Schedule::Scan(Scan { inclusive: true }),
-    ),
-    row(
-        Collective::Exscan,
-        ANY,
-        ALL,
-        Schedule::Scan(Scan { inclusive: false }),
-    ),
-    row(
-        Collective::Broadcast,
-        ANY,
-        64 * KIB,
-        Schedule::Tree(Tree { radix: 4 }),
-    ),
-    row(
-        Collective::Broadcast,
-        8,
-        ALL,
-        Schedule::Chain(Chain { segment: 64 * KIB }),
-    ),
-    row(
-        Collective::Broadcast,
-        ANY,
-        ALL,
-        Schedule::ScatterGather(ScatterGather),
-    ),
+    row(Collective::Inscan, ANY, ALL, Schedule::Scan(Scan { inclusive: true })),
+    row(Collective::Exscan, ANY, ALL, Schedule::Scan(Scan { inclusive: false })),
+    row(Collective::Broadcast, ANY, 64 * KIB, Schedule::Tree(Tree { radix: 4 })),
+    row(Collective::Broadcast, 8, ALL, Schedule::Chain(Chain { segment: 64 * KIB })),
+    row(Collective::Broadcast, ANY, ALL, Schedule::ScatterGather(ScatterGather)),
     // Where the root's dest stays apart, only these are left.
-    row(
-        Collective::Broadcast,
-        ANY,
-        ALL,
-        Schedule::Tree(Tree { radix: 2 }),
-    ),
-    row(
-        Collective::Fcollect,
-        64,
-        ALL,
-        Schedule::Fcollect(gather::Fcollect),
-    ),
-    row(
-        Collective::Fcollect,
-        ANY,
-        MIB,
-        Schedule::Fcollect(gather::Fcollect),
-    ),
-    row(
-        Collective::Fcollect,
-        ANY,
-        ALL,
-        Schedule::RingGather(RingGather),
-    ),
-    row(
-        Collective::Collect,
-        ANY,
-        ALL,
-        Schedule::Collect(gather::Collect),
-    ),
-    row(
-        Collective::Shares,
-        ANY,
-        ALL,
-        Schedule::Shares(gather::Shares),
-    ),
-    row(
-        Collective::Alltoall,
-        15,
-        ALL,
-        Schedule::Direct(Direct { pairwise: true }),
-    ),
+    row(Collective::Broadcast, ANY, ALL, Schedule::Tree(Tree { radix: 2 })),
+    row(Collective::Fcollect, 64, ALL, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, MIB, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, ALL, Schedule::RingGather(RingGather)),
+    row(Collective::Collect, ANY, ALL, Schedule::Collect(gather::Collect)),
+    row(Collective::Shares, ANY, ALL, Schedule::Shares(gather::Shares)),
+    row(Collective::Alltoall, 15, ALL, Schedule::Direct(Direct { pairwise: true })),
     row(Collective::Alltoall, ANY, 32, Schedule::Bruck(Bruck)),
-    row(
-        Collective::Alltoall,
-        ANY,
-        ALL,
-        Schedule::Direct(Direct { pairwise: true }),
-    ),
+    row(Collective::Alltoall, ANY, ALL, Schedule::Direct(Direct { pairwise: true })),
 ];
 
 /// Why a row does not answer a question.
@@ -216,22 +138,16 @@ impl Row {
 pub fn choose(own: &[Row], question: &Question) -> Schedule {
     let mut rows = own.iter().chain(STANDARD);
     let row = rows.find(|row| row.misses(question).is_none());
-    row.expect("the last standard row of a collective fits always")
-        .answer(question)
+    row.expect("the last standard row of a collective fits always").answer(question)
 }
 
 /// The choice in words: the row that answers, and why the rows of this collective before it do not.
 #[cfg(feature = "tools")]
 pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
     use core::fmt::Write;
-    let Question {
-        collective, size, ..
-    } = question;
+    let Question { collective, size, .. } = question;
     let mut text = alloc::format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
-    let tables = own
-        .iter()
-        .map(|row| (row, "own"))
-        .chain(STANDARD.iter().map(|row| (row, "standard")));
+    let tables = own.iter().map(|row| (row, "own")).chain(STANDARD.iter().map(|row| (row, "standard")));
     for (row, table) in tables {
         let reason = match row.misses(question) {
             Some(Miss::Collective) => continue,
@@ -240,11 +156,7 @@ pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
             Some(Miss::Root) => "no: it writes the root's dest".into(),
             None => "taken".into(),
         };
-        let _ = writeln!(
-            text,
-            "  {table} row {:<16} {reason}",
-            alloc::format!("{}", row.schedule)
-        );
+        let _ = writeln!(text, "  {table} row {:<16} {reason}", alloc::format!("{}", row.schedule));
         if reason == "taken" {
             break;
         }

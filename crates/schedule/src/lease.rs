@@ -88,28 +88,15 @@ impl<const PIECES: usize> Slots<PIECES> {
     ///
     /// Slots 447, 895, … do not exist, so that a slot number is a bit number.
     pub fn new(total: u16) -> (Self, Leases) {
-        assert!(
-            (1..=PIECES * usize::from(BITS)).contains(&usize::from(total)),
-            "{total} slots in {PIECES} pieces"
-        );
-        let mut slots = Self {
-            free: [[0; WORDS]; PIECES],
-            offers_out: 0,
-        };
+        assert!((1..=PIECES * usize::from(BITS)).contains(&usize::from(total)), "{total} slots in {PIECES} pieces");
+        let mut slots = Self { free: [[0; WORDS]; PIECES], offers_out: 0 };
         let end = total / 2;
         for slot in end.max(1)..total {
             if is_slot(slot) {
                 slots.release(slot);
             }
         }
-        (
-            slots,
-            Leases {
-                next: 1,
-                end,
-                ..Leases::default()
-            },
-        )
+        (slots, Leases { next: 1, end, ..Leases::default() })
     }
 
     /// Whether a slot is free here.
@@ -120,10 +107,7 @@ impl<const PIECES: usize> Slots<PIECES> {
 
     /// Gives a slot back: a destroyed team's, or a popped lease whose child this PE is not in.
     pub fn release(&mut self, slot: u16) {
-        debug_assert!(
-            is_slot(slot) && !self.is_free(slot),
-            "slot {slot} is free already"
-        );
+        debug_assert!(is_slot(slot) && !self.is_free(slot), "slot {slot} is free already");
         let (piece, word, bit) = place(slot);
         self.free[piece][word] |= bit;
     }
@@ -148,31 +132,14 @@ impl<const PIECES: usize> Slots<PIECES> {
 
     /// Ends an agreement: `agreed` is the and of all members' words. Granted slots go to `leases`, the others back. A
     /// team searches when it has fewer leases than a split needs, which is at most four.
-    pub fn settle(
-        &mut self,
-        search: &mut Search,
-        offer: Offer,
-        agreed: &[u64; WORDS],
-        leases: &mut Leases,
-    ) -> Settled {
-        debug_assert!(
-            usize::from(leases.count) + GRANT <= HELD,
-            "a stocked team does not search"
-        );
+    pub fn settle(&mut self, search: &mut Search, offer: Offer, agreed: &[u64; WORDS], leases: &mut Leases) -> Settled {
+        debug_assert!(usize::from(leases.count) + GRANT <= HELD, "a stocked team does not search");
         let mut granted = 0;
         let mut rest = offer.words;
         rest[WORDS - 1] &= !ALONE;
         for (word, (&common, mine)) in agreed.iter().zip(&mut rest).enumerate() {
-            let mut common = if word == WORDS - 1 {
-                common & !ALONE
-            } else {
-                common
-            };
-            debug_assert_eq!(
-                common & !*mine,
-                0,
-                "the agreed slots are among the offered ones"
-            );
+            let mut common = if word == WORDS - 1 { common & !ALONE } else { common };
+            debug_assert_eq!(common & !*mine, 0, "the agreed slots are among the offered ones");
             while common != 0 && granted < GRANT {
                 let bit = common.trailing_zeros();
                 leases.push(search.piece as u16 * BITS + word as u16 * 64 + bit as u16);
@@ -180,10 +147,7 @@ impl<const PIECES: usize> Slots<PIECES> {
                 *mine &= !(1 << bit);
             }
         }
-        self.free[search.piece]
-            .iter_mut()
-            .zip(rest)
-            .for_each(|(free, rest)| *free |= rest);
+        self.free[search.piece].iter_mut().zip(rest).for_each(|(free, rest)| *free |= rest);
         self.offers_out -= 1;
         if granted > 0 {
             return Settled::Granted;
@@ -204,20 +168,12 @@ impl<const PIECES: usize> Slots<PIECES> {
     /// Starts a search. `seed` spreads teams over the pieces; it must be the same on all members, so take the team's
     /// [identity](child) or the [meeting].
     pub const fn search(seed: u64) -> Search {
-        Search {
-            piece: (seed % PIECES as u64) as usize,
-            tried: 0,
-            crowded: false,
-        }
+        Search { piece: (seed % PIECES as u64) as usize, tried: 0, crowded: false }
     }
 }
 
 const fn place(slot: u16) -> (usize, usize, u64) {
-    (
-        (slot / BITS) as usize,
-        (slot % BITS / 64) as usize,
-        1 << (slot % 64),
-    )
+    ((slot / BITS) as usize, (slot % BITS / 64) as usize, 1 << (slot % 64))
 }
 
 impl Leases {
@@ -274,9 +230,7 @@ pub fn meeting(parent: u64, members: &Triplet, sequence: u64) -> u64 {
 }
 
 fn mix(x: u64) -> u64 {
-    let x = (x ^ x >> 30)
-        .wrapping_add(0x9E37_79B9_7F4A_7C15)
-        .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ x >> 30).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ x >> 31
 }

@@ -11,10 +11,7 @@ pub fn print<A: Algorithm>(algorithm: &A, plan: &Plan) -> String {
     for rank in 0..plan.size {
         let _ = writeln!(text, "PE {rank}");
         let steps = (0..).map(|pc| algorithm.step(plan, &Caller::new(rank), pc));
-        for step in steps
-            .take_while(|step| *step != Step::Done)
-            .filter(|step| *step != Step::Skip)
-        {
+        for step in steps.take_while(|step| *step != Step::Done).filter(|step| *step != Step::Skip) {
             let _ = writeln!(text, "  {}", line(&step));
         }
     }
@@ -23,13 +20,7 @@ pub fn print<A: Algorithm>(algorithm: &A, plan: &Plan) -> String {
 
 fn line(step: &Step) -> String {
     match *step {
-        Step::Put {
-            to,
-            from,
-            into,
-            len,
-            signal,
-        } => {
+        Step::Put { to, from, into, len, signal } => {
             let data = match len {
                 0 => String::new(),
                 _ => format!("{} -> {}, ", range(from, len), range(into, len)),
@@ -43,27 +34,10 @@ fn line(step: &Step) -> String {
         }
         Step::Wait { word, value } => format!("wait   word {word} >= {}", mark(value)),
         Step::WaitCount { total } => format!("wait   count >= {total}"),
-        Step::Reduce {
-            into,
-            left,
-            right,
-            stride,
-            terms,
-            len,
-        } => {
+        Step::Reduce { into, left, right, stride, terms, len } => {
             let mut text = format!("reduce {} = {}", range(into, len), range(left, len));
             for term in 0..u64::from(terms) {
-                let _ = write!(
-                    text,
-                    " o {}",
-                    range(
-                        Loc {
-                            at: right.at + term * stride,
-                            ..right
-                        },
-                        len
-                    )
-                );
+                let _ = write!(text, " o {}", range(Loc { at: right.at + term * stride, ..right }, len));
             }
             text
         }
@@ -96,13 +70,7 @@ mod tests {
 
     #[test]
     fn a_broadcast_on_three_pes_reads_like_this() {
-        let text = print(
-            &Tree { radix: 2 },
-            &Plan {
-                root: 1,
-                ..Plan::new(3, 4)
-            },
-        );
+        let text = print(&Tree { radix: 2 }, &Plan { root: 1, ..Plan::new(3, 4) });
         let wanted = "\
 PE 0
   wait   word 1 >= 1.0
@@ -118,13 +86,7 @@ PE 2
 
     #[test]
     fn a_maximum_of_two_pes_reads_like_this() {
-        let text = print(
-            &Dissemination {
-                radix: 2,
-                payload: true,
-            },
-            &Plan::new(2, 1),
-        );
+        let text = print(&Dissemination { radix: 2, payload: true }, &Plan::new(2, 1));
         let wanted = "\
 PE 0
   copy   source[0..1] -> dest[0..1]

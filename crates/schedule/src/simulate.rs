@@ -53,11 +53,7 @@ pub struct Setting {
 
 impl Default for Setting {
     fn default() -> Self {
-        Self {
-            element: 8,
-            skew: 0.0,
-            budget: 1 << 28,
-        }
+        Self { element: 8, skew: 0.0, budget: 1 << 28 }
     }
 }
 
@@ -112,13 +108,7 @@ pub fn simulate<A: Algorithm>(
 ) -> Result<Outcome, Refused> {
     let size = plan.size as usize;
     let start = |rank: usize| setting.skew * (hash(rank as u64) >> 40) as f64 / f64::from(1 << 24);
-    let mut pes: Vec<Pe> = (0..size)
-        .map(|rank| Pe {
-            time: start(rank),
-            adapter: 0.0,
-            pc: 0,
-        })
-        .collect();
+    let mut pes: Vec<Pe> = (0..size).map(|rank| Pe { time: start(rank), adapter: 0.0, pc: 0 }).collect();
     let last_start = pes.iter().map(|pe| pe.time).fold(0.0, f64::max);
     let mut arrivals = Arrivals {
         size,
@@ -126,12 +116,7 @@ pub fn simulate<A: Algorithm>(
         later: BTreeMap::new(),
         counts: vec![(0, 0.0); size],
     };
-    let mut outcome = Outcome {
-        time: 0.0,
-        messages: 0,
-        bytes: 0,
-        by_symmetry: false,
-    };
+    let mut outcome = Outcome { time: 0.0, messages: 0, bytes: 0, by_symmetry: false };
     let (mut over, mut steps) = (0, 0);
     while over < size {
         let before = steps;
@@ -145,9 +130,7 @@ pub fn simulate<A: Algorithm>(
             let (mut sent, seat) = (false, machine.seat(me.rank));
             loop {
                 match algorithm.step(plan, &me, pe.pc) {
-                    Step::Put {
-                        to, len, signal, ..
-                    } => {
+                    Step::Put { to, len, signal, .. } => {
                         let bytes = len * setting.element;
                         let at = machine.send(&mut pe, machine.distance_from(seat, to), bytes);
                         match signal {
@@ -167,9 +150,7 @@ pub fn simulate<A: Algorithm>(
                         None => break,
                     },
                     Step::WaitCount { total } => match arrivals.counts[rank] {
-                        (count, last) if u64::from(count) >= total => {
-                            machine.receive(&mut pe, f64::from(last))
-                        }
+                        (count, last) if u64::from(count) >= total => machine.receive(&mut pe, f64::from(last)),
                         _ => break,
                     },
                     Step::Done => {
@@ -209,13 +190,10 @@ pub fn simulate_symmetric<A: Algorithm>(
     let (mut messages, mut bytes) = (0, 0);
     for _ in 0..setting.budget {
         match algorithm.step(plan, &Caller::new(0), pe.pc) {
-            Step::Put {
-                to, len, signal, ..
-            } => {
+            Step::Put { to, len, signal, .. } => {
                 let far = machine.worst(to, plan.size);
                 let at = machine.send(&mut pe, far, len * setting.element);
-                (messages, bytes, last) =
-                    (messages + 1, bytes + len * setting.element, last.max(at));
+                (messages, bytes, last) = (messages + 1, bytes + len * setting.element, last.max(at));
                 if let Signal::Set { word, value } = signal {
                     sent.insert((word, value), at);
                 }
@@ -227,12 +205,7 @@ pub fn simulate_symmetric<A: Algorithm>(
             Step::WaitCount { .. } => machine.receive(&mut pe, last),
             Step::Done => {
                 let all = u64::from(plan.size);
-                return Ok(Outcome {
-                    time: pe.time,
-                    messages: messages * all,
-                    bytes: bytes * all,
-                    by_symmetry: true,
-                });
+                return Ok(Outcome { time: pe.time, messages: messages * all, bytes: bytes * all, by_symmetry: true });
             }
             local => machine.work(&mut pe, &local, setting.element),
         }
@@ -242,9 +215,7 @@ pub fn simulate_symmetric<A: Algorithm>(
 }
 
 fn hash(x: u64) -> u64 {
-    let x = (x ^ x >> 33)
-        .wrapping_add(1)
-        .wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    let x = (x ^ x >> 33).wrapping_add(1).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     (x ^ x >> 33).wrapping_mul(0xC4CE_B9FE_1A85_EC53)
 }
 

@@ -37,26 +37,17 @@ pub struct Loc {
 
 /// An element of the source array.
 pub const fn source(at: u64) -> Loc {
-    Loc {
-        place: Place::Source,
-        at,
-    }
+    Loc { place: Place::Source, at }
 }
 
 /// An element of the dest array.
 pub const fn dest(at: u64) -> Loc {
-    Loc {
-        place: Place::Dest,
-        at,
-    }
+    Loc { place: Place::Dest, at }
 }
 
 /// An element of the landing zone.
 pub const fn scratch(at: u64) -> Loc {
-    Loc {
-        place: Place::Scratch,
-        at,
-    }
+    Loc { place: Place::Scratch, at }
 }
 
 /// What a put tells its target once the data is there.
@@ -157,13 +148,7 @@ pub struct Plan {
 impl Plan {
     /// A plan for call number 1 with root 0.
     pub const fn new(size: u32, count: u64) -> Self {
-        Self {
-            size,
-            root: 0,
-            count,
-            call: 1,
-            root_apart: false,
-        }
+        Self { size, root: 0, count, call: 1, root_apart: false }
     }
 
     /// The signal value of stage `stage` of this call. Values grow with the calls and, inside one call, with the stage.
@@ -176,21 +161,13 @@ impl Plan {
     #[inline]
     pub const fn after(&self, rank: u32, distance: u32) -> u32 {
         let sum = rank as u64 + distance as u64;
-        (if sum < self.size as u64 {
-            sum
-        } else {
-            sum - self.size as u64
-        }) as u32
+        (if sum < self.size as u64 { sum } else { sum - self.size as u64 }) as u32
     }
 
     /// The member `distance` places before `rank`, around the start; at most once around.
     #[inline]
     pub const fn before(&self, rank: u32, distance: u32) -> u32 {
-        if distance <= rank {
-            rank - distance
-        } else {
-            (rank as u64 + self.size as u64 - distance as u64) as u32
-        }
+        if distance <= rank { rank - distance } else { (rank as u64 + self.size as u64 - distance as u64) as u32 }
     }
 
     /// Where block `block` starts when the array is cut into one block per member, the first ones longer by an element
@@ -217,16 +194,7 @@ pub struct Caller<'a> {
 impl Caller<'_> {
     /// A caller whose counters are fresh.
     pub const fn new(rank: u32) -> Self {
-        Self {
-            rank,
-            counted: 0,
-            share: Share {
-                offset: 0,
-                mine: 0,
-                total: 0,
-                windows: &[],
-            },
-        }
+        Self { rank, counted: 0, share: Share { offset: 0, mine: 0, total: 0, windows: &[] } }
     }
 }
 
@@ -290,10 +258,7 @@ impl Turn {
     /// proves nothing about who has left.
     pub const fn next(self, traffic: Traffic) -> Self {
         let step = matches!(traffic, Traffic::Synchronising) as u32;
-        Self {
-            call: self.call + 1,
-            generation: self.generation.wrapping_add(step),
-        }
+        Self { call: self.call + 1, generation: self.generation.wrapping_add(step) }
     }
 
     /// Which of the two areas a synchronising call uses.

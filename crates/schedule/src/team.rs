@@ -51,20 +51,13 @@ pub enum BadTriplet {
 impl fmt::Display for BadTriplet {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Size { size, parent } => write!(
-                f,
-                "size {size}: a team of this parent has 1 to {parent} PEs"
-            ),
+            Self::Size { size, parent } => write!(f, "size {size}: a team of this parent has 1 to {parent} PEs"),
             Self::Start { start, parent } => {
                 write!(f, "start {start}: the parent's PEs are 0 to {}", parent - 1)
             }
             Self::Stride { size } => write!(f, "stride 0: the {size} members would be one PE"),
             Self::Last { last, parent } => {
-                write!(
-                    f,
-                    "the last member would be PE {last}: the parent's PEs are 0 to {}",
-                    parent - 1
-                )
+                write!(f, "the last member would be PE {last}: the parent's PEs are 0 to {}", parent - 1)
             }
         }
     }
@@ -73,20 +66,12 @@ impl fmt::Display for BadTriplet {
 impl Triplet {
     /// All PEs of a job.
     pub const fn world(size: u32) -> Self {
-        Self {
-            start: 0,
-            stride: 1,
-            size,
-        }
+        Self { start: 0, stride: 1, size }
     }
 
     /// The PE that is member `number`.
     pub const fn pe(&self, number: i64) -> Option<i64> {
-        if number < 0 || number >= self.size as i64 {
-            None
-        } else {
-            Some(self.start + number * self.stride)
-        }
+        if number < 0 || number >= self.size as i64 { None } else { Some(self.start + number * self.stride) }
     }
 
     /// The number of `pe` in the team.
@@ -111,11 +96,7 @@ impl Triplet {
         }
         let first = self.pe(start).ok_or(BadTriplet::Start { start, parent })?;
         if size == 1 {
-            return Ok(Self {
-                start: first,
-                stride: 1,
-                size: 1,
-            });
+            return Ok(Self { start: first, stride: 1, size: 1 });
         }
         if stride == 0 {
             return Err(BadTriplet::Stride { size });
@@ -125,25 +106,13 @@ impl Triplet {
             return Err(BadTriplet::Last { last, parent });
         }
         // The last member is in the parent, so the stride is below the parent's size and the product is a distance.
-        Ok(Self {
-            start: first,
-            stride: stride * self.stride,
-            size: size as u32,
-        })
+        Ok(Self { start: first, stride: stride * self.stride, size: size as u32 })
     }
 
     /// The same members numbered by rising PE number: how the Cray form of the split orders a team.
     pub const fn in_world_order(&self) -> Self {
         let last = self.start + (self.size as i64 - 1) * self.stride;
-        if self.stride < 0 {
-            Self {
-                start: last,
-                stride: -self.stride,
-                size: self.size,
-            }
-        } else {
-            *self
-        }
+        if self.stride < 0 { Self { start: last, stride: -self.stride, size: self.size } } else { *self }
     }
 
     /// The two teams of member `me` in a grid with rows of `xrange` members; the last row may be short. `None` if
@@ -166,12 +135,7 @@ impl Triplet {
 
     /// The team along axis `axis` of member `me` in a full grid with the given extents, the first axis fastest. `None`
     /// for members beyond the grid.
-    pub fn split_axis(
-        &self,
-        extents: &[i64],
-        axis: usize,
-        me: u32,
-    ) -> Result<Option<Self>, BadGrid> {
+    pub fn split_axis(&self, extents: &[i64], axis: usize, me: u32) -> Result<Option<Self>, BadGrid> {
         let mut volume = 1i64;
         let mut reach = 1;
         for (i, &extent) in extents.iter().enumerate() {
@@ -184,15 +148,9 @@ impl Triplet {
             volume = volume
                 .checked_mul(extent)
                 .filter(|&v| v <= i64::from(self.size))
-                .ok_or(BadGrid::Volume {
-                    axis: i,
-                    parent: self.size,
-                })?;
+                .ok_or(BadGrid::Volume { axis: i, parent: self.size })?;
         }
-        let &extent = extents.get(axis).ok_or(BadGrid::Axis {
-            axis,
-            axes: extents.len(),
-        })?;
+        let &extent = extents.get(axis).ok_or(BadGrid::Axis { axis, axes: extents.len() })?;
         let me = i64::from(me);
         if me >= volume {
             return Ok(None);
@@ -248,10 +206,7 @@ impl fmt::Display for BadGrid {
                 write!(f, "axis {axis} has extent {extent}: it must be at least 1")
             }
             Self::Volume { axis, parent } => {
-                write!(
-                    f,
-                    "with axis {axis} the grid has more places than the {parent} PEs of the parent"
-                )
+                write!(f, "with axis {axis} the grid has more places than the {parent} PEs of the parent")
             }
             Self::Axis { axis, axes } => write!(f, "axis {axis}: the grid has {axes}"),
         }

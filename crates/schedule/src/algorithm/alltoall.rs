@@ -27,33 +27,17 @@ impl Algorithm for Direct {
         let len = plan.count;
         let block = |rank: u32| u64::from(rank) * len;
         if pc == 0 {
-            return Step::Copy {
-                into: dest(block(me.rank)),
-                from: source(block(me.rank)),
-                len,
-            };
+            return Step::Copy { into: dest(block(me.rank)), from: source(block(me.rank)), len };
         }
         let turn = pc as u32;
         if turn < plan.size {
             let exclusive = self.pairwise && plan.size.is_power_of_two();
-            let to = if exclusive {
-                me.rank ^ turn
-            } else {
-                plan.after(me.rank, turn)
-            };
+            let to = if exclusive { me.rank ^ turn } else { plan.after(me.rank, turn) };
             let (from, into) = (source(block(to)), dest(block(me.rank)));
-            return Step::Put {
-                to,
-                from,
-                into,
-                len,
-                signal: Signal::Count,
-            };
+            return Step::Put { to, from, into, len, signal: Signal::Count };
         }
         match turn - plan.size {
-            0 => Step::WaitCount {
-                total: me.counted + self.arrivals(plan, me.rank),
-            },
+            0 => Step::WaitCount { total: me.counted + self.arrivals(plan, me.rank) },
             _ => Step::Done,
         }
     }
@@ -88,15 +72,7 @@ impl Bruck {
             let runs = blocks.div_ceil(1 << bit);
             let steps = 2 * u64::from(runs) + 2;
             if pc < steps {
-                return Ok((
-                    Round {
-                        bit,
-                        runs,
-                        blocks,
-                        landed_before,
-                    },
-                    pc,
-                ));
+                return Ok((Round { bit, runs, blocks, landed_before }, pc));
             }
             pc -= steps;
             landed_before += u64::from(blocks);
@@ -112,9 +88,7 @@ impl Algorithm for Bruck {
 
     /// The blocks on their way by distance, the message being packed, and a landing zone per round.
     fn scratch(&self, plan: &Plan) -> u64 {
-        let landing: u64 = (0..rounds(plan.size, 2))
-            .map(|bit| u64::from(Self::blocks(plan.size, bit)))
-            .sum();
+        let landing: u64 = (0..rounds(plan.size, 2)).map(|bit| u64::from(Self::blocks(plan.size, bit))).sum();
         (2 * u64::from(plan.size) + landing) * plan.count
     }
 
@@ -123,75 +97,42 @@ impl Algorithm for Bruck {
         let before_end = size - me.rank;
         let Some(rest) = pc.checked_sub(2) else {
             // On its way by distance: slot d holds the block for the PE d places ahead.
-            let (slot, first, blocks) = if pc == 0 {
-                (0, me.rank, before_end)
-            } else {
-                (before_end, 0, me.rank)
-            };
-            let (into, from) = (
-                scratch(u64::from(slot) * len),
-                source(u64::from(first) * len),
-            );
-            return Step::Copy {
-                into,
-                from,
-                len: u64::from(blocks) * len,
-            };
+            let (slot, first, blocks) = if pc == 0 { (0, me.rank, before_end) } else { (before_end, 0, me.rank) };
+            let (into, from) = (scratch(u64::from(slot) * len), source(u64::from(first) * len));
+            return Step::Copy { into, from, len: u64::from(blocks) * len };
         };
         let (round, step) = match Self::round(size, rest) {
             Ok(found) => found,
             // What has arrived in slot d comes from the PE d places back.
             Err(slot) if slot < u64::from(size) => {
                 let from = plan.before(me.rank, slot as u32);
-                return Step::Copy {
-                    into: dest(u64::from(from) * len),
-                    from: scratch(slot * len),
-                    len,
-                };
+                return Step::Copy { into: dest(u64::from(from) * len), from: scratch(slot * len), len };
             }
             Err(_) => return Step::Done,
         };
         let run = |index: u64| {
             let first = (2 * index + 1) << round.bit;
             let blocks = (1u64 << round.bit).min(u64::from(size) - first);
-            (
-                scratch(first * len),
-                (index << round.bit) * len,
-                blocks * len,
-            )
+            (scratch(first * len), (index << round.bit) * len, blocks * len)
         };
         let packed = u64::from(size) * len;
         let landing = (2 * u64::from(size) + round.landed_before) * len;
         let (word, value, runs) = (round.bit, plan.mark(0), u64::from(round.runs));
         if step < runs {
             let (from, at, len) = run(step);
-            return Step::Copy {
-                into: scratch(packed + at),
-                from,
-                len,
-            };
+            return Step::Copy { into: scratch(packed + at), from, len };
         }
         match step - runs {
             0 => {
                 let to = plan.after(me.rank, 1 << round.bit);
                 let len = u64::from(round.blocks) * len;
                 let (from, into) = (scratch(packed), scratch(landing));
-                Step::Put {
-                    to,
-                    from,
-                    into,
-                    len,
-                    signal: Signal::Set { word, value },
-                }
+                Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
             }
             1 => Step::Wait { word, value },
             index => {
                 let (into, at, len) = run(index - 2);
-                Step::Copy {
-                    into,
-                    from: scratch(landing + at),
-                    len,
-                }
+                Step::Copy { into, from: scratch(landing + at), len }
             }
         }
     }

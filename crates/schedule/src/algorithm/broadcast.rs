@@ -27,15 +27,7 @@ pub struct ScatterGather;
 
 /// The array the root sends from, and what it does at the end of its program.
 fn root_copy(plan: &Plan) -> Step {
-    if plan.root_apart {
-        Step::Skip
-    } else {
-        Step::Copy {
-            into: dest(0),
-            from: source(0),
-            len: plan.count,
-        }
-    }
+    if plan.root_apart { Step::Skip } else { Step::Copy { into: dest(0), from: source(0), len: plan.count } }
 }
 
 impl Algorithm for Tree {
@@ -61,28 +53,17 @@ impl Algorithm for Tree {
         let place = plan.before(me.rank, plan.root);
         let (peers, value) = (self.radix - 1, plan.mark(0));
         let all = rounds(plan.size, self.radix);
-        let zeros = if place == 0 {
-            all
-        } else {
-            trailing_zeros(place, self.radix)
-        };
+        let zeros = if place == 0 { all } else { trailing_zeros(place, self.radix) };
         let Some(pc) = pc.checked_sub(1) else {
             let digit = u64::from(place) / u64::from(self.radix).pow(zeros) % u64::from(self.radix);
             return match place {
                 0 => Step::Skip,
-                _ => Step::Wait {
-                    word: zeros * peers + digit as u32 - 1,
-                    value,
-                },
+                _ => Step::Wait { word: zeros * peers + digit as u32 - 1, value },
             };
         };
         let sends = u64::from(zeros * peers);
         if pc >= sends {
-            return if pc == sends && place == 0 {
-                root_copy(plan)
-            } else {
-                Step::Done
-            };
+            return if pc == sends && place == 0 { root_copy(plan) } else { Step::Done };
         }
         // The widest subtrees first.
         let (round, digit) = (zeros - 1 - pc as u32 / peers, pc as u32 % peers + 1);
@@ -93,13 +74,7 @@ impl Algorithm for Tree {
         let from = if place == 0 { source(0) } else { dest(0) };
         let word = round * peers + digit - 1;
         let to = plan.after(me.rank, distance as u32);
-        Step::Put {
-            to,
-            from,
-            into: dest(0),
-            len: plan.count,
-            signal: Signal::Set { word, value },
-        }
+        Step::Put { to, from, into: dest(0), len: plan.count, signal: Signal::Set { word, value } }
     }
 }
 
@@ -131,19 +106,11 @@ impl Algorithm for Chain {
         let pieces = plan.count.div_ceil(segment).max(1);
         let (piece, sending) = (pc / 2, pc % 2 == 1);
         if piece >= pieces {
-            return if piece == pieces && !sending && place == 0 {
-                root_copy(plan)
-            } else {
-                Step::Done
-            };
+            return if piece == pieces && !sending && place == 0 { root_copy(plan) } else { Step::Done };
         }
         let value = plan.mark(piece as u16);
         if !sending {
-            return if place == 0 {
-                Step::Skip
-            } else {
-                Step::Wait { word: 0, value }
-            };
+            return if place == 0 { Step::Skip } else { Step::Wait { word: 0, value } };
         }
         if place == plan.size - 1 {
             return Step::Skip;
@@ -151,13 +118,7 @@ impl Algorithm for Chain {
         let at = piece * segment;
         let from: Loc = if place == 0 { source(at) } else { dest(at) };
         let len = segment.min(plan.count - at);
-        Step::Put {
-            to: plan.after(me.rank, 1),
-            from,
-            into: dest(at),
-            len,
-            signal: Signal::Set { word: 0, value },
-        }
+        Step::Put { to: plan.after(me.rank, 1), from, into: dest(at), len, signal: Signal::Set { word: 0, value } }
     }
 }
 
@@ -174,29 +135,15 @@ impl Algorithm for ScatterGather {
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
         let all = rounds(plan.size, 2);
-        let zeros = if place == 0 {
-            all
-        } else {
-            place.trailing_zeros()
-        };
+        let zeros = if place == 0 { all } else { place.trailing_zeros() };
         let value = plan.mark(0);
         let scatter = u64::from(all) + 1;
         if pc >= scatter {
-            return allgather(
-                plan,
-                place,
-                |block| plan.after(block, plan.root),
-                all,
-                pc - scatter,
-            );
+            return allgather(plan, place, |block| plan.after(block, plan.root), all, pc - scatter);
         }
         if pc == 0 {
             return match place {
-                0 => Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len: plan.count,
-                },
+                0 => Step::Copy { into: dest(0), from: source(0), len: plan.count },
                 _ => Step::Wait { word: zeros, value },
             };
         }
@@ -209,13 +156,7 @@ impl Algorithm for ScatterGather {
         let at = plan.block_start(first as u32);
         let (here, to) = (dest(at), plan.after(me.rank, 1 << round));
         let len = plan.block_start(last) - at;
-        Step::Put {
-            to,
-            from: here,
-            into: here,
-            len,
-            signal: Signal::Set { word: round, value },
-        }
+        Step::Put { to, from: here, into: here, len, signal: Signal::Set { word: round, value } }
     }
 }
 
@@ -226,31 +167,20 @@ mod tests {
 
     #[test]
     fn bc_1_a_root_apart_keeps_its_dest() {
-        let schedules: [&dyn Algorithm; 3] = [
-            &Tree { radix: 2 },
-            &Tree { radix: 4 },
-            &Chain { segment: 3 },
-        ];
+        let schedules: [&dyn Algorithm; 3] = [&Tree { radix: 2 }, &Tree { radix: 4 }, &Chain { segment: 3 }];
         for algorithm in schedules {
             for (size, root) in (1..20).flat_map(|size| (0..size).map(move |root| (size, root))) {
-                let plan = Plan {
-                    root,
-                    root_apart: true,
-                    ..Plan::new(size, 7)
-                };
+                let plan = Plan { root, root_apart: true, ..Plan::new(size, 7) };
                 for rank in 0..size {
                     let steps = (0..).map(|pc| algorithm.step(&plan, &Caller::new(rank), pc));
                     for step in steps.take_while(|step| *step != Step::Done) {
                         let written = match step {
                             Step::Put { to, .. } => Some(to),
-                            Step::Copy { .. } | Step::Reduce { .. } | Step::Zero { .. } => {
-                                Some(rank)
-                            }
+                            Step::Copy { .. } | Step::Reduce { .. } | Step::Zero { .. } => Some(rank),
                             _ => None,
                         };
                         assert_ne!(written, Some(root), "{step:?}");
-                        let read =
-                            matches!(step, Step::Put { from, .. } if from.place == Place::Dest);
+                        let read = matches!(step, Step::Put { from, .. } if from.place == Place::Dest);
                         assert!(!(read && rank == root), "{step:?}");
                     }
                 }

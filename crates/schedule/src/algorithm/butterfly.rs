@@ -52,16 +52,11 @@ impl Butterfly {
         if core.is_power_of_two() {
             let (digits, done) = (self.radix.ilog2(), wanted * self.radix.ilog2());
             let left = core.ilog2().checked_sub(done).filter(|&left| left > 0)?;
-            return Some(Round {
-                group: 1 << digits.min(left),
-                reach: 1 << done,
-            });
+            return Some(Round { group: 1 << digits.min(left), reach: 1 << done });
         }
         let (mut reach, mut index) = (1, 0);
         while reach < core {
-            let group = (2..=self.radix)
-                .rev()
-                .find(|&g| (core / reach).is_multiple_of(g))?;
+            let group = (2..=self.radix).rev().find(|&g| (core / reach).is_multiple_of(g))?;
             if index == wanted {
                 return Some(Round { group, reach });
             }
@@ -83,11 +78,7 @@ impl Butterfly {
             Peers::Neighbours => rank - self.digit(rank, round) * round.reach + digit * round.reach,
             Peers::Swing => {
                 let distance = (1 - (-2i64).pow(round.reach.ilog2() + 1)) / 3;
-                let signed = if rank.is_multiple_of(2) {
-                    distance
-                } else {
-                    -distance
-                };
+                let signed = if rank.is_multiple_of(2) { distance } else { -distance };
                 (i64::from(rank) + signed).rem_euclid(i64::from(core)) as u32
             }
         }
@@ -113,13 +104,7 @@ impl Algorithm for Butterfly {
         let (len, value, rank) = (plan.count, plan.mark(0), me.rank);
         let core = self.core(plan.size);
         let extra = plan.size - core;
-        let put = |to, from, into, word| Step::Put {
-            to,
-            from,
-            into,
-            len,
-            signal: Signal::Set { word, value },
-        };
+        let put = |to, from, into, word| Step::Put { to, from, into, len, signal: Signal::Set { word, value } };
         if rank >= core {
             return match pc {
                 0 => put(rank - core, source(0), scratch(0), 0),
@@ -129,20 +114,11 @@ impl Algorithm for Butterfly {
         }
         let Some(pc) = pc.checked_sub(3) else {
             return match pc {
-                0 => Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len,
-                },
+                0 => Step::Copy { into: dest(0), from: source(0), len },
                 1 if rank < extra => Step::Wait { word: 0, value },
-                2 if rank < extra => Step::Reduce {
-                    into: dest(0),
-                    left: dest(0),
-                    right: scratch(0),
-                    stride: 0,
-                    terms: 1,
-                    len,
-                },
+                2 if rank < extra => {
+                    Step::Reduce { into: dest(0), left: dest(0), right: scratch(0), stride: 0, terms: 1, len }
+                }
                 _ => Step::Skip,
             };
         };
@@ -160,33 +136,14 @@ impl Algorithm for Butterfly {
         let digit = phase.saturating_sub(1) % self.radix;
         let partner = digit < round.group && digit != mine;
         match phase {
-            0 => Step::Copy {
-                into: zone(mine),
-                from: dest(0),
-                len,
-            },
+            0 => Step::Copy { into: zone(mine), from: dest(0), len },
             p if p > 2 * self.radix => {
                 let (left, right) = (zone(0), zone(1));
-                Step::Reduce {
-                    into: dest(0),
-                    left,
-                    right,
-                    stride: len,
-                    terms: round.group - 1,
-                    len,
-                }
+                Step::Reduce { into: dest(0), left, right, stride: len, terms: round.group - 1, len }
             }
             _ if !partner => Step::Skip,
-            p if p <= self.radix => put(
-                self.peer(core, rank, &round, digit),
-                dest(0),
-                zone(mine),
-                word(mine),
-            ),
-            _ => Step::Wait {
-                word: word(digit),
-                value,
-            },
+            p if p <= self.radix => put(self.peer(core, rank, &round, digit), dest(0), zone(mine), word(mine)),
+            _ => Step::Wait { word: word(digit), value },
         }
     }
 }

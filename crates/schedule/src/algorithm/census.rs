@@ -27,10 +27,7 @@ impl Round {
     pub const fn of(size: u32, round: u32) -> Self {
         let rounds = Self::count(size);
         let window = ((size as u64 - 1) >> (rounds - round)) as u32;
-        Self {
-            window,
-            with_self: (size - 1) >> (rounds - 1 - round) & 1 == 1,
-        }
+        Self { window, with_self: (size - 1) >> (rounds - 1 - round) & 1 == 1 }
     }
 
     /// How far ahead the receiver is.
@@ -57,11 +54,7 @@ impl Zones {
         scratch(self.len)
     }
     fn landing(&self, round: u32) -> crate::step::Loc {
-        scratch(if round == 0 {
-            0
-        } else {
-            self.len * (u64::from(round) + 1)
-        })
+        scratch(if round == 0 { 0 } else { self.len * (u64::from(round) + 1) })
     }
     fn size(plan: &Plan) -> u64 {
         plan.count * (u64::from(Round::count(plan.size)) + 1)
@@ -82,20 +75,14 @@ impl Algorithm for Census {
         let zones = Zones { len };
         if word >= Round::count(plan.size) {
             return match phase {
-                0 if plan.size == 1 => Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len,
-                },
+                0 if plan.size == 1 => Step::Copy { into: dest(0), from: source(0), len },
                 0 => fold(dest(0), zones.window(), source(0), len),
                 _ => Step::Done,
             };
         }
         let round = Round::of(plan.size, word);
         match phase {
-            0 if round.with_self && word > 0 => {
-                fold(zones.with_self(), zones.window(), source(0), len)
-            }
+            0 if round.with_self && word > 0 => fold(zones.with_self(), zones.window(), source(0), len),
             1 => {
                 let from = match (word, round.with_self) {
                     (0, _) => source(0),
@@ -103,13 +90,7 @@ impl Algorithm for Census {
                     (_, false) => zones.window(),
                 };
                 let to = plan.after(me.rank, round.distance());
-                Step::Put {
-                    to,
-                    from,
-                    into: zones.landing(word),
-                    len,
-                    signal: Signal::Set { word, value },
-                }
+                Step::Put { to, from, into: zones.landing(word), len, signal: Signal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
             3 if word > 0 => fold(zones.window(), zones.landing(word), zones.window(), len),
@@ -140,18 +121,10 @@ impl Algorithm for Scan {
         let zones = Zones { len };
         if word >= Round::count(plan.size) {
             return match (phase, me.rank, self.inclusive) {
-                (0, 0, true) => Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len,
-                },
+                (0, 0, true) => Step::Copy { into: dest(0), from: source(0), len },
                 (0, 0, false) => Step::Zero { into: dest(0), len },
                 (0, _, true) => fold(dest(0), zones.window(), source(0), len),
-                (0, _, false) => Step::Copy {
-                    into: dest(0),
-                    from: zones.window(),
-                    len,
-                },
+                (0, _, false) => Step::Copy { into: dest(0), from: zones.window(), len },
                 _ => Step::Done,
             };
         }
@@ -159,9 +132,7 @@ impl Algorithm for Scan {
         // Nobody before PE 0, nothing in the window before the first round.
         let empty = |rank: u32| rank == 0 || round.window == 0;
         match phase {
-            0 if round.with_self && !empty(me.rank) => {
-                fold(zones.with_self(), zones.window(), source(0), len)
-            }
+            0 if round.with_self && !empty(me.rank) => fold(zones.with_self(), zones.window(), source(0), len),
             1 => {
                 let to = plan.after(me.rank, round.distance());
                 let (from, some) = match (round.with_self, empty(me.rank)) {
@@ -170,13 +141,7 @@ impl Algorithm for Scan {
                     (false, nothing) => (zones.window(), !nothing),
                 };
                 let len = if some && to > me.rank { len } else { 0 };
-                Step::Put {
-                    to,
-                    from,
-                    into: zones.landing(word),
-                    len,
-                    signal: Signal::Set { word, value },
-                }
+                Step::Put { to, from, into: zones.landing(word), len, signal: Signal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
             3 => match me.rank.checked_sub(round.distance()) {
@@ -191,12 +156,5 @@ impl Algorithm for Scan {
 }
 
 fn fold(into: crate::step::Loc, left: crate::step::Loc, right: crate::step::Loc, len: u64) -> Step {
-    Step::Reduce {
-        into,
-        left,
-        right,
-        stride: 0,
-        terms: 1,
-        len,
-    }
+    Step::Reduce { into, left, right, stride: 0, terms: 1, len }
 }

@@ -27,14 +27,10 @@ impl Run {
     fn new(plan: &Plan, start: u32, blocks: u32) -> Self {
         let at = plan.block_start(start);
         match (u64::from(start) + u64::from(blocks)).checked_sub(u64::from(plan.size)) {
-            Some(beyond) if beyond > 0 => Self {
-                first: (at, plan.count - at),
-                second: Some(plan.block_start(beyond as u32)),
-            },
-            _ => Self {
-                first: (at, plan.block_start(start + blocks) - at),
-                second: None,
-            },
+            Some(beyond) if beyond > 0 => {
+                Self { first: (at, plan.count - at), second: Some(plan.block_start(beyond as u32)) }
+            }
+            _ => Self { first: (at, plan.block_start(start + blocks) - at), second: None },
         }
     }
 
@@ -60,11 +56,7 @@ impl Algorithm for Circulant {
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let all = rounds(plan.size, 2);
         let Some(pc) = pc.checked_sub(1) else {
-            return Step::Copy {
-                into: scratch(0),
-                from: source(0),
-                len: plan.count,
-            };
+            return Step::Copy { into: scratch(0), from: source(0), len: plan.count };
         };
         let (round, phase) = ((pc / 6) as u32, (pc % 6) as u32);
         if round < all {
@@ -73,11 +65,7 @@ impl Algorithm for Circulant {
         match pc - 6 * u64::from(all) {
             0 => {
                 let (at, _, len) = Run::new(plan, me.rank, 1).first_part();
-                Step::Copy {
-                    into: dest(at),
-                    from: scratch(at),
-                    len,
-                }
+                Step::Copy { into: dest(at), from: scratch(at), len }
             }
             pc => allgather(plan, me.rank, |rank| rank, 2 * all, pc - 1),
         }
@@ -93,8 +81,7 @@ impl Run {
 /// Phases of the round with skip `k`: put both parts, wait for both, reduce both.
 fn reduce_scatter(plan: &Plan, rank: u32, k: u32, phase: u32) -> Step {
     let (near, far) = (skip(plan.size, k), skip(plan.size, k + 1));
-    let landing =
-        plan.count + u64::from(plan.size - far) * plan.count.div_ceil(u64::from(plan.size));
+    let landing = plan.count + u64::from(plan.size - far) * plan.count.div_ceil(u64::from(plan.size));
     let part = phase % 2;
     let to = plan.after(rank, near);
     let run = Run::new(plan, if phase < 2 { to } else { rank }, far - near);
@@ -105,38 +92,19 @@ fn reduce_scatter(plan: &Plan, rank: u32, k: u32, phase: u32) -> Step {
     match phase / 2 {
         0 => {
             let into = scratch(landing + inside);
-            Step::Put {
-                to,
-                from: scratch(at),
-                into,
-                len,
-                signal: Signal::Set { word, value },
-            }
+            Step::Put { to, from: scratch(at), into, len, signal: Signal::Set { word, value } }
         }
         1 => Step::Wait { word, value },
         _ => {
             let work = scratch(at);
-            Step::Reduce {
-                into: work,
-                left: work,
-                right: scratch(landing + inside),
-                stride: 0,
-                terms: 1,
-                len,
-            }
+            Step::Reduce { into: work, left: work, right: scratch(landing + inside), stride: 0, terms: 1, len }
         }
     }
 }
 
 /// The gathering rounds from dest to dest, for a PE that holds block `holder`; `member` tells which PE holds a block.
 /// Four phases a round: put both parts, wait for both.
-pub(super) fn allgather(
-    plan: &Plan,
-    holder: u32,
-    member: impl Fn(u32) -> u32,
-    first_word: u32,
-    pc: u64,
-) -> Step {
+pub(super) fn allgather(plan: &Plan, holder: u32, member: impl Fn(u32) -> u32, first_word: u32, pc: u64) -> Step {
     let (k, phase) = ((pc / 4) as u32, (pc % 4) as u32);
     if k >= rounds(plan.size, 2) {
         return Step::Done;
@@ -144,24 +112,14 @@ pub(super) fn allgather(
     let (near, far) = (skip(plan.size, k), skip(plan.size, k + 1));
     let part = phase % 2;
     let (word, value) = (first_word + 2 * k + part, plan.mark(0));
-    let start = if phase < 2 {
-        holder
-    } else {
-        plan.after(holder, near)
-    };
+    let start = if phase < 2 { holder } else { plan.after(holder, near) };
     let Some((at, _, len)) = Run::new(plan, start, far - near).part(part) else {
         return Step::Skip;
     };
     match phase / 2 {
         0 => {
             let (to, here): (u32, Loc) = (member(plan.before(holder, near)), dest(at));
-            Step::Put {
-                to,
-                from: here,
-                into: here,
-                len,
-                signal: Signal::Set { word, value },
-            }
+            Step::Put { to, from: here, into: here, len, signal: Signal::Set { word, value } }
         }
         _ => Step::Wait { word, value },
     }

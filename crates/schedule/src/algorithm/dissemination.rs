@@ -27,15 +27,7 @@ impl Algorithm for Dissemination {
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let len = self.len(plan);
         let Some(pc) = pc.checked_sub(1) else {
-            return if self.payload {
-                Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len,
-                }
-            } else {
-                Step::Skip
-            };
+            return if self.payload { Step::Copy { into: dest(0), from: source(0), len } } else { Step::Skip };
         };
         let peers = self.radix - 1;
         let (pc, steps) = (pc as u32, 2 * peers + 1);
@@ -49,14 +41,7 @@ impl Algorithm for Dissemination {
             let terms = u64::from(peers).min((size - 1) / reach) as u32;
             let right = scratch(u64::from(first) * len);
             return match self.payload {
-                true => Step::Reduce {
-                    into: dest(0),
-                    left: dest(0),
-                    right,
-                    stride: len,
-                    terms,
-                    len,
-                },
+                true => Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms, len },
                 false => Step::Skip,
             };
         }
@@ -70,13 +55,7 @@ impl Algorithm for Dissemination {
         }
         let to = plan.after(me.rank, (u64::from(peer + 1) * reach) as u32);
         let into = scratch(u64::from(word) * len);
-        Step::Put {
-            to,
-            from: dest(0),
-            into,
-            len,
-            signal: Signal::Set { word, value },
-        }
+        Step::Put { to, from: dest(0), into, len, signal: Signal::Set { word, value } }
     }
 }
 

@@ -31,9 +31,7 @@ impl Algorithm for Fcollect {
             total: u64::from(plan.size) * count,
             windows: &[],
         };
-        gather(plan, me.rank, &share, pc, |_, round| {
-            u64::from(round.window) * count
-        })
+        gather(plan, me.rank, &share, pc, |_, round| u64::from(round.window) * count)
     }
 }
 
@@ -47,37 +45,21 @@ impl Algorithm for Collect {
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
-        gather(plan, me.rank, &me.share, pc, |index, _| {
-            me.share.windows[index as usize]
-        })
+        gather(plan, me.rank, &me.share, pc, |index, _| me.share.windows[index as usize])
     }
 }
 
 /// The own block to its place; then in each round the window, in two parts if it reaches around the start.
-fn gather(
-    plan: &Plan,
-    rank: u32,
-    share: &Share,
-    pc: u64,
-    window: impl Fn(u32, Round) -> u64,
-) -> Step {
+fn gather(plan: &Plan, rank: u32, share: &Share, pc: u64, window: impl Fn(u32, Round) -> u64) -> Step {
     let Some(pc) = pc.checked_sub(1) else {
-        return Step::Copy {
-            into: dest(share.offset),
-            from: source(0),
-            len: share.mine,
-        };
+        return Step::Copy { into: dest(share.offset), from: source(0), len: share.mine };
     };
     let (index, phase, part) = ((pc / 4) as u32, pc % 4 / 2, pc as u32 % 2);
     if index >= Round::count(plan.size) {
         return Step::Done;
     }
     let round = Round::of(plan.size, index);
-    let sender = if phase == 0 {
-        rank
-    } else {
-        plan.before(rank, round.distance())
-    };
+    let sender = if phase == 0 { rank } else { plan.before(rank, round.distance()) };
     let wraps = sender < round.window;
     let (word, value) = (2 * index + part, plan.mark(0));
     if part == 1 && !wraps {
@@ -96,13 +78,7 @@ fn gather(
         (true, _) => (share.total - (len - end), len - end),
     };
     let to = plan.after(rank, round.distance());
-    Step::Put {
-        to,
-        from: dest(at),
-        into: dest(at),
-        len,
-        signal: Signal::Set { word, value },
-    }
+    Step::Put { to, from: dest(at), into: dest(at), len, signal: Signal::Set { word, value } }
 }
 
 /// The first call of a collect. Source is one number, the length of the own block. Dest becomes the window sums of the
@@ -131,41 +107,23 @@ impl Algorithm for Shares {
         const WINDOW: u64 = 0;
         const BEFORE: u64 = 1;
         const WITH_SELF: u64 = 2;
-        let add = |into, left, right| Step::Reduce {
-            into,
-            left,
-            right,
-            stride: 0,
-            terms: 1,
-            len: 1,
-        };
+        let add = |into, left, right| Step::Reduce { into, left, right, stride: 0, terms: 1, len: 1 };
         let Some(pc) = pc.checked_sub(1) else {
-            return Step::Zero {
-                into: scratch(0),
-                len: 2,
-            };
+            return Step::Zero { into: scratch(0), len: 2 };
         };
         let (word, phase, value) = ((pc / 7) as u32, pc % 7, plan.mark(0));
         let rounds = Round::count(plan.size);
         if word >= rounds {
             return match phase {
                 0 => add(dest(u64::from(rounds)), scratch(WINDOW), source(0)),
-                1 => Step::Copy {
-                    into: dest(u64::from(rounds) + 1),
-                    from: scratch(BEFORE),
-                    len: 1,
-                },
+                1 => Step::Copy { into: dest(u64::from(rounds) + 1), from: scratch(BEFORE), len: 1 },
                 _ => Step::Done,
             };
         }
         let round = Round::of(plan.size, word);
         let landing = 4 + 2 * u64::from(word);
         match phase {
-            0 => Step::Copy {
-                into: dest(u64::from(word)),
-                from: scratch(WINDOW),
-                len: 1,
-            },
+            0 => Step::Copy { into: dest(u64::from(word)), from: scratch(WINDOW), len: 1 },
             1 | 2 if round.with_self => {
                 let sum = phase - 1;
                 add(scratch(WITH_SELF + sum), scratch(sum), source(0))
@@ -173,19 +131,11 @@ impl Algorithm for Shares {
             3 => {
                 let from = scratch(if round.with_self { WITH_SELF } else { WINDOW });
                 let to = plan.after(me.rank, round.distance());
-                Step::Put {
-                    to,
-                    from,
-                    into: scratch(landing),
-                    len: 2,
-                    signal: Signal::Set { word, value },
-                }
+                Step::Put { to, from, into: scratch(landing), len: 2, signal: Signal::Set { word, value } }
             }
             4 => Step::Wait { word, value },
             5 => add(scratch(WINDOW), scratch(landing), scratch(WINDOW)),
-            6 if me.rank >= round.distance() => {
-                add(scratch(BEFORE), scratch(landing + 1), scratch(BEFORE))
-            }
+            6 if me.rank >= round.distance() => add(scratch(BEFORE), scratch(landing + 1), scratch(BEFORE)),
             _ => Step::Skip,
         }
     }

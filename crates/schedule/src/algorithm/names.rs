@@ -11,10 +11,7 @@ use core::fmt;
 /// Every collective with its name; reductions are told apart by what their operator allows.
 pub const COLLECTIVES: [(&str, Collective); 11] = [
     ("sync", Collective::Sync),
-    (
-        "reduce-idempotent",
-        Collective::Reduce(Operator::Idempotent),
-    ),
+    ("reduce-idempotent", Collective::Reduce(Operator::Idempotent)),
     ("reduce-exact", Collective::Reduce(Operator::Exact)),
     ("reduce-fixed-tree", Collective::Reduce(Operator::FixedTree)),
     ("inscan", Collective::Inscan),
@@ -28,10 +25,7 @@ pub const COLLECTIVES: [(&str, Collective); 11] = [
 
 impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let name = COLLECTIVES
-            .iter()
-            .find(|(_, collective)| collective == self)
-            .map(|(name, _)| *name);
+        let name = COLLECTIVES.iter().find(|(_, collective)| collective == self).map(|(name, _)| *name);
         f.pad(name.expect("every collective has a name"))
     }
 }
@@ -40,11 +34,9 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Dissemination(d) => write!(f, "dissemination-{}", d.radix),
-            Self::Census(_)
-            | Self::Scan(_)
-            | Self::Fcollect(_)
-            | Self::Collect(_)
-            | Self::Shares(_) => f.write_str("census"),
+            Self::Census(_) | Self::Scan(_) | Self::Fcollect(_) | Self::Collect(_) | Self::Shares(_) => {
+                f.write_str("census")
+            }
             Self::Butterfly(b) if b.peers == Peers::Swing => f.write_str("swing"),
             Self::Butterfly(b) => write!(f, "butterfly-{}", b.radix),
             Self::RingReduce(_) | Self::RingGather(_) => f.write_str("ring"),
@@ -61,38 +53,24 @@ impl fmt::Display for Schedule {
 
 /// The schedule of that name for a collective, if there is one that serves it: `tree-4`, `census`, `ring`, …
 pub fn find(collective: Collective, name: &str) -> Option<Schedule> {
-    let (name, parameter) = match name
-        .rsplit_once('-')
-        .and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?)))
-    {
+    let (name, parameter) = match name.rsplit_once('-').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
         Some((name, parameter)) => (name, Some(parameter)),
         None => (name, None),
     };
     let radix = |allowed: &[u32]| parameter.filter(|radix| allowed.contains(radix));
     let payload = collective != Collective::Sync;
     let schedule = match (name, collective) {
-        ("dissemination", _) => Schedule::Dissemination(Dissemination {
-            radix: parameter.filter(|&r| (2..=64).contains(&r))?,
-            payload,
-        }),
+        ("dissemination", _) => {
+            Schedule::Dissemination(Dissemination { radix: parameter.filter(|&r| (2..=64).contains(&r))?, payload })
+        }
         ("butterfly", _) => {
             let radix = radix(&[2, 3, 4, 5, 6, 7, 8])?;
-            Schedule::Butterfly(Butterfly {
-                radix,
-                peers: Peers::Neighbours,
-            })
+            Schedule::Butterfly(Butterfly { radix, peers: Peers::Neighbours })
         }
-        ("tree", _) => Schedule::Tree(Tree {
-            radix: radix(&[2, 3, 4, 8])?,
-        }),
-        ("chain", _) => Schedule::Chain(Chain {
-            segment: u64::from(parameter.filter(|&segment| segment > 0)?),
-        }),
+        ("tree", _) => Schedule::Tree(Tree { radix: radix(&[2, 3, 4, 8])? }),
+        ("chain", _) => Schedule::Chain(Chain { segment: u64::from(parameter.filter(|&segment| segment > 0)?) }),
         _ if parameter.is_some() => return None,
-        ("swing", _) => Schedule::Butterfly(Butterfly {
-            radix: 2,
-            peers: Peers::Swing,
-        }),
+        ("swing", _) => Schedule::Butterfly(Butterfly { radix: 2, peers: Peers::Swing }),
         ("census", Collective::Inscan) => Schedule::Scan(Scan { inclusive: true }),
         ("census", Collective::Exscan) => Schedule::Scan(Scan { inclusive: false }),
         ("census", Collective::Fcollect) => Schedule::Fcollect(gather::Fcollect),

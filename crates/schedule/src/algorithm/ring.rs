@@ -19,15 +19,7 @@ impl Algorithm for RingReduce {
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let laps = u64::from(plan.size - 1);
         if laps == 0 {
-            return if pc == 0 {
-                Step::Copy {
-                    into: dest(0),
-                    from: source(0),
-                    len: plan.count,
-                }
-            } else {
-                Step::Done
-            };
+            return if pc == 0 { Step::Copy { into: dest(0), from: source(0), len: plan.count } } else { Step::Done };
         }
         let (lap, phase) = ((pc / 3) as u32, pc % 3);
         let reducing = u64::from(lap) < laps;
@@ -49,30 +41,13 @@ impl Algorithm for RingReduce {
                     _ => dest(at),
                 };
                 let to = plan.after(me.rank, 1);
-                Step::Put {
-                    to,
-                    from,
-                    into,
-                    len,
-                    signal: Signal::Set { word, value },
-                }
+                Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
             }
             1 => Step::Wait { word, value },
             _ if reducing => {
                 let (at, len) = block(plan, arriving);
-                let into = if u64::from(lap) == laps - 1 {
-                    dest(at)
-                } else {
-                    scratch(at)
-                };
-                Step::Reduce {
-                    into,
-                    left: scratch(at),
-                    right: source(at),
-                    stride: 0,
-                    terms: 1,
-                    len,
-                }
+                let into = if u64::from(lap) == laps - 1 { dest(at) } else { scratch(at) };
+                Step::Reduce { into, left: scratch(at), right: source(at), stride: 0, terms: 1, len }
             }
             _ => Step::Skip,
         }
@@ -96,11 +71,7 @@ impl Algorithm for RingGather {
         let len = plan.count;
         let block = |block: u32| dest(u64::from(block) * len);
         let Some(pc) = pc.checked_sub(1) else {
-            return Step::Copy {
-                into: block(me.rank),
-                from: source(0),
-                len,
-            };
+            return Step::Copy { into: block(me.rank), from: source(0), len };
         };
         let lap = (pc / 2) as u32;
         if lap == plan.size - 1 {
@@ -111,13 +82,7 @@ impl Algorithm for RingGather {
             return Step::Wait { word, value };
         }
         let at = block(plan.before(me.rank, lap));
-        Step::Put {
-            to: plan.after(me.rank, 1),
-            from: at,
-            into: at,
-            len,
-            signal: Signal::Set { word, value },
-        }
+        Step::Put { to: plan.after(me.rank, 1), from: at, into: at, len, signal: Signal::Set { word, value } }
     }
 }
 

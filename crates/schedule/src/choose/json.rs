@@ -22,12 +22,7 @@ pub const VERSION: u64 = 1;
 pub fn to_json(rows: &[Row]) -> String {
     let mut text = format!("{{\"version\": {VERSION}, \"rows\": [");
     for (i, row) in rows.iter().enumerate() {
-        let _ = write!(
-            text,
-            "{}\n  {{\"collective\": \"{}\"",
-            if i > 0 { "," } else { "" },
-            row.collective
-        );
+        let _ = write!(text, "{}\n  {{\"collective\": \"{}\"", if i > 0 { "," } else { "" }, row.collective);
         if row.max_size != ANY {
             let _ = write!(text, ", \"max_size\": {}", row.max_size);
         }
@@ -59,12 +54,8 @@ pub fn from_json(text: &str) -> Result<Vec<Row>, String> {
     }
     match version {
         Some(VERSION) => Ok(rows),
-        Some(other) => Err(format!(
-            "choice table: version {other}; this library reads version {VERSION}"
-        )),
-        None => Err(format!(
-            "choice table: no version; add \"version\": {VERSION}"
-        )),
+        Some(other) => Err(format!("choice table: version {other}; this library reads version {VERSION}")),
+        None => Err(format!("choice table: no version; add \"version\": {VERSION}")),
     }
 }
 
@@ -78,8 +69,7 @@ fn row(reader: &mut Reader) -> Result<Row, String> {
             "schedule" => schedule = Some(reader.string()?.to_string()),
             "max_size" => {
                 let size = reader.number()?;
-                max_size = u32::try_from(size)
-                    .map_err(|_| reader.error("max_size is at most 4294967295"))?;
+                max_size = u32::try_from(size).map_err(|_| reader.error("max_size is at most 4294967295"))?;
             }
             "max_bytes" => max_bytes = reader.number()?,
             other => {
@@ -95,20 +85,12 @@ fn row(reader: &mut Reader) -> Result<Row, String> {
     };
     let Some((_, known)) = COLLECTIVES.iter().find(|(name, _)| *name == collective) else {
         let names: Vec<&str> = COLLECTIVES.iter().map(|(name, _)| *name).collect();
-        return Err(reader.error(&format!(
-            "unknown collective \"{collective}\"; use one of {}",
-            names.join(", ")
-        )));
+        return Err(reader.error(&format!("unknown collective \"{collective}\"; use one of {}", names.join(", "))));
     };
     match find(*known, &schedule) {
         Some(schedule) => {
             reader.at = end;
-            Ok(Row {
-                collective: *known,
-                max_size,
-                max_bytes,
-                schedule,
-            })
+            Ok(Row { collective: *known, max_size, max_bytes, schedule })
         }
         None => Err(reader.error(&format!("no schedule \"{schedule}\" serves {collective}"))),
     }
@@ -139,19 +121,13 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), String> {
-        if self.accept(wanted) {
-            Ok(())
-        } else {
-            Err(self.error(&format!("expected '{wanted}'")))
-        }
+        if self.accept(wanted) { Ok(()) } else { Err(self.error(&format!("expected '{wanted}'"))) }
     }
 
     fn string(&mut self) -> Result<&'a str, String> {
         self.expect('"')?;
         let rest = &self.text[self.at..];
-        let end = rest
-            .find('"')
-            .ok_or_else(|| self.error("a string does not end; add '\"'"))?;
+        let end = rest.find('"').ok_or_else(|| self.error("a string does not end; add '\"'"))?;
         self.at += end + 1;
         match rest[..end].contains('\\') {
             true => Err(self.error("names have no escapes; write them plainly")),
@@ -162,22 +138,14 @@ impl<'a> Reader<'a> {
     fn number(&mut self) -> Result<u64, String> {
         self.peek();
         let rest = &self.text[self.at..];
-        let digits = &rest[..rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len())];
-        let number = digits
-            .parse()
-            .map_err(|_| self.error("expected a whole number below 2^64"))?;
+        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
+        let number = digits.parse().map_err(|_| self.error("expected a whole number below 2^64"))?;
         self.at += digits.len();
         Ok(number)
     }
 
     /// The members of a list or object up to `close`, separated by commas.
-    fn members(
-        &mut self,
-        close: char,
-        mut member: impl FnMut(&mut Self) -> Result<(), String>,
-    ) -> Result<(), String> {
+    fn members(&mut self, close: char, mut member: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         if self.accept(close) {
             return Ok(());
         }
@@ -194,10 +162,7 @@ impl<'a> Reader<'a> {
         self.members(']', member)
     }
 
-    fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &str) -> Result<(), String>,
-    ) -> Result<(), String> {
+    fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<(), String>) -> Result<(), String> {
         self.expect('{')?;
         self.members('}', |reader| {
             let key = reader.string()?;

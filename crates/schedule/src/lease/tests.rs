@@ -79,10 +79,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 }
@@ -91,13 +88,7 @@ fn subset(of: &[usize], random: &mut Random) -> Vec<usize> {
     let size = 1 + random.below(of.len());
     let stride = 1 + random.below(2);
     let start = random.below(of.len());
-    let mut members: Vec<usize> = of
-        .iter()
-        .copied()
-        .skip(start)
-        .step_by(stride)
-        .take(size)
-        .collect();
+    let mut members: Vec<usize> = of.iter().copied().skip(start).step_by(stride).take(size).collect();
     if random.below(3) == 0 {
         members.reverse();
     }
@@ -118,15 +109,9 @@ fn program(random: &mut Random, length: usize) -> Vec<Operation> {
             }
             4 | 5 => {
                 let xrange = 1 + random.below(parent.1.len());
-                let columns =
-                    (0..xrange).map(|x| parent.1.iter().copied().skip(x).step_by(xrange).collect());
+                let columns = (0..xrange).map(|x| parent.1.iter().copied().skip(x).step_by(xrange).collect());
                 teams.extend(
-                    parent
-                        .1
-                        .chunks(xrange)
-                        .map(<[usize]>::to_vec)
-                        .chain(columns)
-                        .map(|m: Vec<usize>| (index, m)),
+                    parent.1.chunks(xrange).map(<[usize]>::to_vec).chain(columns).map(|m: Vec<usize>| (index, m)),
                 );
                 Operation::Grid { parent, xrange }
             }
@@ -135,13 +120,8 @@ fn program(random: &mut Random, length: usize) -> Vec<Operation> {
                 teams.push((index, members.clone()));
                 Operation::Meet { members }
             }
-            _ if teams.len() > 1 => Operation::Destroy {
-                team: teams.remove(1 + random.below(teams.len() - 1)),
-            },
-            _ => Operation::Split {
-                members: parent.1.clone(),
-                parent,
-            },
+            _ if teams.len() > 1 => Operation::Destroy { team: teams.remove(1 + random.below(teams.len() - 1)) },
+            _ => Operation::Split { members: parent.1.clone(), parent },
         });
     }
     operations
@@ -152,34 +132,13 @@ impl<const P: usize> Model<P> {
         let world: Name = (usize::MAX, (0..PES).collect());
         let pes = (0..PES).map(|_| {
             let (slots, leases) = Slots::new(total);
-            let team = Team {
-                slot: Some(0),
-                leases,
-                splits: 0,
-                identity: 1,
-            };
+            let team = Team { slot: Some(0), leases, splits: 0, identity: 1 };
             let teams = [(world.clone(), team)].into();
-            Pe {
-                slots,
-                teams,
-                at: 0,
-                meetings: BTreeMap::new(),
-                searching: None,
-                round: 0,
-            }
+            Pe { slots, teams, at: 0, meetings: BTreeMap::new(), searching: None, round: 0 }
         });
         let pes = pes.collect();
         let (agreements, outcomes) = (BTreeMap::new(), BTreeMap::new());
-        Self {
-            program,
-            pes,
-            agreements,
-            outcomes,
-            unreserved,
-            granted: 0,
-            refused: 0,
-            refills: 0,
-        }
+        Self { program, pes, agreements, outcomes, unreserved, granted: 0, refused: 0, refills: 0 }
     }
 
     fn run(&mut self, random: &mut Random) -> Result<(), &'static str> {
@@ -226,19 +185,11 @@ impl<const P: usize> Model<P> {
     }
 
     /// A split all members of the parent call; one lease per axis in which some team has two members.
-    fn standard(
-        &mut self,
-        p: usize,
-        parent: &Name,
-        axes: &[Vec<Vec<usize>>],
-    ) -> Result<bool, &'static str> {
+    fn standard(&mut self, p: usize, parent: &Name, axes: &[Vec<Vec<usize>>]) -> Result<bool, &'static str> {
         let Some(mut team) = self.pes[p].teams.get(parent).cloned() else {
             return Ok(true);
         };
-        let needed = axes
-            .iter()
-            .filter(|teams| teams.iter().any(|team| team.len() > 1))
-            .count();
+        let needed = axes.iter().filter(|teams| teams.iter().any(|team| team.len() > 1)).count();
         while team.leases.left() < needed {
             match self.agree(p, &parent.1, team.identity, team.leases.clone())? {
                 None => return Ok(false),
@@ -255,27 +206,16 @@ impl<const P: usize> Model<P> {
         team.splits += 1;
         let mut made = Vec::new();
         for (axis, teams) in axes.iter().enumerate() {
-            let slot = teams
-                .iter()
-                .any(|team| team.len() > 1)
-                .then(|| team.leases.pop())
-                .flatten();
+            let slot = teams.iter().any(|team| team.len() > 1).then(|| team.leases.pop()).flatten();
             let down = team.leases.hand_down();
             let mine = teams.iter().find(|members| members.contains(&p));
-            made.push((
-                mine.cloned(),
-                slot,
-                down,
-                child(team.identity, split, axis as u64),
-            ));
+            made.push((mine.cloned(), slot, down, child(team.identity, split, axis as u64)));
         }
         self.pes[p].teams.insert(parent.clone(), team);
         for (mine, slot, mut leases, identity) in made {
             let pe = &mut self.pes[p];
             match mine {
-                Some(members) if members.len() > 1 => {
-                    self.bind(p, members, slot, leases, identity)?
-                }
+                Some(members) if members.len() > 1 => self.bind(p, members, slot, leases, identity)?,
                 mine => {
                     pe.give_back(slot, &mut leases)?;
                     if let Some(members) = mine {
@@ -325,16 +265,11 @@ impl<const P: usize> Model<P> {
     ) -> Result<Option<(Settled, Leases)>, &'static str> {
         let pe = &mut self.pes[p];
         let (at, round) = (pe.at, pe.round);
-        let (mut search, offer, mut leases) = pe
-            .searching
-            .take()
-            .unwrap_or_else(|| (Slots::<P>::search(seed), None, leases));
+        let (mut search, offer, mut leases) =
+            pe.searching.take().unwrap_or_else(|| (Slots::<P>::search(seed), None, leases));
         let Some(offer) = offer else {
             let offer = pe.slots.offer(&search);
-            self.agreements
-                .entry((at, round))
-                .or_default()
-                .insert(p, *offer.words());
+            self.agreements.entry((at, round)).or_default().insert(p, *offer.words());
             pe.searching = Some((search, Some(offer), leases));
             return Ok(None);
         };
@@ -343,17 +278,13 @@ impl<const P: usize> Model<P> {
             pe.searching = Some((search, Some(offer), leases));
             return Ok(None);
         }
-        let agreed = given.values().fold([u64::MAX; WORDS], |all, one| {
-            core::array::from_fn(|i| all[i] & one[i])
-        });
+        let agreed = given.values().fold([u64::MAX; WORDS], |all, one| core::array::from_fn(|i| all[i] & one[i]));
         let before = leases.clone();
         let settled = pe.slots.settle(&mut search, offer, &agreed, &mut leases);
         (self.refills, pe.round) = (self.refills + 1, round + 1);
         if self.unreserved {
             let new = usize::from(before.count)..usize::from(leases.count);
-            leases.held[new]
-                .iter()
-                .for_each(|&slot| pe.slots.release(slot));
+            leases.held[new].iter().for_each(|&slot| pe.slots.release(slot));
         }
         match settled {
             Settled::Again | Settled::Crowded => {
@@ -385,15 +316,7 @@ impl<const P: usize> Model<P> {
                 return Err("a live slot is free");
             }
         }
-        pe.teams.insert(
-            name,
-            Team {
-                slot,
-                leases,
-                splits: 0,
-                identity,
-            },
-        );
+        pe.teams.insert(name, Team { slot, leases, splits: 0, identity });
         Ok(())
     }
 
@@ -411,11 +334,7 @@ impl<const P: usize> Model<P> {
     }
 }
 
-fn run<const P: usize>(
-    seed: u64,
-    total: u16,
-    unreserved: bool,
-) -> (Result<(), &'static str>, Model<P>) {
+fn run<const P: usize>(seed: u64, total: u16, unreserved: bool) -> (Result<(), &'static str>, Model<P>) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
     let operations = program(&mut random, 40);
     let mut model = Model::<P>::new(total, operations, unreserved);
@@ -433,23 +352,14 @@ fn team_9_random_nested_programs_never_share_a_slot_and_fail_alike() {
             (granted, refused) = (granted + model.granted, refused + model.refused);
         }
         let (result, model) = run::<3>(seed, 1000, false);
-        assert_eq!(
-            (result, model.refused),
-            (Ok(()), 0),
-            "seed {seed}, three pieces"
-        );
+        assert_eq!((result, model.refused), (Ok(()), 0), "seed {seed}, three pieces");
     }
-    assert!(
-        granted > 50_000 && refused > 1_000,
-        "both ends are met: {granted} {refused}"
-    );
+    assert!(granted > 50_000 && refused > 1_000, "both ends are met: {granted} {refused}");
 }
 
 #[test]
 fn the_mutant_without_reservation_is_rejected() {
-    let rejected = (0..300)
-        .filter(|&seed| run::<1>(seed, 8, true).0.is_err())
-        .count();
+    let rejected = (0..300).filter(|&seed| run::<1>(seed, 8, true).0.is_err()).count();
     assert!(rejected > 250, "{rejected} of 300");
 }
 
@@ -462,10 +372,7 @@ fn team_8_slots_come_back_over_a_million_splits() {
             let mut search = Slots::<1>::search(0);
             let offer = slots.offer(&search);
             let agreed = *offer.words();
-            assert_eq!(
-                slots.settle(&mut search, offer, &agreed, &mut world),
-                Settled::Granted
-            );
+            assert_eq!(slots.settle(&mut search, offer, &agreed, &mut world), Settled::Granted);
             refills += 1;
         }
         let slot = world.pop().unwrap();
@@ -473,10 +380,7 @@ fn team_8_slots_come_back_over_a_million_splits() {
         slots.release_all(&mut down);
         slots.release(slot);
     }
-    assert!(
-        refills <= 250_000 && refills > 200_000,
-        "one agreement in four splits: {refills}"
-    );
+    assert!(refills <= 250_000 && refills > 200_000, "one agreement in four splits: {refills}");
 }
 
 #[test]
@@ -509,10 +413,7 @@ fn a_thousand_live_teams_fit_and_the_next_failure_is_plain() {
         (2240 - 5 - 1, 2240 - 5 - 1),
         "every slot once; the last bit of a piece and slot 0 never"
     );
-    assert!(
-        live.iter()
-            .all(|&slot| is_slot(slot) && slot > 0 && !slots.is_free(slot))
-    );
+    assert!(live.iter().all(|&slot| is_slot(slot) && slot > 0 && !slots.is_free(slot)));
 }
 
 /// Two threads of one PE in agreements of overlapping teams at the same time.
@@ -542,20 +443,10 @@ fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
     // Now the way is free, and what team 0 got is not offered again.
     let (b1, b2) = (pes[1].offer(&searches[1]), pes[2].offer(&searches[1]));
     let b = and(&b1, &b2);
-    assert_eq!(
-        pes[2].settle(&mut searches[1].clone(), b2, &b, &mut Leases::default()),
-        Settled::Granted
-    );
-    assert_eq!(
-        pes[1].settle(&mut searches[1], b1, &b, &mut leases[1]),
-        Settled::Granted
-    );
+    assert_eq!(pes[2].settle(&mut searches[1].clone(), b2, &b, &mut Leases::default()), Settled::Granted);
+    assert_eq!(pes[1].settle(&mut searches[1], b1, &b, &mut leases[1]), Settled::Granted);
     let granted = |leases: &Leases| leases.held[..usize::from(leases.count)].to_vec();
-    assert!(
-        granted(&leases[1])
-            .iter()
-            .all(|slot| !granted(&leases[0]).contains(slot))
-    );
+    assert!(granted(&leases[1]).iter().all(|slot| !granted(&leases[0]).contains(slot)));
 }
 
 #[test]
@@ -564,21 +455,9 @@ fn vnd_1_meetings_are_told_apart_without_the_outsiders() {
     for parent in [1, 2] {
         for (start, stride, size) in [(0, 1, 2), (0, 2, 2), (1, 1, 2), (0, 1, 3), (2, -1, 3)] {
             for sequence in 0..3 {
-                names.push(meeting(
-                    parent,
-                    &Triplet {
-                        start,
-                        stride,
-                        size,
-                    },
-                    sequence,
-                ));
+                names.push(meeting(parent, &Triplet { start, stride, size }, sequence));
             }
-            names.push(child(
-                parent,
-                start as u64,
-                u64::from(size) << 8 | stride as u8 as u64,
-            ));
+            names.push(child(parent, start as u64, u64::from(size) << 8 | stride as u8 as u64));
         }
     }
     let count = names.len();

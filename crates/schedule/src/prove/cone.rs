@@ -18,10 +18,7 @@ struct Run {
 
 impl Run {
     fn moved_back(self, distance: u32, n: u64) -> Self {
-        Self {
-            last: (self.last + n - u64::from(distance)) % n,
-            ..self
-        }
+        Self { last: (self.last + n - u64::from(distance)) % n, ..self }
     }
 
     /// Both runs together, if they touch; an exact operator must not see a PE twice.
@@ -29,14 +26,12 @@ impl Run {
         let one = |near: Self, far: Self| {
             let gap = (near.last + n - far.last) % n;
             match operator {
-                Operator::Idempotent if gap <= near.len => Some(Self {
-                    last: near.last,
-                    len: near.len.max(gap + far.len).min(n),
-                }),
-                Operator::Exact if gap == near.len && gap + far.len <= n => Some(Self {
-                    last: near.last,
-                    len: gap + far.len,
-                }),
+                Operator::Idempotent if gap <= near.len => {
+                    Some(Self { last: near.last, len: near.len.max(gap + far.len).min(n) })
+                }
+                Operator::Exact if gap == near.len && gap + far.len <= n => {
+                    Some(Self { last: near.last, len: gap + far.len })
+                }
                 _ => None,
             }
         };
@@ -56,11 +51,7 @@ fn key(loc: Loc) -> Key {
 }
 
 /// Proves the result of a rotation-invariant reduction of one element for any size; returns the steps of a PE.
-pub fn prove_invariant(
-    algorithm: &dyn Algorithm,
-    size: u32,
-    operator: Operator,
-) -> Result<u64, Fault> {
+pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
     let mut runs: BTreeMap<Key, Run> = [((0, 0), Run { last: 0, len: 1 })].into();
     let mut sent: BTreeMap<u32, (Option<Run>, u32, Loc)> = BTreeMap::new();
@@ -69,26 +60,13 @@ pub fn prove_invariant(
         for rank in [1, size / 3, size / 2, size - 1] {
             let other = algorithm.step(&plan, &Caller::new(rank), pc);
             let moved = match step {
-                Step::Put {
-                    to,
-                    from,
-                    into,
-                    len,
-                    signal,
-                } => Step::Put {
-                    to: plan.after(to, rank),
-                    from,
-                    into,
-                    len,
-                    signal,
-                },
+                Step::Put { to, from, into, len, signal } => {
+                    Step::Put { to: plan.after(to, rank), from, into, len, signal }
+                }
                 same => same,
             };
             if other != moved {
-                return Err(fault!(
-                    Result,
-                    "size {size}, step {pc}: PE {rank} does {other:?}, not {moved:?}"
-                ));
+                return Err(fault!(Result, "size {size}, step {pc}: PE {rank} does {other:?}, not {moved:?}"));
             }
         }
         let undefined = || fault!(Result, "size {size}, step {pc}: an operand is undefined");
@@ -97,47 +75,22 @@ pub fn prove_invariant(
                 let run = *runs.get(&key(from)).ok_or_else(undefined)?;
                 runs.insert(key(into), run);
             }
-            Step::Put {
-                to,
-                from,
-                into,
-                signal: Signal::Set { word, .. },
-                ..
-            } => {
+            Step::Put { to, from, into, signal: Signal::Set { word, .. }, .. } => {
                 sent.insert(word, (runs.get(&key(from)).copied(), to, into));
             }
             Step::Wait { word, .. } => {
                 let (run, distance, into) = sent.remove(&word).ok_or_else(|| {
-                    fault!(
-                        Deadlock,
-                        "size {size}, step {pc}: word {word} is awaited before it is sent"
-                    )
+                    fault!(Deadlock, "size {size}, step {pc}: word {word} is awaited before it is sent")
                 })?;
-                runs.insert(
-                    key(into),
-                    run.ok_or_else(undefined)?.moved_back(distance, n),
-                );
+                runs.insert(key(into), run.ok_or_else(undefined)?.moved_back(distance, n));
             }
-            Step::Reduce {
-                into,
-                left,
-                right,
-                stride,
-                terms,
-                ..
-            } => {
+            Step::Reduce { into, left, right, stride, terms, .. } => {
                 let mut run = *runs.get(&key(left)).ok_or_else(undefined)?;
                 for term in 0..u64::from(terms) {
-                    let at = Loc {
-                        at: right.at + term * stride,
-                        ..right
-                    };
+                    let at = Loc { at: right.at + term * stride, ..right };
                     let operand = *runs.get(&key(at)).ok_or_else(undefined)?;
                     run = run.join(operand, n, operator).ok_or_else(|| {
-                        fault!(
-                            Result,
-                            "size {size}, step {pc}: {run:?} and {operand:?} do not fit together"
-                        )
+                        fault!(Result, "size {size}, step {pc}: {run:?} and {operand:?} do not fit together")
                     })?;
                 }
                 runs.insert(key(into), run);
@@ -147,18 +100,11 @@ pub fn prove_invariant(
                 let whole = runs.get(&key(dest(0))).is_some_and(|run| run.len == n);
                 return match whole && sent.is_empty() {
                     true => Ok(pc),
-                    false => Err(fault!(
-                        Result,
-                        "size {size}: dest holds {:?}",
-                        runs.get(&key(dest(0)))
-                    )),
+                    false => Err(fault!(Result, "size {size}: dest holds {:?}", runs.get(&key(dest(0))))),
                 };
             }
             other => {
-                return Err(fault!(
-                    Result,
-                    "{other:?} has no rotation-invariant meaning here"
-                ));
+                return Err(fault!(Result, "{other:?} has no rotation-invariant meaning here"));
             }
         }
     }

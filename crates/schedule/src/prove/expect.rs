@@ -40,9 +40,7 @@ fn wanted(call: &Call, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
     let all = |ranks: core::ops::Range<u32>| ranks.fold(0u64, |mask, rank| mask | 1 << rank);
     let same = |mask: u64| (0..call.count).map(|i| (mask, i)).collect();
     let blocks = |first: u64| {
-        (0..size)
-            .flat_map(|from| (0..call.count).map(move |i| (1u64 << from, first * call.count + i)))
-            .collect()
+        (0..size).flat_map(|from| (0..call.count).map(move |i| (1u64 << from, first * call.count + i))).collect()
     };
     match call.wanted {
         Collective::Sync => Vec::new(),
@@ -52,17 +50,13 @@ fn wanted(call: &Call, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
         Collective::Broadcast => same(1 << call.root),
         Collective::Fcollect => blocks(0),
         Collective::Alltoall => blocks(u64::from(rank)),
-        Collective::Collect => (0..size)
-            .flat_map(|from| (0..block_length(from, number)).map(move |i| (1u64 << from, i)))
-            .collect(),
+        Collective::Collect => {
+            (0..size).flat_map(|from| (0..block_length(from, number)).map(move |i| (1u64 << from, i))).collect()
+        }
         Collective::Shares => {
-            let window = |len: u32| {
-                (1..=len).fold(0u64, |mask, back| mask | 1 << ((rank + size - back) % size))
-            };
+            let window = |len: u32| (1..=len).fold(0u64, |mask, back| mask | 1 << ((rank + size - back) % size));
             let windows = (0..Round::count(size)).map(|r| (window(Round::of(size, r).window), 0));
-            windows
-                .chain([(all(0..size), 0), (all(0..rank), 0)])
-                .collect()
+            windows.chain([(all(0..size), 0), (all(0..rank), 0)]).collect()
         }
     }
 }
@@ -81,12 +75,7 @@ pub(super) fn check(
         let right = match found {
             Value::Zero => mask == 0,
             Value::Undefined => false,
-            Value::Operands {
-                element: e,
-                of,
-                repeated,
-                ..
-            } => {
+            Value::Operands { element: e, of, repeated, .. } => {
                 let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
                 e == element(number, index) && of == mask && (!repeated || forgiven)
             }
@@ -97,9 +86,7 @@ pub(super) fn check(
                 "call {number}, PE {rank} of {size}: dest[{at}] is {found:x?}, not element {index} of PEs {mask:#x}"
             ));
         }
-        if let (Collective::Reduce(Operator::FixedTree), Value::Operands { tree, .. }) =
-            (call.wanted, found)
-        {
+        if let (Collective::Reduce(Operator::FixedTree), Value::Operands { tree, .. }) = (call.wanted, found) {
             if trees.len() == at {
                 trees.push(tree);
             }

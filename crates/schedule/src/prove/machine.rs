@@ -68,13 +68,7 @@ impl<'a> Machine<'a> {
         let (mut scratch, mut sources, mut dests) = (0, 0, 0);
         for call in case.calls {
             turn = turn.next(call.algorithm.traffic());
-            let plan = Plan {
-                size: case.size,
-                root: call.root,
-                count: call.count,
-                call: turn.call,
-                root_apart: false,
-            };
+            let plan = Plan { size: case.size, root: call.root, count: call.count, call: turn.call, root_apart: false };
             let area = area(call.algorithm.traffic(), turn);
             words[area] = call.algorithm.words(&plan).max(words[area]);
             scratch = scratch.max(call.algorithm.scratch(&plan) as usize);
@@ -83,11 +77,7 @@ impl<'a> Machine<'a> {
             plans.push(plan);
             turns.push(turn);
         }
-        let copies = if case.mode == DestMode::Fresh {
-            case.calls.len()
-        } else {
-            1
-        };
+        let copies = if case.mode == DestMode::Fresh { case.calls.len() } else { 1 };
         let first = 2 * scratch;
         let arrays = (0..case.calls.len()).map(|call| {
             let dest = first + sources + if copies == 1 { 0 } else { call * dests };
@@ -97,10 +87,7 @@ impl<'a> Machine<'a> {
         let pe = |rank| Pe {
             clock: vec![0; n],
             memory: Memory::new(rank, first + sources + copies * dests),
-            words: words
-                .iter()
-                .map(|&len| (0..len).map(|_| Word::default()).collect())
-                .collect(),
+            words: words.iter().map(|&len| (0..len).map(|_| Word::default()).collect()).collect(),
             counters: Default::default(),
             counted: [0; 2],
             windows: Vec::new(),
@@ -134,9 +121,7 @@ impl<'a> Machine<'a> {
                 0 => 1,
                 1 => u64::MAX,
                 _ => {
-                    random = random
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1_442_695_040_888_963_407);
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     let place = (random >> 33) as usize % (ready.len() + 1);
                     ready.rotate_left(place.min(ready.len()));
                     1 + (random >> 55) % 16
@@ -149,11 +134,7 @@ impl<'a> Machine<'a> {
                     progress => break progress,
                 }
             };
-            idle = if moved > 0 || !matches!(progress, Progress::Blocked) {
-                0
-            } else {
-                idle + 1
-            };
+            idle = if moved > 0 || !matches!(progress, Progress::Blocked) { 0 } else { idle + 1 };
             if !matches!(progress, Progress::Finished) {
                 ready.push_back(p);
             }
@@ -162,10 +143,7 @@ impl<'a> Machine<'a> {
                 return Err(self.deadlock());
             }
         }
-        Ok(Evidence {
-            steps: self.steps,
-            puts: self.writes.len() as u64,
-        })
+        Ok(Evidence { steps: self.steps, puts: self.writes.len() as u64 })
     }
 
     /// Tries every PE once.
@@ -179,17 +157,9 @@ impl<'a> Machine<'a> {
     }
 
     fn deadlock(&self) -> Fault {
-        let p = (0..self.pes.len())
-            .find(|&p| self.pes[p].call < self.case.calls.len())
-            .unwrap_or(0);
+        let p = (0..self.pes.len()).find(|&p| self.pes[p].call < self.case.calls.len()).unwrap_or(0);
         let pe = &self.pes[p];
-        fault!(
-            Deadlock,
-            "size {}: PE {p} is stuck in call {} at step {}",
-            self.case.size,
-            pe.call + 1,
-            pe.pc
-        )
+        fault!(Deadlock, "size {}: PE {p} is stuck in call {} at step {}", self.case.size, pe.call + 1, pe.pc)
     }
 
     fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
@@ -209,21 +179,14 @@ impl<'a> Machine<'a> {
         let caller = Caller {
             rank: p as u32,
             counted: self.pes[p].counted[turn.parity()],
-            share: Share {
-                windows: &windows,
-                ..share
-            },
+            share: Share { windows: &windows, ..share },
         };
         let pc = self.pes[p].pc;
         let step = call.algorithm.step(&plan, &caller, pc);
         let again = call.algorithm.step(&plan, &caller, pc);
         self.pes[p].windows = windows;
         if step != again || pc > ENDLESS {
-            return Err(fault!(
-                Impure,
-                "PE {p}, call {}, step {pc}: {step:?}, then {again:?}",
-                index + 1
-            ));
+            return Err(fault!(Impure, "PE {p}, call {}, step {pc}: {step:?}, then {again:?}", index + 1));
         }
         let progress = self.execute(p, step)?;
         if matches!(progress, Progress::Moved) {
@@ -246,9 +209,7 @@ impl<'a> Machine<'a> {
             self.synchronising += 1;
             if self.synchronising == target {
                 let known: Vec<u32> = (0..self.pes.len()).map(|q| self.pes[q].clock[q]).collect();
-                self.pes
-                    .iter_mut()
-                    .for_each(|pe| pe.clock.copy_from_slice(&known));
+                self.pes.iter_mut().for_each(|pe| pe.clock.copy_from_slice(&known));
             }
         }
         self.synchronising >= target
@@ -282,12 +243,7 @@ impl<'a> Machine<'a> {
             return Caller::new(rank).share;
         }
         let (offset, total) = (lengths(0..rank, call), lengths(0..size, call));
-        Share {
-            offset,
-            mine: block_length(rank, call),
-            total,
-            windows: &[],
-        }
+        Share { offset, mine: block_length(rank, call), total, windows: &[] }
     }
 
     fn tick(&mut self, p: usize) -> u32 {
@@ -300,13 +256,7 @@ impl<'a> Machine<'a> {
         match step {
             Step::Skip => {}
             Step::Done => self.leave(p)?,
-            Step::Put {
-                to,
-                from,
-                into,
-                len,
-                signal,
-            } => self.put(p, to, from, into, len, signal)?,
+            Step::Put { to, from, into, len, signal } => self.put(p, to, from, into, len, signal)?,
             Step::Wait { word, value } => return self.wait(p, word, value),
             Step::WaitCount { total } => return self.wait_count(p, total),
             Step::Zero { into, len } => {
@@ -317,18 +267,8 @@ impl<'a> Machine<'a> {
                 }
             }
             Step::Copy { into, from, len } => self.fold(p, into, len, &[from])?,
-            Step::Reduce {
-                into,
-                left,
-                right,
-                stride,
-                terms,
-                len,
-            } => {
-                let rights = (0..u64::from(terms)).map(|i| Loc {
-                    at: right.at + i * stride,
-                    ..right
-                });
+            Step::Reduce { into, left, right, stride, terms, len } => {
+                let rights = (0..u64::from(terms)).map(|i| Loc { at: right.at + i * stride, ..right });
                 let operands: Vec<Loc> = [left].into_iter().chain(rights).collect();
                 self.fold(p, into, len, &operands)?;
             }
@@ -343,10 +283,7 @@ impl<'a> Machine<'a> {
         for &operand in operands {
             let at = self.range(index, operand, len as u64)?;
             if at != target && at.abs_diff(target) < len {
-                return Err(fault!(
-                    Bounds,
-                    "PE {p}: {operand:?} partly overlaps {into:?}"
-                ));
+                return Err(fault!(Bounds, "PE {p}: {operand:?} partly overlaps {into:?}"));
             }
             starts.push(at);
         }
@@ -361,40 +298,20 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn put(
-        &mut self,
-        p: usize,
-        to: u32,
-        from: Loc,
-        into: Loc,
-        len: u64,
-        signal: Signal,
-    ) -> Result<(), Fault> {
+    fn put(&mut self, p: usize, to: u32, from: Loc, into: Loc, len: u64, signal: Signal) -> Result<(), Fault> {
         let (index, now, q) = (self.pes[p].call, self.tick(p), to as usize);
         if to >= self.case.size || q == p {
             return Err(fault!(Bounds, "PE {p} of {} puts to {to}", self.case.size));
         }
-        let (from, at) = if len == 0 {
-            (0, 0)
-        } else {
-            (self.range(index, from, len)?, self.range(index, into, len)?)
-        };
+        let (from, at) = if len == 0 { (0, 0) } else { (self.range(index, from, len)?, self.range(index, into, len)?) };
         let (write, known) = (self.writes.len() as u32, self.pes[p].clock[q]);
         for i in 0..len as usize {
             let value = self.pes[p].memory.read(from + i, now)?;
             self.pes[q].memory.land(at + i, write, known, value)?;
         }
-        self.writes.push(Write {
-            clock: self.pes[p].clock.clone(),
-            at,
-            len: len as usize,
-        });
+        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize });
         if self.pes[q].call > index {
-            return Err(fault!(
-                Unseen,
-                "PE {p} signals PE {to} after that one has left call {}",
-                index + 1
-            ));
+            return Err(fault!(Unseen, "PE {p} signals PE {to} after that one has left call {}", index + 1));
         }
         let (turn, area) = self.place(index);
         match signal {
@@ -435,10 +352,7 @@ impl<'a> Machine<'a> {
     fn seen(&mut self, p: usize, write: u32) {
         let (pe, put) = (&mut self.pes[p], &self.writes[write as usize]);
         pe.memory.seen(put.at..put.at + put.len, write, pe.clock[p]);
-        pe.clock
-            .iter_mut()
-            .zip(&put.clock)
-            .for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+        pe.clock.iter_mut().zip(&put.clock).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
     }
 
     /// The user reads dest; the call must have left nothing behind.
@@ -448,38 +362,19 @@ impl<'a> Machine<'a> {
         let (_, len) = extents(call, self.case.size, turn.call);
         let at = self.arrays[index].1;
         let memory = &mut self.pes[p].memory;
-        let dest: Vec<Value> = (at..at + len as usize)
-            .map(|at| memory.read(at, now))
-            .collect::<Result<_, _>>()?;
-        check(
-            call,
-            self.case.size,
-            p as u32,
-            turn.call,
-            &dest,
-            &mut self.trees[index],
-        )?;
+        let dest: Vec<Value> = (at..at + len as usize).map(|at| memory.read(at, now)).collect::<Result<_, _>>()?;
+        check(call, self.case.size, p as u32, turn.call, &dest, &mut self.trees[index])?;
         let (_, area) = self.place(index);
         let parity = turn.parity();
         let last = turn.call << 16 | u64::from(u16::MAX);
         let synchronising = call.algorithm.traffic() == Traffic::Synchronising;
         let pe = &mut self.pes[p];
-        if pe.words[area].iter().any(|word| word.unseen(last))
-            || synchronising && pe.counters[parity].unseen()
-        {
-            return Err(fault!(
-                Unseen,
-                "PE {p} leaves call {} with a signal unseen",
-                turn.call
-            ));
+        if pe.words[area].iter().any(|word| word.unseen(last)) || synchronising && pe.counters[parity].unseen() {
+            return Err(fault!(Unseen, "PE {p} leaves call {} with a signal unseen", turn.call));
         }
         let knows = |q: usize| pe.clock[q] >= self.entries[q][index] && self.entries[q][index] > 0;
         if synchronising && let Some(q) = (0..self.entries.len()).find(|&q| !knows(q)) {
-            return Err(fault!(
-                Early,
-                "PE {p} leaves call {} without a sign of PE {q}",
-                turn.call
-            ));
+            return Err(fault!(Early, "PE {p} leaves call {} without a sign of PE {q}", turn.call));
         }
         pe.counted[parity] += call.algorithm.arrivals(&self.plans[index], p as u32);
         (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
@@ -487,22 +382,12 @@ impl<'a> Machine<'a> {
     }
 
     fn place(&self, index: usize) -> (Turn, usize) {
-        (
-            self.turns[index],
-            area(
-                self.case.calls[index].algorithm.traffic(),
-                self.turns[index],
-            ),
-        )
+        (self.turns[index], area(self.case.calls[index].algorithm.traffic(), self.turns[index]))
     }
 
     fn check_word(&self, index: usize, word: u32) -> Result<(), Fault> {
         let words = self.case.calls[index].algorithm.words(&self.plans[index]);
-        if word < words {
-            Ok(())
-        } else {
-            Err(fault!(Bounds, "word {word} of {words}"))
-        }
+        if word < words { Ok(()) } else { Err(fault!(Bounds, "word {word} of {words}")) }
     }
 
     /// Where a range of an object lies in the abstract memory.
@@ -512,16 +397,10 @@ impl<'a> Machine<'a> {
         let (start, extent) = match loc.place {
             Place::Source => (self.arrays[index].0, source),
             Place::Dest => (self.arrays[index].1, dest),
-            Place::Scratch => (
-                turn.parity() * self.scratch,
-                call.algorithm.scratch(&self.plans[index]),
-            ),
+            Place::Scratch => (turn.parity() * self.scratch, call.algorithm.scratch(&self.plans[index])),
         };
         if loc.at + len > extent {
-            return Err(fault!(
-                Bounds,
-                "{len} elements at {loc:?}, which has {extent}"
-            ));
+            return Err(fault!(Bounds, "{len} elements at {loc:?}, which has {extent}"));
         }
         Ok(start + loc.at as usize)
     }

@@ -27,12 +27,7 @@ pub(super) enum Value {
 
 impl Value {
     pub(super) fn operand(rank: u32, element: u64) -> Self {
-        Self::Operands {
-            element,
-            of: 1 << rank,
-            repeated: false,
-            tree: hash(u64::from(rank) + 1, element),
-        }
+        Self::Operands { element, of: 1 << rank, repeated: false, tree: hash(u64::from(rank) + 1, element) }
     }
 
     /// `self ∘ right`.
@@ -40,18 +35,8 @@ impl Value {
         match (self, right) {
             (Self::Zero, other) | (other, Self::Zero) => other,
             (
-                Self::Operands {
-                    element,
-                    of,
-                    repeated,
-                    tree,
-                },
-                Self::Operands {
-                    element: element2,
-                    of: of2,
-                    repeated: repeated2,
-                    tree: tree2,
-                },
+                Self::Operands { element, of, repeated, tree },
+                Self::Operands { element: element2, of: of2, repeated: repeated2, tree: tree2 },
             ) if element == element2 => Self::Operands {
                 element,
                 of: of | of2,
@@ -64,8 +49,7 @@ impl Value {
 }
 
 fn hash(left: u64, right: u64) -> u64 {
-    let mixed =
-        (left.rotate_left(23) ^ right.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(left << 7);
+    let mixed = (left.rotate_left(23) ^ right.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(left << 7);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
@@ -86,17 +70,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(rank: usize, len: usize) -> Self {
-        Self {
-            rank,
-            cells: vec![
-                Cell {
-                    value: Value::Undefined,
-                    touched: 0,
-                    pending: None
-                };
-                len
-            ],
-        }
+        Self { rank, cells: vec![Cell { value: Value::Undefined, touched: 0, pending: None }; len] }
     }
 
     /// The owner reads.
@@ -115,24 +89,14 @@ impl Memory {
     fn touch(&mut self, at: usize, now: u32) -> Result<(), Fault> {
         let cell = &mut self.cells[at];
         if cell.pending.is_some() {
-            return Err(fault!(
-                Race,
-                "PE {} uses element {at} while a write to it is under way",
-                self.rank
-            ));
+            return Err(fault!(Race, "PE {} uses element {at} while a write to it is under way", self.rank));
         }
         cell.touched = now;
         Ok(())
     }
 
     /// Another PE, which knows the owner up to `known`, writes.
-    pub(super) fn land(
-        &mut self,
-        at: usize,
-        write: u32,
-        known: u32,
-        value: Value,
-    ) -> Result<(), Fault> {
+    pub(super) fn land(&mut self, at: usize, write: u32, known: u32, value: Value) -> Result<(), Fault> {
         let cell = &mut self.cells[at];
         if cell.pending.is_some() || cell.touched > known {
             return Err(fault!(

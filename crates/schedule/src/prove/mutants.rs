@@ -39,42 +39,19 @@ impl Algorithm for Mutant<'_> {
 }
 
 fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) -> Vec<FaultKind> {
-    let calls = [Call {
-        algorithm,
-        wanted,
-        count,
-        root: 1 % size,
-    }; 5];
+    let calls = [Call { algorithm, wanted, count, root: 1 % size }; 5];
     let interleavings = [0, 1, 2, 3];
     let modes = [DestMode::Synchronised, DestMode::Fresh];
-    let runs = modes
-        .into_iter()
-        .flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
+    let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
     runs.filter_map(|(mode, interleaving)| {
-        prove(&Case {
-            size,
-            calls: &calls,
-            mode,
-            in_place: false,
-            interleaving,
-        })
-        .err()
-        .map(|fault| fault.kind)
+        prove(&Case { size, calls: &calls, mode, in_place: false, interleaving }).err().map(|fault| fault.kind)
     })
     .collect()
 }
 
 /// The mistake is found at some of the sizes, and the original has no fault there.
-fn rejected(
-    of: &dyn Algorithm,
-    wanted: Collective,
-    step: fn(&Plan, &Caller, u64, Step) -> Step,
-) -> Vec<FaultKind> {
-    let mutant = Mutant {
-        of,
-        step,
-        traffic: |traffic| traffic,
-    };
+fn rejected(of: &dyn Algorithm, wanted: Collective, step: fn(&Plan, &Caller, u64, Step) -> Step) -> Vec<FaultKind> {
+    let mutant = Mutant { of, step, traffic: |traffic| traffic };
     let mut found = Vec::new();
     for size in [3, 5, 8, 11, 16] {
         assert_eq!(faults(of, wanted, size, 6), [], "the original at {size}");
@@ -124,25 +101,9 @@ fn a_dropped_signal_is_a_deadlock() {
 #[test]
 fn a_partner_off_by_one_is_rejected() {
     let off_by_one = |plan: &Plan, me: &Caller, pc: u64, step: Step| match step {
-        Step::Put {
-            to,
-            from,
-            into,
-            len,
-            signal,
-        } if me.rank == 0 && pc > 1 => {
-            let to = if plan.after(to, 1) == 0 {
-                plan.after(to, 2)
-            } else {
-                plan.after(to, 1)
-            };
-            Step::Put {
-                to,
-                from,
-                into,
-                len,
-                signal,
-            }
+        Step::Put { to, from, into, len, signal } if me.rank == 0 && pc > 1 => {
+            let to = if plan.after(to, 1) == 0 { plan.after(to, 2) } else { plan.after(to, 1) };
+            Step::Put { to, from, into, len, signal }
         }
         step => step,
     };
@@ -162,19 +123,9 @@ fn a_partner_off_by_one_is_rejected() {
 #[test]
 fn one_parity_is_rejected() {
     let single = |_| Traffic::OneWay { lane: 7 };
-    for (algorithm, wanted) in [
-        (&dissemination(2, true) as &dyn Algorithm, MAX),
-        (&Census, SUM),
-    ] {
-        let mutant = Mutant {
-            of: algorithm,
-            step: |_, _, _, step| step,
-            traffic: single,
-        };
-        let found: Vec<FaultKind> = [2, 5, 8]
-            .into_iter()
-            .flat_map(|size| faults(&mutant, wanted, size, 1))
-            .collect();
+    for (algorithm, wanted) in [(&dissemination(2, true) as &dyn Algorithm, MAX), (&Census, SUM)] {
+        let mutant = Mutant { of: algorithm, step: |_, _, _, step| step, traffic: single };
+        let found: Vec<FaultKind> = [2, 5, 8].into_iter().flat_map(|size| faults(&mutant, wanted, size, 1)).collect();
         assert!(found.contains(&FaultKind::Race), "{found:?}");
     }
 }
@@ -186,10 +137,8 @@ fn an_exchange_with_a_single_counter_is_rejected() {
         step: |_, _, _, step| step,
         traffic: |_| Traffic::OneWay { lane: 7 },
     };
-    let found: Vec<FaultKind> = [3, 5, 8]
-        .into_iter()
-        .flat_map(|n| faults(&mutant, Collective::Alltoall, n, 1))
-        .collect();
+    let found: Vec<FaultKind> =
+        [3, 5, 8].into_iter().flat_map(|n| faults(&mutant, Collective::Alltoall, n, 1)).collect();
     assert!(found.contains(&FaultKind::Ambiguous), "{found:?}");
 }
 
@@ -197,11 +146,7 @@ fn an_exchange_with_a_single_counter_is_rejected() {
 fn a_sum_through_dissemination_counts_twice() {
     let found = faults(&dissemination(2, true), SUM, 3, 1);
     assert!(found.contains(&FaultKind::Result), "{found:?}");
-    assert_eq!(
-        faults(&dissemination(2, true), SUM, 4, 1),
-        [],
-        "each operand arrives once where n is a power of two"
-    );
+    assert_eq!(faults(&dissemination(2, true), SUM, 4, 1), [], "each operand arrives once where n is a power of two");
 }
 
 #[test]
@@ -217,30 +162,14 @@ fn a_floating_sum_without_one_tree_is_rejected() {
 #[test]
 fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
     let slow = |plan: &Plan, me: &Caller, _: u64, step: Step| match step {
-        Step::Put {
-            from,
-            into,
-            len,
-            signal: Signal::Set { word, value },
-            ..
-        } => {
+        Step::Put { from, into, len, signal: Signal::Set { word, value }, .. } => {
             let (round, digit) = (word / 3, word % 3 + 1);
             let to = plan.after(me.rank, digit << round);
-            Step::Put {
-                to,
-                from,
-                into,
-                len,
-                signal: Signal::Set { word, value },
-            }
+            Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
         }
         step => step,
     };
-    let mutant = Mutant {
-        of: &dissemination(4, false),
-        step: slow,
-        traffic: |traffic| traffic,
-    };
+    let mutant = Mutant { of: &dissemination(4, false), step: slow, traffic: |traffic| traffic };
     assert_eq!(faults(&mutant, Collective::Sync, 4, 0), []);
     assert!(faults(&mutant, Collective::Sync, 11, 0).contains(&FaultKind::Early));
 }
@@ -249,38 +178,12 @@ fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
 #[test]
 fn trees_of_different_radix_on_one_lane_are_rejected() {
     let same_lane = |_| Traffic::OneWay { lane: 6 };
-    let binary = Mutant {
-        of: &Tree { radix: 2 },
-        step: |_, _, _, step| step,
-        traffic: same_lane,
-    };
-    let wide = Mutant {
-        of: &Tree { radix: 4 },
-        step: |_, _, _, step| step,
-        traffic: same_lane,
-    };
-    let call = |algorithm, root| Call {
-        algorithm,
-        wanted: Collective::Broadcast,
-        count: 1,
-        root,
-    };
+    let binary = Mutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_lane };
+    let wide = Mutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_lane };
+    let call = |algorithm, root| Call { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
-    let calls = [
-        call(&wide as &dyn Algorithm, 0),
-        call(&binary, 10),
-        call(&wide, 0),
-        call(&binary, 10),
-    ];
-    let case = |interleaving| Case {
-        size: 11,
-        calls: &calls,
-        mode: DestMode::Fresh,
-        in_place: false,
-        interleaving,
-    };
-    let found: Vec<FaultKind> = (0..4)
-        .filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind))
-        .collect();
+    let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
+    let case = |interleaving| Case { size: 11, calls: &calls, mode: DestMode::Fresh, in_place: false, interleaving };
+    let found: Vec<FaultKind> = (0..4).filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind)).collect();
     assert!(found.contains(&FaultKind::Ambiguous), "{found:?}");
 }

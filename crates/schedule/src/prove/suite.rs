@@ -16,11 +16,7 @@ use std::vec::Vec;
 use DestMode::{Fresh, Same, Synchronised};
 
 pub(super) fn sizes() -> Vec<u32> {
-    if cfg!(debug_assertions) {
-        (1..=17).chain([23, 32, 33]).collect()
-    } else {
-        (1..=64).collect()
-    }
+    if cfg!(debug_assertions) { (1..=17).chain([23, 32, 33]).collect() } else { (1..=64).collect() }
 }
 
 pub(super) fn dissemination(radix: u32, payload: bool) -> Schedule {
@@ -41,20 +37,9 @@ fn four(
     in_place: bool,
     interleaving: u64,
 ) -> Result<Evidence, super::Fault> {
-    let call = |i: u32| Call {
-        algorithm: schedule,
-        wanted,
-        count,
-        root: (i * 3 + 1) % size,
-    };
+    let call = |i: u32| Call { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
     let calls: Vec<Call> = (0..4).map(call).collect();
-    prove(&Case {
-        size,
-        calls: &calls,
-        mode,
-        in_place,
-        interleaving,
-    })
+    prove(&Case { size, calls: &calls, mode, in_place, interleaving })
 }
 
 /// All sizes, the modes given, four interleavings.
@@ -65,10 +50,7 @@ fn holds(schedule: Schedule, modes: &[DestMode], in_place: bool) {
 fn holds_as(schedule: Schedule, wanted: Collective, modes: &[DestMode], in_place: bool) {
     for size in sizes() {
         for &mode in modes {
-            for interleaving in [0, 1, 2, 77]
-                .into_iter()
-                .take(if size <= 32 { 4 } else { 2 })
-            {
+            for interleaving in [0, 1, 2, 77].into_iter().take(if size <= 32 { 4 } else { 2 }) {
                 // More, fewer and no elements than PEs where blocks are cut; little where arrays are size² anyway.
                 let counts = match (wanted, interleaving) {
                     (Collective::Shares, _) => vec![1],
@@ -80,12 +62,8 @@ fn holds_as(schedule: Schedule, wanted: Collective, modes: &[DestMode], in_place
                     _ => vec![2],
                 };
                 for count in counts {
-                    if let Err(fault) =
-                        four(&schedule, wanted, size, count, mode, in_place, interleaving)
-                    {
-                        panic!(
-                            "{schedule:?} n={size} count={count} {mode:?} in_place={in_place}: {fault}"
-                        );
+                    if let Err(fault) = four(&schedule, wanted, size, count, mode, in_place, interleaving) {
+                        panic!("{schedule:?} n={size} count={count} {mode:?} in_place={in_place}: {fault}");
                     }
                 }
             }
@@ -96,9 +74,8 @@ fn holds_as(schedule: Schedule, wanted: Collective, modes: &[DestMode], in_place
 /// Refused for the same dest without synchronisation, as the standard refuses it.
 fn needs_ready_dest(schedule: Schedule) {
     let refused = |size| {
-        let faults = [0, 1, 2, 77].map(|i| {
-            four(&schedule, schedule.achieves(), size, 2, Same, false, i).map_err(|f| f.kind)
-        });
+        let faults =
+            [0, 1, 2, 77].map(|i| four(&schedule, schedule.achieves(), size, 2, Same, false, i).map_err(|f| f.kind));
         faults.contains(&Err(FaultKind::Race))
     };
     assert!([4, 7, 12].into_iter().all(refused), "{schedule:?}");
@@ -111,11 +88,7 @@ fn barriers_of_every_radix_hold() {
     for radix in [2, 3, 4, 5, 8, 16] {
         holds(dissemination(radix, false), &[Same], false);
     }
-    holds(
-        Schedule::Central(Central { payload: false }),
-        &[Same],
-        false,
-    );
+    holds(Schedule::Central(Central { payload: false }), &[Same], false);
 }
 
 #[test]
@@ -148,10 +121,7 @@ fn swing_peers_sum_exactly() {
 
 #[test]
 fn ring_and_circulant_reductions_hold_in_all_modes_and_in_place() {
-    for schedule in [
-        Schedule::RingReduce(ring::RingReduce),
-        Schedule::Circulant(Circulant),
-    ] {
+    for schedule in [Schedule::RingReduce(ring::RingReduce), Schedule::Circulant(Circulant)] {
         holds(schedule, &ALL, false);
         holds(schedule, &[Same, Fresh], true);
     }
@@ -159,11 +129,7 @@ fn ring_and_circulant_reductions_hold_in_all_modes_and_in_place() {
 
 #[test]
 fn reductions_through_one_pe_hold_in_all_modes_and_in_place() {
-    holds(
-        Schedule::Central(Central { payload: true }),
-        &[Synchronised, Fresh],
-        false,
-    );
+    holds(Schedule::Central(Central { payload: true }), &[Synchronised, Fresh], false);
     holds(Schedule::Central(Central { payload: true }), &[Same], true);
     holds(Schedule::Central(Central { payload: true }), &[Same], false);
 }
@@ -179,24 +145,12 @@ fn scans_hold_in_all_modes_and_in_place() {
 #[test]
 fn broadcasts_hold_with_ready_dest_and_are_refused_without() {
     for radix in [2, 3, 4, 8] {
-        holds(
-            Schedule::Tree(broadcast::Tree { radix }),
-            &[Synchronised, Fresh],
-            false,
-        );
+        holds(Schedule::Tree(broadcast::Tree { radix }), &[Synchronised, Fresh], false);
     }
     for segment in [1, 4] {
-        holds(
-            Schedule::Chain(broadcast::Chain { segment }),
-            &[Synchronised, Fresh],
-            false,
-        );
+        holds(Schedule::Chain(broadcast::Chain { segment }), &[Synchronised, Fresh], false);
     }
-    holds(
-        Schedule::ScatterGather(broadcast::ScatterGather),
-        &[Synchronised, Fresh],
-        false,
-    );
+    holds(Schedule::ScatterGather(broadcast::ScatterGather), &[Synchronised, Fresh], false);
     needs_ready_dest(Schedule::Tree(broadcast::Tree { radix: 2 }));
     needs_ready_dest(Schedule::Chain(broadcast::Chain { segment: 1 }));
     needs_ready_dest(Schedule::ScatterGather(broadcast::ScatterGather));
@@ -212,20 +166,9 @@ fn broadcasts_hold_from_every_root() {
     ];
     for schedule in &schedules {
         for size in sizes() {
-            let call = |root| Call {
-                algorithm: schedule,
-                wanted: Collective::Broadcast,
-                count: 5,
-                root,
-            };
+            let call = |root| Call { algorithm: schedule, wanted: Collective::Broadcast, count: 5, root };
             let calls: Vec<Call> = (0..size).map(call).collect();
-            let case = Case {
-                size,
-                calls: &calls,
-                mode: Fresh,
-                in_place: false,
-                interleaving: 1,
-            };
+            let case = Case { size, calls: &calls, mode: Fresh, in_place: false, interleaving: 1 };
             prove(&case).unwrap_or_else(|fault| panic!("{schedule:?} n={size}: {fault}"));
         }
     }
@@ -233,19 +176,12 @@ fn broadcasts_hold_from_every_root() {
 
 #[test]
 fn gathers_hold_with_ready_dest_and_are_refused_without() {
-    for schedule in [
-        Schedule::Fcollect(gather::Fcollect),
-        Schedule::RingGather(ring::RingGather),
-    ] {
+    for schedule in [Schedule::Fcollect(gather::Fcollect), Schedule::RingGather(ring::RingGather)] {
         holds(schedule, &[Synchronised, Fresh], false);
         needs_ready_dest(schedule);
     }
     holds(Schedule::Shares(gather::Shares), &ALL, false);
-    holds(
-        Schedule::Collect(gather::Collect),
-        &[Synchronised, Fresh],
-        false,
-    );
+    holds(Schedule::Collect(gather::Collect), &[Synchronised, Fresh], false);
     needs_ready_dest(Schedule::Collect(gather::Collect));
 }
 
@@ -266,61 +202,32 @@ fn mixed_sequences_share_one_slot() {
     let menu: Vec<(Schedule, Collective)> = vec![
         (dissemination(2, false), Collective::Sync),
         (dissemination(4, false), Collective::Sync),
-        (
-            Schedule::Central(Central { payload: false }),
-            Collective::Sync,
-        ),
+        (Schedule::Central(Central { payload: false }), Collective::Sync),
         (dissemination(3, true), reduce(Operator::Idempotent)),
         (dissemination(8, true), reduce(Operator::Idempotent)),
         (Schedule::Census(Census), reduce(Operator::Exact)),
         (butterfly(4, Peers::Neighbours), reduce(Operator::FixedTree)),
         (butterfly(2, Peers::Swing), reduce(Operator::Exact)),
-        (
-            Schedule::RingReduce(ring::RingReduce),
-            reduce(Operator::FixedTree),
-        ),
+        (Schedule::RingReduce(ring::RingReduce), reduce(Operator::FixedTree)),
         (Schedule::Circulant(Circulant), reduce(Operator::FixedTree)),
-        (
-            Schedule::Central(Central { payload: true }),
-            reduce(Operator::FixedTree),
-        ),
+        (Schedule::Central(Central { payload: true }), reduce(Operator::FixedTree)),
         (Schedule::Scan(Scan { inclusive: true }), Collective::Inscan),
-        (
-            Schedule::Tree(broadcast::Tree { radix: 2 }),
-            Collective::Broadcast,
-        ),
-        (
-            Schedule::Tree(broadcast::Tree { radix: 4 }),
-            Collective::Broadcast,
-        ),
-        (
-            Schedule::Chain(broadcast::Chain { segment: 2 }),
-            Collective::Broadcast,
-        ),
-        (
-            Schedule::ScatterGather(broadcast::ScatterGather),
-            Collective::Broadcast,
-        ),
+        (Schedule::Tree(broadcast::Tree { radix: 2 }), Collective::Broadcast),
+        (Schedule::Tree(broadcast::Tree { radix: 4 }), Collective::Broadcast),
+        (Schedule::Chain(broadcast::Chain { segment: 2 }), Collective::Broadcast),
+        (Schedule::ScatterGather(broadcast::ScatterGather), Collective::Broadcast),
         (Schedule::Fcollect(gather::Fcollect), Collective::Fcollect),
         (Schedule::Shares(gather::Shares), Collective::Shares),
         (Schedule::Collect(gather::Collect), Collective::Collect),
         (Schedule::RingGather(ring::RingGather), Collective::Fcollect),
-        (
-            Schedule::Direct(alltoall::Direct { pairwise: false }),
-            Collective::Alltoall,
-        ),
-        (
-            Schedule::Direct(alltoall::Direct { pairwise: true }),
-            Collective::Alltoall,
-        ),
+        (Schedule::Direct(alltoall::Direct { pairwise: false }), Collective::Alltoall),
+        (Schedule::Direct(alltoall::Direct { pairwise: true }), Collective::Alltoall),
         (Schedule::Bruck(alltoall::Bruck), Collective::Alltoall),
     ];
     let sequences = if cfg!(debug_assertions) { 3 } else { 20 };
     let mut random = 12345u64;
     let mut pick = |below: usize| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as usize % below
     };
     for size in sizes() {
@@ -328,30 +235,14 @@ fn mixed_sequences_share_one_slot() {
             let calls: Vec<Call> = (0..12)
                 .map(|_| {
                     let (algorithm, wanted) = &menu[pick(menu.len())];
-                    let count = if *wanted == Collective::Shares {
-                        1
-                    } else {
-                        pick(4) as u64
-                    };
-                    Call {
-                        algorithm,
-                        wanted: *wanted,
-                        count,
-                        root: pick(size as usize) as u32,
-                    }
+                    let count = if *wanted == Collective::Shares { 1 } else { pick(4) as u64 };
+                    Call { algorithm, wanted: *wanted, count, root: pick(size as usize) as u32 }
                 })
                 .collect();
             let mode = [Fresh, Synchronised][seed as usize % 2];
-            let case = Case {
-                size,
-                calls: &calls,
-                mode,
-                in_place: false,
-                interleaving: seed,
-            };
+            let case = Case { size, calls: &calls, mode, in_place: false, interleaving: seed };
             if let Err(fault) = prove(&case) {
-                let kinds: Vec<Traffic> =
-                    calls.iter().map(|call| call.algorithm.traffic()).collect();
+                let kinds: Vec<Traffic> = calls.iter().map(|call| call.algorithm.traffic()).collect();
                 panic!("n={size} seed={seed} {mode:?} {kinds:?}: {fault}");
             }
         }
@@ -366,10 +257,7 @@ fn invariant_reductions_hold_for_a_million_pes() {
             prove_invariant(&dissemination(radix, true), size, Operator::Idempotent).unwrap();
         }
         let steps = prove_invariant(&Census, size, Operator::Exact).unwrap();
-        assert_eq!(
-            steps,
-            4 * u64::from(crate::algorithm::census::Round::count(size)) + 1
-        );
+        assert_eq!(steps, 4 * u64::from(crate::algorithm::census::Round::count(size)) + 1);
     }
     assert!(prove_invariant(&dissemination(2, true), 1_000_003, Operator::Exact).is_err());
 }

@@ -19,36 +19,17 @@ pub(super) struct Word {
 
 impl Word {
     /// `issuer`, which knows the owner up to `known`, sets the word.
-    pub(super) fn set(
-        &mut self,
-        value: u64,
-        write: u32,
-        issuer: u32,
-        known: u32,
-    ) -> Result<(), Fault> {
+    pub(super) fn set(&mut self, value: u64, write: u32, issuer: u32, known: u32) -> Result<(), Fault> {
         if let Some(last) = self.sets.last() {
             let ordered = last.issuer == issuer || last.seen_at.is_some_and(|seen| seen <= known);
             if !ordered {
-                return Err(fault!(
-                    Ambiguous,
-                    "PE {issuer} overwrites a signal of PE {} nobody has seen",
-                    last.issuer
-                ));
+                return Err(fault!(Ambiguous, "PE {issuer} overwrites a signal of PE {} nobody has seen", last.issuer));
             }
             if value <= last.value {
-                return Err(fault!(
-                    Ambiguous,
-                    "PE {issuer} sets {value:#x} after {:#x}",
-                    last.value
-                ));
+                return Err(fault!(Ambiguous, "PE {issuer} sets {value:#x} after {:#x}", last.value));
             }
         }
-        self.sets.push(Set {
-            value,
-            write,
-            issuer,
-            seen_at: None,
-        });
+        self.sets.push(Set { value, write, issuer, seen_at: None });
         Ok(())
     }
 
@@ -60,11 +41,7 @@ impl Word {
             return Ok(None);
         };
         if set.value != value {
-            return Err(fault!(
-                Ambiguous,
-                "a wait for {value:#x} is satisfied by {:#x}",
-                set.value
-            ));
+            return Err(fault!(Ambiguous, "a wait for {value:#x} is satisfied by {:#x}", set.value));
         }
         set.seen_at.get_or_insert(now);
         Ok(Some(set.write))
@@ -72,11 +49,7 @@ impl Word {
 
     /// Whether a signal up to `value` has not been seen.
     pub(super) fn unseen(&self, value: u64) -> bool {
-        self.sets
-            .iter()
-            .rev()
-            .take_while(|set| set.seen_at.is_none())
-            .any(|set| set.value <= value)
+        self.sets.iter().rev().take_while(|set| set.seen_at.is_none()).any(|set| set.value <= value)
     }
 }
 
@@ -94,10 +67,7 @@ impl Counter {
     pub(super) fn add(&mut self, write: u32, call: u64, known: u32) -> Result<(), Fault> {
         if call != self.call && (self.unseen() || self.awaited_at > known) {
             let earlier = self.call;
-            return Err(fault!(
-                Ambiguous,
-                "an arrival of call {call} may satisfy the wait of call {earlier}"
-            ));
+            return Err(fault!(Ambiguous, "an arrival of call {call} may satisfy the wait of call {earlier}"));
         }
         self.call = call;
         self.arrivals.push(write);
@@ -110,11 +80,7 @@ impl Counter {
         match (self.arrivals.len() as u64).cmp(&total) {
             core::cmp::Ordering::Less => return Ok(None),
             core::cmp::Ordering::Greater => {
-                return Err(fault!(
-                    Ambiguous,
-                    "a counter holds {} where {total} is awaited",
-                    self.arrivals.len()
-                ));
+                return Err(fault!(Ambiguous, "a counter holds {} where {total} is awaited", self.arrivals.len()));
             }
             core::cmp::Ordering::Equal => (self.awaited, self.awaited_at) = (total as usize, now),
         }

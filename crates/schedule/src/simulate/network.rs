@@ -74,10 +74,7 @@ impl Machine {
 
     /// The machine as the leaders of its nodes see it: one PE per node.
     pub const fn leaders(self) -> Self {
-        Self {
-            pes_per_node: 1,
-            ..self
-        }
+        Self { pes_per_node: 1, ..self }
     }
 
     /// How far apart two PEs are.
@@ -112,15 +109,8 @@ impl Machine {
         let group = self.pes_per_node * self.nodes_per_switch * self.switches_per_group;
         let switch = self.pes_per_node * self.nodes_per_switch;
         let ends = [self.pes_per_node, switch, group].map(|end| end.min(size) - 1);
-        let from = |rank: u32| {
-            self.distance(
-                rank,
-                ((u64::from(rank) + u64::from(apart)) % u64::from(size)) as u32,
-            )
-        };
-        ends.into_iter()
-            .map(from)
-            .fold(from(size - 1), Distance::max)
+        let from = |rank: u32| self.distance(rank, ((u64::from(rank) + u64::from(apart)) % u64::from(size)) as u32);
+        ends.into_iter().map(from).fold(from(size - 1), Distance::max)
     }
 
     /// A PE sends; returns when the message arrives.
@@ -150,17 +140,8 @@ impl Machine {
 
     /// The parameters, for the head of a report.
     pub fn describe(&self) -> String {
-        let Self {
-            name,
-            pes_per_node,
-            nodes_per_switch,
-            switches_per_group,
-            overhead,
-            gap,
-            work,
-            node_stage,
-            ..
-        } = self;
+        let Self { name, pes_per_node, nodes_per_switch, switches_per_group, overhead, gap, work, node_stage, .. } =
+            self;
         let [l0, l1, l2, l3] = self.latency;
         let [g0, g1, g2, g3] = self.per_byte;
         format!(

@@ -23,28 +23,15 @@ pub struct Entry {
 const SYMMETRIC_FROM: u32 = 2048;
 
 /// Simulates every schedule at every size, flat and among the leaders of the nodes.
-pub fn compare(
-    schedules: &[Schedule],
-    sizes: &[u32],
-    count: u64,
-    machine: &Machine,
-    setting: &Setting,
-) -> Vec<Entry> {
+pub fn compare(schedules: &[Schedule], sizes: &[u32], count: u64, machine: &Machine, setting: &Setting) -> Vec<Entry> {
     let entry = |schedule: &Schedule, leaders: bool| {
         let run = |&size: &u32| {
             let seen = if leaders { machine.leaders() } else { *machine };
-            let members = if leaders {
-                size.div_ceil(machine.pes_per_node)
-            } else {
-                size
-            };
+            let members = if leaders { size.div_ceil(machine.pes_per_node) } else { size };
             let plan = Plan::new(members, count);
             let outcome = match schedule {
                 Schedule::Collect(_) => Err(Refused::LengthsUnknown),
-                Schedule::RingReduce(_)
-                | Schedule::RingGather(_)
-                | Schedule::Direct(_)
-                | Schedule::Bruck(_)
+                Schedule::RingReduce(_) | Schedule::RingGather(_) | Schedule::Direct(_) | Schedule::Bruck(_)
                     if members >= SYMMETRIC_FROM =>
                 {
                     simulate_symmetric(schedule, &plan, &seen, setting)
@@ -52,19 +39,9 @@ pub fn compare(
                 _ => simulate(schedule, &plan, &seen, setting),
             };
             let stage = if leaders { machine.node_stage } else { 0.0 };
-            (
-                size,
-                outcome.map(|outcome| Outcome {
-                    time: outcome.time + stage,
-                    ..outcome
-                }),
-            )
+            (size, outcome.map(|outcome| Outcome { time: outcome.time + stage, ..outcome }))
         };
-        Entry {
-            schedule: *schedule,
-            leaders,
-            outcomes: sizes.iter().map(run).collect(),
-        }
+        Entry { schedule: *schedule, leaders, outcomes: sizes.iter().map(run).collect() }
     };
     // Among leaders a gather or an exchange would carry whole nodes' blocks: another call, so it is not compared.
     let carries_blocks = |s: &Schedule| {
@@ -72,44 +49,24 @@ pub fn compare(
         matches!(s.achieves(), Alltoall | Collect | Fcollect | Shares)
     };
     let flat = schedules.iter().map(|schedule| entry(schedule, false));
-    flat.chain(
-        schedules
-            .iter()
-            .filter(|s| !carries_blocks(s))
-            .map(|s| entry(s, true)),
-    )
-    .collect()
+    flat.chain(schedules.iter().filter(|s| !carries_blocks(s)).map(|s| entry(s, true))).collect()
 }
 
 fn title(entry: &Entry) -> String {
-    format!(
-        "{}{}",
-        entry.schedule,
-        if entry.leaders { ", leaders" } else { "" }
-    )
+    format!("{}{}", entry.schedule, if entry.leaders { ", leaders" } else { "" })
 }
 
 fn head(count: u64, machine: &Machine, setting: &Setting) -> String {
     let bytes = count * setting.element;
-    let from = if setting.skew > 0.0 {
-        format!("arriving within {} ns", setting.skew)
-    } else {
-        "arriving together".into()
-    };
-    format!(
-        "simulated, not measured: {bytes} bytes, PEs {from}\n{}",
-        machine.describe()
-    )
+    let from =
+        if setting.skew > 0.0 { format!("arriving within {} ns", setting.skew) } else { "arriving together".into() };
+    format!("simulated, not measured: {bytes} bytes, PEs {from}\n{}", machine.describe())
 }
 
 /// Time and messages as a table.
 pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) -> String {
     let mut text = head(count, machine, setting);
-    let _ = write!(
-        text,
-        "\n\n{:<34}{:>10}{:>18}{:>16}\n",
-        "schedule", "PEs", "time (simulated)", "messages"
-    );
+    let _ = write!(text, "\n\n{:<34}{:>10}{:>18}{:>16}\n", "schedule", "PEs", "time (simulated)", "messages");
     for entry in entries {
         for (size, outcome) in &entry.outcomes {
             let _ = write!(text, "{:<34}{size:>10}", title(entry));
@@ -129,26 +86,12 @@ pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting
 
 /// Time over team size as an SVG drawing, both axes logarithmic.
 pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) -> String {
-    const COLOURS: [&str; 8] = [
-        "#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60",
-    ];
-    let points = || {
-        entries.iter().flat_map(|e| {
-            e.outcomes
-                .iter()
-                .filter_map(|(n, o)| Some((*n, o.ok()?.time)))
-        })
-    };
-    let sizes = points()
-        .map(|(n, _)| rounds(n, 2))
-        .fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));
+    const COLOURS: [&str; 8] = ["#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60"];
+    let points = || entries.iter().flat_map(|e| e.outcomes.iter().filter_map(|(n, o)| Some((*n, o.ok()?.time))));
+    let sizes = points().map(|(n, _)| rounds(n, 2)).fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));
     let powers = |time: f64| rounds(time.max(1.0) as u32, 10);
     let top = points().map(|(_, t)| powers(t)).max().unwrap_or(1).max(1);
-    let bottom = points()
-        .map(|(_, t)| powers(t).saturating_sub(1))
-        .min()
-        .unwrap_or(0)
-        .min(top - 1);
+    let bottom = points().map(|(_, t)| powers(t).saturating_sub(1)).min().unwrap_or(0).min(top - 1);
     let x = |n: u32| {
         80.0 + 560.0 * f64::from(log10(f64::from(n)) as f32 - log10(pow2(sizes.0)) as f32)
             / (log10(pow2(sizes.1)) - log10(pow2(sizes.0))).max(0.1)
@@ -161,53 +104,30 @@ pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) 
     for (i, line) in head(count, machine, setting).lines().enumerate() {
         for (j, part) in wrapped(line, 150).iter().enumerate() {
             let (at, weight) = (20 + 20 * i + 14 * j, if i == 0 { "bold" } else { "normal" });
-            let _ = writeln!(
-                text,
-                "<text x=\"20\" y=\"{at}\" font-weight=\"{weight}\">{part}</text>"
-            );
+            let _ = writeln!(text, "<text x=\"20\" y=\"{at}\" font-weight=\"{weight}\">{part}</text>");
         }
     }
     for power in bottom..=top {
         let (at, time) = (y(pow10(power)), pow10(power) / 1000.0);
-        let _ = writeln!(
-            text,
-            "<line x1=\"80\" x2=\"640\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>"
-        );
-        let _ = writeln!(
-            text,
-            "<text x=\"74\" y=\"{at:.1}\" text-anchor=\"end\">{time} us</text>"
-        );
+        let _ = writeln!(text, "<line x1=\"80\" x2=\"640\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(text, "<text x=\"74\" y=\"{at:.1}\" text-anchor=\"end\">{time} us</text>");
     }
     for power in (sizes.0..=sizes.1).step_by(2) {
         let n = 1u32 << power;
-        let _ = writeln!(
-            text,
-            "<text x=\"{:.1}\" y=\"440\" text-anchor=\"middle\">{n}</text>",
-            x(n)
-        );
+        let _ = writeln!(text, "<text x=\"{:.1}\" y=\"440\" text-anchor=\"middle\">{n}</text>", x(n));
     }
     text.push_str("<text x=\"360\" y=\"462\" text-anchor=\"middle\">PEs; time simulated</text>\n");
     for (i, entry) in entries.iter().enumerate() {
-        let (colour, dash) = (
-            COLOURS[i % COLOURS.len()],
-            if entry.leaders { "5 3" } else { "none" },
-        );
-        let path: Vec<String> = entry
-            .outcomes
-            .iter()
-            .filter_map(|(n, o)| Some(format!("{:.1},{:.1}", x(*n), y(o.ok()?.time))))
-            .collect();
+        let (colour, dash) = (COLOURS[i % COLOURS.len()], if entry.leaders { "5 3" } else { "none" });
+        let path: Vec<String> =
+            entry.outcomes.iter().filter_map(|(n, o)| Some(format!("{:.1},{:.1}", x(*n), y(o.ok()?.time)))).collect();
         let _ = writeln!(
             text,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/>",
             path.join(" ")
         );
         let at = 90 + 16 * i;
-        let _ = writeln!(
-            text,
-            "<text x=\"660\" y=\"{at}\" fill=\"{colour}\">{}</text>",
-            title(entry)
-        );
+        let _ = writeln!(text, "<text x=\"660\" y=\"{at}\" fill=\"{colour}\">{}</text>", title(entry));
     }
     text.push_str("</svg>\n");
     text

@@ -5,9 +5,7 @@ use std::vec;
 use std::vec::Vec;
 
 fn list(team: &Triplet) -> Vec<i64> {
-    (0..i64::from(team.size))
-        .map(|i| team.pe(i).unwrap())
-        .collect()
+    (0..i64::from(team.size)).map(|i| team.pe(i).unwrap()).collect()
 }
 
 /// Every legal split of a team with at least two members, and one per single member.
@@ -18,9 +16,7 @@ fn splits(parent: &Triplet) -> Vec<(i64, i64, i64)> {
         all.push((start, 5, 1));
         for stride in (-n..=n).filter(|&stride| stride != 0) {
             all.extend(
-                (2..=n)
-                    .take_while(|size| (0..n).contains(&(start + (size - 1) * stride)))
-                    .map(|k| (start, stride, k)),
+                (2..=n).take_while(|size| (0..n).contains(&(start + (size - 1) * stride))).map(|k| (start, stride, k)),
             );
         }
     }
@@ -39,16 +35,11 @@ fn check_translation(one: &Triplet, other: &Triplet) {
 
 fn check_split(parent: &Triplet, (start, stride, size): (i64, i64, i64)) -> Triplet {
     let members = list(parent);
-    let wanted: Vec<i64> = (0..size)
-        .map(|i| members[(start + i * stride * i64::from(size > 1)) as usize])
-        .collect();
+    let wanted: Vec<i64> = (0..size).map(|i| members[(start + i * stride * i64::from(size > 1)) as usize]).collect();
     let team = parent.split_strided(start, stride, size).unwrap();
     assert_eq!(list(&team), wanted);
     for pe in -2..20 {
-        assert_eq!(
-            team.number(pe),
-            wanted.iter().position(|&q| q == pe).map(|at| at as u32)
-        );
+        assert_eq!(team.number(pe), wanted.iter().position(|&q| q == pe).map(|at| at as u32));
     }
     let mut sorted = wanted;
     sorted.sort_unstable();
@@ -64,15 +55,8 @@ fn check_2d(parent: &Triplet) {
             let grid = parent.split_2d(xrange as i64, me as u32).unwrap();
             let rows: Vec<&[i64]> = members.chunks(xrange).collect();
             let row = rows.iter().find(|row| row.contains(&members[me])).unwrap();
-            let column: Vec<i64> = rows
-                .iter()
-                .filter_map(|r| r.get(me % xrange).copied())
-                .collect();
-            assert_eq!(
-                (list(&grid.row), list(&grid.column)),
-                (row.to_vec(), column),
-                "{parent:?} {xrange} {me}"
-            );
+            let column: Vec<i64> = rows.iter().filter_map(|r| r.get(me % xrange).copied()).collect();
+            assert_eq!((list(&grid.row), list(&grid.column)), (row.to_vec(), column), "{parent:?} {xrange} {me}");
             assert_eq!(grid.row.number(members[me]), Some(grid.x));
             assert_eq!(grid.column.number(members[me]), Some(grid.y));
         }
@@ -87,10 +71,7 @@ fn str_2_3_every_split_of_every_parent_up_to_16_is_the_explicit_list() {
             let child = check_split(&world, triplet);
             check_translation(&world, &child);
             check_translation(&child, &world);
-            for nested in splits(&child)
-                .into_iter()
-                .step_by(if n > 10 { 7 } else { 1 })
-            {
+            for nested in splits(&child).into_iter().step_by(if n > 10 { 7 } else { 1 }) {
                 let grandchild = check_split(&child, nested);
                 check_translation(&grandchild, &child);
                 check_translation(&child, &grandchild);
@@ -103,11 +84,7 @@ fn str_2_3_every_split_of_every_parent_up_to_16_is_the_explicit_list() {
 fn t2d_every_row_length_of_every_parent_up_to_16_is_the_explicit_grid() {
     for n in 1..=16 {
         for triplet in splits(&Triplet::world(n)) {
-            check_2d(
-                &Triplet::world(n)
-                    .split_strided(triplet.0, triplet.1, triplet.2)
-                    .unwrap(),
-            );
+            check_2d(&Triplet::world(n).split_strided(triplet.0, triplet.1, triplet.2).unwrap());
         }
     }
 }
@@ -116,80 +93,26 @@ fn t2d_every_row_length_of_every_parent_up_to_16_is_the_explicit_grid() {
 fn str_4_6_impossible_triplets_are_refused_with_the_reason() {
     let world = Triplet::world(8);
     let (max, min) = (i64::MAX, i64::MIN);
-    assert_eq!(
-        world.split_strided(0, 1, 0),
-        Err(BadTriplet::Size { size: 0, parent: 8 })
-    );
-    assert_eq!(
-        world.split_strided(0, 1, -3),
-        Err(BadTriplet::Size {
-            size: -3,
-            parent: 8
-        })
-    );
-    assert_eq!(
-        world.split_strided(0, 1, 9),
-        Err(BadTriplet::Size { size: 9, parent: 8 })
-    );
-    assert_eq!(
-        world.split_strided(8, 1, 1),
-        Err(BadTriplet::Start {
-            start: 8,
-            parent: 8
-        })
-    );
-    assert_eq!(
-        world.split_strided(-1, 1, 2),
-        Err(BadTriplet::Start {
-            start: -1,
-            parent: 8
-        })
-    );
-    assert_eq!(
-        world.split_strided(0, 0, 2),
-        Err(BadTriplet::Stride { size: 2 })
-    );
-    assert_eq!(
-        world.split_strided(3, 3, 3),
-        Err(BadTriplet::Last { last: 9, parent: 8 })
-    );
-    assert_eq!(
-        world.split_strided(2, -2, 3),
-        Err(BadTriplet::Last {
-            last: -2,
-            parent: 8
-        })
-    );
+    assert_eq!(world.split_strided(0, 1, 0), Err(BadTriplet::Size { size: 0, parent: 8 }));
+    assert_eq!(world.split_strided(0, 1, -3), Err(BadTriplet::Size { size: -3, parent: 8 }));
+    assert_eq!(world.split_strided(0, 1, 9), Err(BadTriplet::Size { size: 9, parent: 8 }));
+    assert_eq!(world.split_strided(8, 1, 1), Err(BadTriplet::Start { start: 8, parent: 8 }));
+    assert_eq!(world.split_strided(-1, 1, 2), Err(BadTriplet::Start { start: -1, parent: 8 }));
+    assert_eq!(world.split_strided(0, 0, 2), Err(BadTriplet::Stride { size: 2 }));
+    assert_eq!(world.split_strided(3, 3, 3), Err(BadTriplet::Last { last: 9, parent: 8 }));
+    assert_eq!(world.split_strided(2, -2, 3), Err(BadTriplet::Last { last: -2, parent: 8 }));
     let last = 1 + 7 * i128::from(max);
-    assert_eq!(
-        world.split_strided(1, max, 8),
-        Err(BadTriplet::Last { last, parent: 8 })
-    );
-    assert!(matches!(
-        world.split_strided(1, min, 2),
-        Err(BadTriplet::Last { .. })
-    ));
+    assert_eq!(world.split_strided(1, max, 8), Err(BadTriplet::Last { last, parent: 8 }));
+    assert!(matches!(world.split_strided(1, min, 2), Err(BadTriplet::Last { .. })));
     for stride in [0, 1, -1, 100, max, min] {
-        assert_eq!(
-            world.split_strided(7, stride, 1),
-            Ok(Triplet {
-                start: 7,
-                stride: 1,
-                size: 1
-            })
-        );
+        assert_eq!(world.split_strided(7, stride, 1), Ok(Triplet { start: 7, stride: 1, size: 1 }));
     }
     for n in 1..=8 {
         let legal = splits(&Triplet::world(n));
-        let tried =
-            (-2..10).flat_map(|a| (-10..10).flat_map(move |b| (-1..10).map(move |c| (a, b, c))));
+        let tried = (-2..10).flat_map(|a| (-10..10).flat_map(move |b| (-1..10).map(move |c| (a, b, c))));
         for (start, stride, size) in tried.filter(|&(_, stride, size)| stride != 0 && size != 1) {
             let accepted = Triplet::world(n).split_strided(start, stride, size).is_ok();
-            assert_eq!(
-                accepted,
-                legal.contains(&(start, stride, size)),
-                "{n}: {start} {stride} {size}"
-            );
+            assert_eq!(accepted, legal.contains(&(start, stride, size)), "{n}: {start} {stride} {size}");
         }
     }
 }
@@ -211,10 +134,7 @@ fn t2d_9_three_axes_of_twelve_pes() {
         let first = world.split_2d(3, me).unwrap();
         let second = first.column.split_2d(2, first.y).unwrap();
         assert_eq!((first.x, second.x, second.y), (me % 3, me / 3 % 2, me / 6));
-        for (axis, nested) in [first.row, second.row, second.column]
-            .into_iter()
-            .enumerate()
-        {
+        for (axis, nested) in [first.row, second.row, second.column].into_iter().enumerate() {
             assert_eq!(world.split_axis(&[3, 2, 2], axis, me), Ok(Some(nested)));
         }
         x_teams.push(list(&first.row));
@@ -233,14 +153,7 @@ fn t2d_9_three_axes_of_twelve_pes() {
 #[test]
 fn grids_of_any_dimension_are_full_and_leave_the_rest_out() {
     let world = Triplet::world(16);
-    for extents in [
-        &[16][..],
-        &[4, 3],
-        &[2, 3, 2],
-        &[2, 2, 2, 2],
-        &[1, 1, 5],
-        &[1, 15, 1],
-    ] {
+    for extents in [&[16][..], &[4, 3], &[2, 3, 2], &[2, 2, 2, 2], &[1, 1, 5], &[1, 15, 1]] {
         let volume: i64 = extents.iter().product();
         for me in 0..16u32 {
             for axis in 0..extents.len() {
@@ -249,36 +162,16 @@ fn grids_of_any_dimension_are_full_and_leave_the_rest_out() {
                 let mine = i64::from(me);
                 let wanted = (mine < volume).then(|| {
                     let first = mine - mine / reach % extents[axis] * reach;
-                    (0..extents[axis])
-                        .map(|i| first + i * reach)
-                        .collect::<Vec<i64>>()
+                    (0..extents[axis]).map(|i| first + i * reach).collect::<Vec<i64>>()
                 });
                 assert_eq!(team.map(|team| list(&team)), wanted);
             }
         }
     }
-    assert_eq!(
-        world.split_axis(&[4, 0], 0, 0),
-        Err(BadGrid::Extent { axis: 1, extent: 0 })
-    );
-    assert_eq!(
-        world.split_axis(&[4, 5], 0, 0),
-        Err(BadGrid::Volume {
-            axis: 1,
-            parent: 16
-        })
-    );
-    assert_eq!(
-        world.split_axis(&[i64::MAX, i64::MAX], 0, 0),
-        Err(BadGrid::Volume {
-            axis: 0,
-            parent: 16
-        })
-    );
-    assert_eq!(
-        world.split_axis(&[4, 4], 2, 0),
-        Err(BadGrid::Axis { axis: 2, axes: 2 })
-    );
+    assert_eq!(world.split_axis(&[4, 0], 0, 0), Err(BadGrid::Extent { axis: 1, extent: 0 }));
+    assert_eq!(world.split_axis(&[4, 5], 0, 0), Err(BadGrid::Volume { axis: 1, parent: 16 }));
+    assert_eq!(world.split_axis(&[i64::MAX, i64::MAX], 0, 0), Err(BadGrid::Volume { axis: 0, parent: 16 }));
+    assert_eq!(world.split_axis(&[4, 4], 2, 0), Err(BadGrid::Axis { axis: 2, axes: 2 }));
 }
 
 #[test]

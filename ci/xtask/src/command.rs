@@ -1,0 +1,44 @@
+//! Running other programs.
+
+use std::process::{Command, Output};
+
+use crate::Outcome;
+
+/// Runs a program that speaks for itself; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|error| cannot_start(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
+}
+
+/// Runs a program and returns what it printed; anything but success is an error that shows its messages.
+pub(crate) fn read(command: &mut Command) -> Outcome<String> {
+    let output = output(command)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let messages = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{} ended with {}\n{}", shown(command), output.status, messages.trim_end()))
+}
+
+/// Runs a program whose failure means something to the caller.
+pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
+    command.output().map_err(|error| cannot_start(command, &error))
+}
+
+/// Whether a program is on this machine.
+pub(crate) fn exists(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+fn cannot_start(command: &Command, error: &std::io::Error) -> String {
+    format!("{} cannot be started: {error}", command.get_program().to_string_lossy())
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let text = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(300) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs the conformance programs of the C library: builds each with the installed wrappers, runs every case under the
+//! installed launcher at several PE counts, and writes down which behaviour is shown by which case.
+
+mod case;
+mod coverage;
+mod job;
+mod kill;
+mod program;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use case::Case;
+use program::Built;
+
+use crate::Outcome;
+use crate::test::Counts;
+
+/// What to run, and on which installation.
+pub(crate) struct Options {
+    /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
+    pub(crate) prefix: PathBuf,
+    /// Every case runs once with each of these numbers of PEs.
+    pub(crate) pes: Vec<u32>,
+    /// Only cases whose `program/NAME` contains this text; `kill/` selects the kill tests alone.
+    pub(crate) filter: Option<String>,
+    /// Build the programs with the address and undefined-behaviour sanitizers.
+    pub(crate) sanitize: bool,
+    /// Run the kill tests too.
+    pub(crate) kill: bool,
+}
+
+impl Options {
+    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]`.
+    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
+        let mut options = Options {
+            prefix: crate::default_prefix(),
+            pes: vec![1, 2, 3, 4, 8],
+            filter: None,
+            sanitize: false,
+            kill: false,
+        };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--prefix" => options.prefix = PathBuf::from(value()?),
+                "--pes" => options.pes = numbers(value()?)?,
+                "--filter" => options.filter = Some(value()?.clone()),
+                "--sanitize" => options.sanitize = true,
+                "--kill" => options.kill = true,
+                _ => {
+                    return Err(format!(
+                        "`{argument}` is not an option of the conformance run"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn selects(&self, program: &str, case: &str) -> bool {
+        let name = format!("{program}/{case}");
+        self.filter
+            .as_ref()
+            .is_none_or(|text| name.contains(text.as_str()))
+    }
+}
+
+fn numbers(list: &str) -> Outcome<Vec<u32>> {
+    list.split(',')
+        .map(|n| {
+            n.parse()
+                .map_err(|_| format!("`{n}` in `{list}` is not a number of PEs"))
+        })
+        .collect()
+}
+
+/// How one row came out; the texts say why.
+#[derive(Clone)]
+enum Verdict {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// One case of one build with one number of PEs.
+struct Row<'a> {
+    built: &'a Built,
+    case: &'a Case,
+    pes: u32,
+}
+
+/// Programs are built, and jobs run, by this many threads.
+const AT_ONCE: usize = 2;
+
+/// Runs everything that `options` selects and prints one line per failure and per reason to skip.
+pub(crate) fn run(options: &Options) -> Counts {
+    let mut results: Vec<(String, Vec<String>, Verdict)> = Vec::new();
+    let programs = program::all(options);
+    let built = in_parallel(&programs, |program| program.build(options));
+    for (program, built) in programs.iter().zip(&built) {
+        if let Err(verdict) = built {
+            results.push((
+                program.name.clone(),
+                program.items_in_source(),
+                verdict.clone(),
+            ));
+        }
+    }
+    let built: Vec<&Built> = built.iter().flatten().collect();
+    let mut rows = Vec::new();
+    for built in &built {
+        for case in built
+            .cases
+            .iter()
+            .filter(|case| options.selects(&built.name, &case.name))
+        {
+            let before = rows.len();
+            rows.extend(
+                built
+                    .pes(options, case)
+                    .into_iter()
+                    .map(|pes| Row { built, case, pes }),
+            );
+            if rows.len() == before {
+                let why = format!(
+                    "runs with {} PEs, and none of the chosen numbers is among them",
+                    case.pes_text()
+                );
+                results.push((built.title(case), case.items.clone(), Verdict::Skipped(why)));
+            }
+        }
+    }
+    let verdicts = in_parallel(&rows, |row| job::run(options, row));
+    for (row, verdict) in rows.iter().zip(verdicts) {
+        let name = format!("{} on {} PEs", row.built.title(row.case), row.pes);
+        results.push((name, row.case.items.clone(), verdict));
+    }
+    if options.kill {
+        results.extend(kill::run(options));
+    }
+    results.extend(coverage::write(options, &results));
+    report(&results)
+}
+
+fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
+    let mut counts = Counts::default();
+    for (name, _, verdict) in results {
+        match verdict {
+            Verdict::Passed => counts.passed += 1,
+            Verdict::Failed(why) => {
+                counts.failed += 1;
+                println!("FAILED {name}: {why}");
+            }
+            Verdict::Skipped(why) => {
+                counts.skipped += 1;
+                println!("skipped {name}: {why}");
+            }
+        }
+    }
+    println!(
+        "conformance: {} passed, {} failed, {} skipped",
+        counts.passed, counts.failed, counts.skipped
+    );
+    counts
+}
+
+/// `work` on every element, by AT_ONCE threads, with the results in the order of the elements.
+fn in_parallel<T: Sync, R: Send>(elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
+    let done = Mutex::new(Vec::with_capacity(elements.len()));
+    let next = || {
+        queue
+            .lock()
+            .expect("no worker panics while it holds the queue")
+            .pop_front()
+    };
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(index) = next() {
+                    let result = work(&elements[index]);
+                    done.lock()
+                        .expect("no worker panics while it holds the results")
+                        .push((index, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("all workers have ended");
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,101 @@
+//! Which behaviour is shown by which case: the lists `behaviours.txt` beside the programs, joined with the results.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use super::program::output_folder;
+use super::{Options, Verdict};
+
+/// One line of a list: number, kind, title, reason.
+struct Behaviour {
+    item: String,
+    must_be_tested: bool,
+    title: String,
+    reason: String,
+}
+
+type Result = (String, Vec<String>, Verdict);
+
+/// Writes `target/conformance/coverage.md`; when everything was selected, a behaviour without a case is a failure.
+pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
+    let mut shown: BTreeMap<&str, Vec<(&str, &Verdict)>> = BTreeMap::new();
+    for (name, items, verdict) in results {
+        for item in items {
+            shown.entry(item).or_default().push((name, verdict));
+        }
+    }
+    let mut failures = Vec::new();
+    let mut page = String::from(
+        "| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n",
+    );
+    for behaviour in behaviours() {
+        let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
+        if rows.is_empty() && behaviour.must_be_tested && options.filter.is_none() {
+            let why = format!("no case shows it ({})", behaviour.title);
+            failures.push((behaviour.item.clone(), Vec::new(), Verdict::Failed(why)));
+        }
+        page += &line(&behaviour, &rows);
+    }
+    for item in shown.keys().filter(|_| options.filter.is_none()) {
+        let why = "cases name it, and no list of behaviours has it".to_string();
+        failures.push((item.to_string(), Vec::new(), Verdict::Failed(why)));
+    }
+    let path = output_folder().join("coverage.md");
+    if let Err(error) = fs::create_dir_all(output_folder()).and_then(|()| fs::write(&path, page)) {
+        let why = format!("cannot write {}: {error}", path.display());
+        failures.push(("coverage".to_string(), Vec::new(), Verdict::Failed(why)));
+    }
+    failures
+}
+
+fn line(behaviour: &Behaviour, rows: &[(&str, &Verdict)]) -> String {
+    let Behaviour {
+        item,
+        title,
+        reason,
+        ..
+    } = behaviour;
+    if rows.is_empty() {
+        return format!("| {item} | {title} | {reason} | | | |\n");
+    }
+    let mut cases: Vec<&str> = rows
+        .iter()
+        .map(|(name, _)| name.split(' ').next().unwrap_or(name))
+        .collect();
+    cases.dedup();
+    let count =
+        |wanted: fn(&Verdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
+    let passed = count(|verdict| matches!(verdict, Verdict::Passed));
+    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
+    let mut line = String::new();
+    let _ = writeln!(
+        line,
+        "| {item} | {title} | {} | {passed} | {failed} | {skipped} |",
+        cases.join(" ")
+    );
+    line
+}
+
+fn behaviours() -> Vec<Behaviour> {
+    let tests = crate::top().join("crates/shmem-c/tests");
+    ["behaviours.txt", "teams/behaviours.txt"]
+        .iter()
+        .filter_map(|name| fs::read_to_string(tests.join(name)).ok())
+        .flat_map(|text| text.lines().filter_map(behaviour).collect::<Vec<_>>())
+        .collect()
+}
+
+fn behaviour(line: &str) -> Option<Behaviour> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let mut columns = line.split('\t').map(str::to_string);
+    Some(Behaviour {
+        item: columns.next()?,
+        must_be_tested: columns.next()? == "test",
+        title: columns.next()?,
+        reason: columns.next().unwrap_or_default(),
+    })
+}

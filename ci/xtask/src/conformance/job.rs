@@ -1,0 +1,172 @@
+//! One job under the launcher, with its output, its end and a limit of time.
+
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::program::output_folder;
+use super::{Options, Row, Verdict};
+
+/// A job that is still running after this time hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Sanitizers make everything slower.
+const SANITIZED_LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs the row and judges it.
+pub(super) fn run(options: &Options, row: &Row) -> Verdict {
+    let mut command = match row.case.dev_shm_mib {
+        None => Command::new(options.prefix.join("bin/oshrun")),
+        Some(mib) => match private_dev_shm(mib, &options.prefix.join("bin/oshrun")) {
+            Ok(command) => command,
+            Err(why) => return Verdict::Skipped(why),
+        },
+    };
+    add_programs(&mut command, row);
+    clear_environment(&mut command);
+    command.envs(
+        row.case
+            .environment
+            .iter()
+            .map(|(name, value)| (name, value)),
+    );
+    let limit = if options.sanitize {
+        SANITIZED_LIMIT
+    } else {
+        LIMIT
+    };
+    match finish(command, limit) {
+        Err(why) => Verdict::Failed(why),
+        Ok((status, output)) => match row.case.judge(status, &output) {
+            Ok(()) => Verdict::Passed,
+            Err(why) => Verdict::Failed(format!("{why}\n{}", indented(&output))),
+        },
+    }
+}
+
+fn add_programs(command: &mut Command, row: &Row) {
+    let name = row.case.listed_pes.is_empty().then_some(&row.case.name);
+    let (pes, twins) = match row.built.twin {
+        Some(_) if row.case.beside.is_some() => (row.pes - 1, 1),
+        _ => (row.pes, 0),
+    };
+    command
+        .arg("-n")
+        .arg(pes.to_string())
+        .arg(&row.built.executable)
+        .args(name);
+    if let (Some(twin), 1) = (&row.built.twin, twins) {
+        command.args([":", "-n", "1"]).arg(twin).args(name);
+    }
+}
+
+/// The tests decide themselves which variables of the library are set.
+fn clear_environment(command: &mut Command) {
+    for (name, _) in std::env::vars() {
+        if name.starts_with("SHMEM_") || name.starts_with("SMA_") {
+            command.env_remove(name);
+        }
+    }
+    // Memory that lives as long as the process is no leak to a test.
+    command
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .env("UBSAN_OPTIONS", "print_stacktrace=1");
+}
+
+/// Runs a command to its end: the exit status by the shell's convention, and what it wrote.
+pub(super) fn finish(mut command: Command, limit: Duration) -> Result<(i32, String), String> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = output_folder().join(format!("output-{}-{number}", std::process::id()));
+    let output =
+        File::create(&path).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    let errors = output.try_clone().map_err(|e| e.to_string())?;
+    command
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0);
+    let child = command
+        .spawn()
+        .map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    let status = wait(child, limit);
+    let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
+    let _ = fs::remove_file(&path);
+    match status {
+        Some(status) => Ok((status, text)),
+        None => Err(format!(
+            "still running after {} s: {command:?}\n{}",
+            limit.as_secs(),
+            indented(&text)
+        )),
+    }
+}
+
+/// Waits for the end, up to the limit; then ends the process group.
+fn wait(mut child: Child, limit: Duration) -> Option<i32> {
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                return Some(
+                    status
+                        .code()
+                        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+                );
+            }
+            Ok(None) if start.elapsed() < limit => thread::sleep(Duration::from_millis(3)),
+            _ => {
+                kill(&format!("-{}", child.id()));
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// `kill -s KILL TARGET`, where TARGET is a process, or a process group with a minus sign.
+pub(super) fn kill(target: &str) {
+    let _ = Command::new("sh")
+        .args(["-c", "kill -s KILL -- \"$1\"", "sh", target])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// The launcher in a mount namespace of its own, where /dev/shm is small.
+fn private_dev_shm(mib: u32, launcher: &Path) -> Result<Command, String> {
+    static PERMITTED: OnceLock<bool> = OnceLock::new();
+    let permitted = PERMITTED.get_or_init(|| {
+        let mut probe = Command::new("unshare");
+        probe.args(["-m", "mount", "-t", "tmpfs", "none", "/dev/shm"]);
+        probe
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    if !permitted {
+        return Err(
+            "a mount namespace of one's own is not permitted here (unshare -m)".to_string(),
+        );
+    }
+    let script = format!("mount -t tmpfs -o size={mib}m none /dev/shm && exec \"$@\"");
+    let mut command = Command::new("unshare");
+    command
+        .args(["-m", "sh", "-c", &script, "sh"])
+        .arg(launcher);
+    Ok(command)
+}
+
+/// At most the first lines of an output, set off from the message above.
+pub(super) fn indented(output: &str) -> String {
+    let lines: Vec<String> = output
+        .lines()
+        .take(12)
+        .map(|line| format!("    {line}"))
+        .collect();
+    lines.join("\n")
+}

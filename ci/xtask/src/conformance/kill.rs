@@ -1,0 +1,192 @@
+//! Kills the launcher, or a PE, at moments all over a job's life: afterwards there must be no process of the job, no new
+//! file in /dev/shm or /tmp, and no System V segment.
+//!
+//! Each job runs in mount and IPC namespaces of its own, with empty /dev/shm and /tmp, so that what it leaves behind can
+//! be told from what other programs do. A mark in the environment finds its processes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::program::output_folder;
+use super::{Options, Verdict, job};
+
+const MOMENTS: u64 = 20;
+const PES: &str = "4";
+const MARK: &str = "CONFORMANCE_KILL_JOB";
+
+/// How long the ends of processes may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who dies.
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    Launcher,
+    Pe,
+}
+
+/// Runs all kill tests.
+pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
+    let items = vec!["INIT-10".to_string()];
+    let program = match build(options) {
+        Ok(program) => program,
+        Err(why) => return vec![("kill/rounds".to_string(), items, Verdict::Failed(why))],
+    };
+    if !namespaces_permitted() {
+        let why = "namespaces of one's own are not permitted here (unshare -m -i)".to_string();
+        return vec![("kill".to_string(), items, Verdict::Skipped(why))];
+    }
+    let mut results = Vec::new();
+    for victim in [Victim::Launcher, Victim::Pe] {
+        for moment in 0..MOMENTS {
+            let verdict = match kill_at(options, &program, victim, moment) {
+                Ok(()) => Verdict::Passed,
+                Err(why) => Verdict::Failed(why),
+            };
+            results.push((
+                format!("kill/{victim:?} at moment {moment}"),
+                items.clone(),
+                verdict,
+            ));
+        }
+    }
+    results
+}
+
+fn build(options: &Options) -> Result<PathBuf, String> {
+    let executable = output_folder().join("bin/rounds");
+    let built = Command::new(options.prefix.join("bin/oshcc"))
+        .arg(crate::top().join("crates/shmem-c/tests/kill/rounds.c"))
+        .arg("-o")
+        .arg(&executable)
+        .status();
+    match built {
+        Ok(status) if status.success() => Ok(executable),
+        Ok(status) => Err(format!("does not build: {status}")),
+        Err(error) => Err(format!("oshcc cannot be run: {error}")),
+    }
+}
+
+fn namespaces_permitted() -> bool {
+    let mut probe = Command::new("unshare");
+    probe
+        .args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"])
+        .stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
+}
+
+/// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
+const SCRIPT: &str =
+    "exec 2>/dev/null; mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
+\"$@\" >/dev/null 2>&1; status=$?
+sleep 0.3; ls -A /dev/shm /tmp | grep -v '^/\\|^$'; tail -n +2 /proc/sysvipc/shm; exit $status";
+
+fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
+    let mark = format!("{}-{victim:?}-{moment}", std::process::id());
+    let launcher = options.prefix.join("bin/oshrun");
+    let mut script = Command::new("unshare");
+    script
+        .args(["-m", "-i", "sh", "-c", SCRIPT, "sh"])
+        .arg(&launcher)
+        .args(["-n", PES])
+        .arg(program)
+        .env(MARK, &mark);
+    let target = match victim {
+        Victim::Launcher => launcher,
+        Victim::Pe => program.to_path_buf(),
+    };
+    let (status, left) = thread::scope(|scope| {
+        let job = scope.spawn(|| job::finish(script, 3 * PATIENCE));
+        let victims = wait_for_processes(&mark, &target);
+        // Start-up takes some ten milliseconds: half of the moments fall into it.
+        let latest = if moment.is_multiple_of(2) {
+            40_000
+        } else {
+            400_000
+        };
+        thread::sleep(Duration::from_micros(scattered(moment) % latest));
+        let victim = match victim {
+            // Its helpers are started later and have the same executable.
+            Victim::Launcher => victims.iter().min(),
+            Victim::Pe => victims.get(scattered(moment + 100) as usize % victims.len().max(1)),
+        };
+        if let Some(pid) = victim {
+            job::kill(&pid.to_string());
+        }
+        job.join()
+            .unwrap_or_else(|_| Err("the thread of the job panicked".to_string()))
+    })?;
+    if status != 137 {
+        return Err(format!(
+            "exit status {status} instead of 137, that of a killed process"
+        ));
+    }
+    if !left.trim().is_empty() {
+        return Err(format!("left behind:\n{}", job::indented(&left)));
+    }
+    nobody_left(&mark)
+}
+
+fn nobody_left(mark: &str) -> Result<(), String> {
+    let start = Instant::now();
+    loop {
+        let left = processes(mark);
+        if left.is_empty() {
+            return Ok(());
+        }
+        if start.elapsed() > PATIENCE {
+            for (pid, _) in &left {
+                job::kill(&pid.to_string());
+            }
+            return Err(format!("still alive: {left:?}"));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn wait_for_processes(mark: &str, executable: &Path) -> Vec<u32> {
+    let executable = fs::canonicalize(executable).unwrap_or_default();
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let found: Vec<u32> = processes(mark)
+            .into_iter()
+            .filter(|(_, exe)| *exe == executable)
+            .map(|(pid, _)| pid)
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Vec::new()
+}
+
+/// The processes whose environment carries the mark, with their executables. Dead ones have no environment.
+fn processes(mark: &str) -> Vec<(u32, PathBuf)> {
+    let mark = format!("{MARK}={mark}").into_bytes();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark)
+    })
+    .map(|pid| {
+        (
+            pid,
+            fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
+        )
+    })
+    .collect()
+}
+
+/// Numbers without a pattern, the same in every run.
+fn scattered(seed: u64) -> u64 {
+    let mixed = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20
+}

@@ -1,0 +1,261 @@
+//! The conformance programs: where they are, how each is built, and the cases in it.
+//!
+//! The top of a source may say `// build: FLAGS` (one build for each such line, instead of a single plain one) and
+//! `// needs: ROUTINE` (not built while the header has no such routine). A Fortran program is one case; it says
+//! `! items: ...` and `! pes: ...`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Case, Options, Verdict};
+
+/// One build of one source.
+pub(super) struct Program {
+    pub(super) name: String,
+    source: PathBuf,
+    text: String,
+    flags: Vec<String>,
+    /// Whether this is the source's first build; the others run with fewer numbers of PEs.
+    first: bool,
+}
+
+/// A program that could be built.
+pub(super) struct Built {
+    pub(super) name: String,
+    pub(super) executable: PathBuf,
+    /// The same source built with -DTWIN, when a case asks for it.
+    pub(super) twin: Option<PathBuf>,
+    pub(super) cases: Vec<Case>,
+    first: bool,
+}
+
+fn tests_folder() -> PathBuf {
+    crate::top().join("crates/shmem-c/tests")
+}
+
+/// Where executables and reports go.
+pub(super) fn output_folder() -> PathBuf {
+    crate::target().join("conformance")
+}
+
+/// Every program in every build, in the order of their names.
+pub(super) fn all(options: &Options) -> Vec<Program> {
+    let mut sources: Vec<PathBuf> = ["conformance", "teams", "fortran"]
+        .iter()
+        .filter_map(|folder| fs::read_dir(tests_folder().join(folder)).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| wrapper(path).is_some())
+        .collect();
+    sources.sort();
+    // A filter with a slash names the program: the others need not be built.
+    if let Some((name, _)) = options
+        .filter
+        .as_ref()
+        .and_then(|text| text.split_once('/'))
+    {
+        sources.retain(|source| source.file_stem().is_some_and(|stem| stem == name));
+    }
+    sources
+        .iter()
+        .flat_map(|source| builds(source, options))
+        .collect()
+}
+
+fn builds(source: &Path, options: &Options) -> Vec<Program> {
+    let text = fs::read_to_string(source).unwrap_or_default();
+    let mut builds: Vec<Vec<String>> = marked(&text, "build")
+        .map(|flags| flags.split_whitespace().map(str::to_string).collect())
+        .collect();
+    if builds.is_empty() {
+        builds.push(Vec::new());
+    }
+    if options.sanitize {
+        builds.retain(|flags: &Vec<String>| !flags.iter().any(|flag| flag.starts_with("-static")));
+    }
+    let stem = source
+        .file_stem()
+        .expect("a source has a name")
+        .to_string_lossy();
+    let program = |(index, flags): (usize, Vec<String>)| Program {
+        name: format!("{stem}{}", flags.join("")),
+        source: source.to_path_buf(),
+        text: text.clone(),
+        flags,
+        first: index == 0,
+    };
+    builds.into_iter().enumerate().map(program).collect()
+}
+
+/// The values of the source's `// KEY: value` or `! KEY: value` lines.
+fn marked<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().take(20).filter_map(move |line| {
+        let comment = line.strip_prefix("//").or(line.strip_prefix('!'))?;
+        Some(comment.trim().strip_prefix(key)?.strip_prefix(':')?.trim())
+    })
+}
+
+fn wrapper(source: &Path) -> Option<&'static str> {
+    match source.extension()?.to_str()? {
+        "c" => Some("oshcc"),
+        "cc" => Some("oshc++"),
+        "f" | "f90" => Some("oshfort"),
+        _ => None,
+    }
+}
+
+impl Program {
+    /// Builds it and asks it for its cases.
+    pub(super) fn build(&self, options: &Options) -> Result<Built, Verdict> {
+        for routine in marked(&self.text, "needs") {
+            let header =
+                fs::read_to_string(options.prefix.join("include/shmem.h")).unwrap_or_default();
+            if !header.contains(&format!("{routine}(")) {
+                return Err(Verdict::Skipped(format!("the library has no {routine}")));
+            }
+        }
+        let executable = output_folder().join("bin").join(&self.name);
+        self.compile(options, &executable, &[])?;
+        let cases = self.cases(&executable)?;
+        let twin = match cases.iter().find_map(|case| case.beside.clone()) {
+            Some(name) => {
+                let twin = executable.with_file_name(name);
+                self.compile(options, &twin, &["-DTWIN"])?;
+                Some(twin)
+            }
+            None => None,
+        };
+        let first = self.first;
+        Ok(Built {
+            name: self.name.clone(),
+            executable,
+            twin,
+            cases,
+            first,
+        })
+    }
+
+    fn is_fortran(&self) -> bool {
+        wrapper(&self.source) == Some("oshfort")
+    }
+
+    fn compile(&self, options: &Options, executable: &Path, more: &[&str]) -> Result<(), Verdict> {
+        let folder = executable.parent().expect("the executable is in a folder");
+        fs::create_dir_all(folder)
+            .map_err(|e| Verdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        let wrapper = wrapper(&self.source).expect("only sources with a wrapper are programs");
+        let mut command = Command::new(options.prefix.join("bin").join(wrapper));
+        command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]);
+        if wrapper == "oshcc" {
+            command.args(["-std=gnu11", "-pthread"]);
+        }
+        if options.sanitize {
+            command.args([
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=undefined",
+            ]);
+        }
+        command
+            .arg("-I")
+            .arg(tests_folder())
+            .args(&self.flags)
+            .args(more);
+        command.arg(&self.source).arg("-o").arg(executable);
+        let output = command
+            .output()
+            .map_err(|e| Verdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Verdict::Failed(format!(
+            "does not build:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        )))
+    }
+
+    fn cases(&self, executable: &Path) -> Result<Vec<Case>, Verdict> {
+        if self.is_fortran() {
+            return Ok(vec![self.fortran_case()]);
+        }
+        let failed = |why: String| Verdict::Failed(format!("--list: {why}"));
+        let output = Command::new(executable)
+            .arg("--list")
+            .output()
+            .map_err(|e| failed(e.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(format!(
+                "{}\n{}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            )));
+        }
+        let list = String::from_utf8_lossy(&output.stdout).into_owned();
+        list.lines()
+            .map(|line| Case::parse(line).map_err(failed))
+            .collect()
+    }
+
+    fn fortran_case(&self) -> Case {
+        let words = |key| {
+            marked(&self.text, key)
+                .flat_map(str::split_whitespace)
+                .map(str::to_string)
+        };
+        Case {
+            name: self.name.clone(),
+            items: words("items").chain(["LEG-3".to_string()]).collect(),
+            listed_pes: words("pes").filter_map(|n| n.parse().ok()).collect(),
+            quiet_on: vec!["FAIL".to_string()],
+            ..Case::default()
+        }
+    }
+
+    /// The behaviours named in the source, for a program whose list cannot be had.
+    pub(super) fn items_in_source(&self) -> Vec<String> {
+        let names = self
+            .text
+            .split("TEST(")
+            .skip(1)
+            .map(|rest| rest.split([',', ')']).next().unwrap_or_default());
+        let mut items: Vec<String> = names.filter_map(item_of).collect();
+        items.dedup();
+        items
+    }
+}
+
+/// The behaviour a case's name begins with: `AMO_3_static` belongs to `AMO-3`.
+fn item_of(name: &str) -> Option<String> {
+    let (prefix, rest) = name.split_once('_')?;
+    let number = rest.split('_').next()?;
+    number.parse::<u32>().ok()?;
+    Some(format!("{prefix}-{number}"))
+}
+
+impl Built {
+    /// The case's name for people.
+    pub(super) fn title(&self, case: &Case) -> String {
+        if case.title.is_empty() {
+            return format!("{}/{}", self.name, case.name);
+        }
+        format!("{}/{} ({})", self.name, case.name, case.title)
+    }
+
+    /// The numbers of PEs to run the case with. Further builds of a source run with 2 PEs and the largest number: they
+    /// differ in the executable, not in what many PEs do.
+    pub(super) fn pes(&self, options: &Options, case: &Case) -> Vec<u32> {
+        let largest = options.pes.iter().max().copied();
+        let wanted = |pes: &u32| self.first || *pes == 2 || Some(*pes) == largest;
+        let chosen = if case.listed_pes.is_empty() {
+            &options.pes
+        } else {
+            &case.listed_pes
+        };
+        chosen
+            .iter()
+            .copied()
+            .filter(wanted)
+            .filter(|pes| case.runs_with(*pes))
+            .collect()
+    }
+}

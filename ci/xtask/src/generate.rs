@@ -1,0 +1,52 @@
+//! Writes the files that come from the routine table, or says which are stale.
+
+use std::fs;
+use std::path::PathBuf;
+
+use oxshmem_api::generate::{EXPORTS, files};
+
+use crate::{Outcome, top};
+
+/// Brings the files up to date.
+pub(crate) fn write() -> Outcome {
+    for path in strays()? {
+        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    for file in files() {
+        let path = top().join(&file.path);
+        if fs::read_to_string(&path).is_ok_and(|text| text == file.text) {
+            continue;
+        }
+        let folder = path.parent().expect("generated files lie in folders");
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, &file.text))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", file.path);
+    }
+    Ok(())
+}
+
+/// Fails when a file is not what the table says.
+pub(crate) fn check() -> Outcome {
+    let mut stale: Vec<String> = strays()?.iter().map(|path| path.display().to_string()).collect();
+    for file in files() {
+        if !fs::read_to_string(top().join(&file.path)).is_ok_and(|text| text == file.text) {
+            stale.push(file.path);
+        }
+    }
+    match stale.is_empty() {
+        true => Ok(()),
+        false => Err(format!("stale: {}\nrun `cargo xtask generate`", stale.join(", "))),
+    }
+}
+
+/// Files in the generated folder that the table does not ask for.
+fn strays() -> Outcome<Vec<PathBuf>> {
+    let Ok(folder) = fs::read_dir(top().join(EXPORTS)) else {
+        return Ok(Vec::new());
+    };
+    let wanted: Vec<PathBuf> = files().iter().map(|file| top().join(&file.path)).collect();
+    let present: Result<Vec<PathBuf>, _> = folder.map(|entry| entry.map(|entry| entry.path())).collect();
+    let present = present.map_err(|error| format!("{EXPORTS}: {error}"))?;
+    Ok(present.into_iter().filter(|path| !wanted.contains(path)).collect())
+}

@@ -1,0 +1,113 @@
+//! The layout of an installation. Everything in it finds its neighbours by relative paths, so it can be moved.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::library::{SYSTEM, link_to, write};
+use crate::{Outcome, command, top};
+
+/// The tools, and the other names they answer to.
+const TOOLS: &[(&str, &[&str])] = &[
+    ("oshrun", &[]),
+    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
+    ("osh_info", &["oshmem_info"]),
+];
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Makes the folders.
+pub(crate) fn folders(prefix: &Path) -> Outcome {
+    for folder in ["bin", "include/mpp", "lib/pkgconfig", "lib/cmake/oxshmem"] {
+        let path = prefix.join(folder);
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Puts tools, headers and package descriptions in place. A tool that is not built yet is reported, not forgotten.
+pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
+    for (tool, aliases) in TOOLS {
+        let (from, to) = (built.join(tool), prefix.join("bin").join(tool));
+        if !from.exists() {
+            println!("not installed: {tool} (nothing in this tree builds it)");
+            continue;
+        }
+        // A running tool's file cannot be written over, but it can be replaced.
+        let _ = fs::remove_file(&to);
+        copy(&from, &to)?;
+        for alias in *aliases {
+            link_to(tool, &prefix.join("bin").join(alias))?;
+        }
+    }
+    for header in ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"] {
+        copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
+    }
+    demo(prefix)?;
+    for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
+        write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
+    }
+    let cmake = prefix.join("lib/cmake/oxshmem");
+    write(&cmake.join("oxshmemConfig.cmake"), CMAKE)?;
+    write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
+}
+
+/// Compiles the demonstration, so that `oshrun --demo` needs no compiler.
+fn demo(prefix: &Path) -> Outcome {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    command::run(
+        Command::new(compiler)
+            .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(prefix.join("bin/oshdemo"))
+            .arg(top().join("launcher/demo/oshdemo.c"))
+            .arg("-I")
+            .arg(prefix.join("include"))
+            .arg("-L")
+            .arg(prefix.join("lib"))
+            .args(["-loxshmem", "-Wl,-rpath,$ORIGIN/../lib"]),
+    )
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    fs::copy(from, to).map(drop).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+fn pkg_config(name: &str) -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         includedir=${{prefix}}/include\n\
+         libdir=${{prefix}}/lib\n\
+         \n\
+         Name: {name}\n\
+         Description: OpenSHMEM 1.6 library oxshmem\n\
+         Version: {VERSION}\n\
+         Cflags: -I${{includedir}}\n\
+         Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -loxshmem\n\
+         Libs.private: {}\n",
+        SYSTEM.join(" ")
+    )
+}
+
+const CMAKE: &str = r#"# find_package(oxshmem) gives the target oxshmem::oxshmem.
+get_filename_component(_oxshmem "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET oxshmem::oxshmem)
+  add_library(oxshmem::oxshmem SHARED IMPORTED)
+  set_target_properties(oxshmem::oxshmem PROPERTIES
+    IMPORTED_LOCATION "${_oxshmem}/lib/liboxshmem.so.1"
+    IMPORTED_SONAME "liboxshmem.so.1"
+    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem}/include")
+endif()
+set(oxshmem_LAUNCHER "${_oxshmem}/bin/oshrun")
+unset(_oxshmem)
+"#;
+
+const CMAKE_VERSION: &str = r#"set(PACKAGE_VERSION "@THIS@")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
+"#;

@@ -1,0 +1,99 @@
+//! The link step: from rustc's static library to liboxshmem.so and liboxshmem.a.
+//!
+//! Cargo's own `cdylib` would export Rust's names only: neither the weak aliases nor the C parts. So rustc makes a
+//! `staticlib` and this step says what is visible.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use oxshmem_api::constants::OBJECTS;
+use oxshmem_api::expand::exported;
+
+use crate::{Outcome, command, top};
+
+/// What the shared library is called on disk; the other names point to it.
+const FILE: &str = "liboxshmem.so.1.0";
+/// What programs ask the loader for.
+const SONAME: &str = "liboxshmem.so.1";
+/// What rustc's static libraries need from the system.
+pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
+
+/// Makes both libraries in `folder` from `archive`, with or without what a debugger reads.
+pub(crate) fn link(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+    shared(archive, folder, debug)?;
+    fixed(archive, folder, debug)
+}
+
+fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+    let map = top().join("crates/shmem-c/liboxshmem.map");
+    let mut linker = Command::new("cc");
+    linker
+        .args(["-shared", "-o"])
+        .arg(folder.join(FILE))
+        .arg(format!("-Wl,-soname,{SONAME}"))
+        .arg(format!("-Wl,--version-script={}", map.display()))
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
+        .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
+        .args(SYSTEM);
+    if !debug {
+        linker.arg("-Wl,--strip-debug");
+    }
+    command::run(&mut linker)?;
+    link_to(FILE, &folder.join(SONAME))?;
+    link_to(SONAME, &folder.join("liboxshmem.so"))
+}
+
+/// One relocatable object that shows the library's symbols and hides Rust's.
+fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+    let names = public_names();
+    let scratch = |name: &str| folder.join(name);
+    let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
+    let library = folder.join("liboxshmem.a");
+    write(&public, &names.join("\n"))?;
+    write(&roots, &names.iter().map(|name| format!("-u{name}\n")).collect::<String>())?;
+    command::run(
+        Command::new("ld")
+            .args(["-r", "--gc-sections", "-o"])
+            .arg(&object)
+            .arg(format!("@{}", roots.display()))
+            .arg("--whole-archive")
+            .arg(archive),
+    )?;
+    // The bitcode sections are of no use here, and binutils' plugin cannot read them.
+    let mut objcopy = Command::new("objcopy");
+    objcopy.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
+    if !debug {
+        objcopy.arg("--strip-debug");
+    }
+    command::run(objcopy.arg(format!("--keep-global-symbols={}", public.display())).arg(&object))?;
+    let _ = fs::remove_file(&library);
+    command::run(Command::new("ar").arg("crsD").arg(&library).arg(&object))?;
+    for path in [object, public, roots] {
+        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Every name that a program may refer to.
+pub(crate) fn public_names() -> Vec<String> {
+    let mut names: Vec<String> = OBJECTS.iter().map(|name| name.to_string()).collect();
+    for symbol in exported() {
+        names.extend(symbol.twin());
+        names.push(symbol.name);
+    }
+    names
+}
+
+/// Makes `path` a symbolic link to `to`, whatever it was before.
+pub(crate) fn link_to(to: &str, path: &Path) -> Outcome {
+    let _ = fs::remove_file(path);
+    std::os::unix::fs::symlink(to, path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,118 @@
+//! The checks of the whole project, as a list of steps.
+
+use std::process::Command;
+
+use crate::{Outcome, abi, build, command, default_prefix, generate, top};
+
+/// How many checks went well, how many did not, how many could not run here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Went well.
+    pub(crate) passed: usize,
+    /// Did not.
+    pub(crate) failed: usize,
+    /// Could not run here; the output says why.
+    pub(crate) skipped: usize,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Counts) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+/// One step of `cargo xtask test`.
+pub(crate) struct Step {
+    /// Name on the command line.
+    pub(crate) name: &'static str,
+    /// What it checks.
+    pub(crate) what: &'static str,
+    run: fn() -> Outcome<Counts>,
+}
+
+/// All steps, in the order in which they run. A new kind of check is a new line here.
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
+    Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
+    Step { name: "unit", what: "cargo test on every crate", run: unit },
+    Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
+    Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
+];
+
+const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+
+/// Runs the named steps, or all. The last line counts.
+pub(crate) fn run(names: &[String]) -> Outcome {
+    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        return Err(format!("`{unknown}` is not a step; `test --list` names them"));
+    }
+    let mut total = Counts::default();
+    for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
+        println!("== {}: {}", step.name, step.what);
+        total += (step.run)().unwrap_or_else(|message| {
+            println!("FAILED {}: {message}", step.name);
+            Counts { failed: 1, ..Counts::default() }
+        });
+    }
+    finish(total)
+}
+
+/// Prints the counts; an error when something failed or nothing ran.
+pub(crate) fn finish(total: Counts) -> Outcome {
+    if total.skipped > 0 {
+        println!("{} could not run here, see above", total.skipped);
+    }
+    println!("{} passed, {} failed", total.passed, total.failed);
+    if total.failed == 0 && total.passed > 0 { Ok(()) } else { Err("not everything passed".into()) }
+}
+
+/// A step that is one check.
+fn one(outcome: Outcome) -> Outcome<Counts> {
+    outcome.map(|()| Counts { passed: 1, ..Counts::default() })
+}
+
+fn cargo(arguments: &[&str]) -> Outcome {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    command::run(Command::new(cargo).args(arguments).current_dir(top()))
+}
+
+/// The Rust tests, counted from their summary lines.
+fn unit() -> Outcome<Counts> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(top());
+    let output = command::output(&mut command)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut counts = Counts::default();
+    for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        counts += Counts {
+            passed: number_before(line, "passed"),
+            failed: number_before(line, "failed"),
+            skipped: number_before(line, "ignored"),
+        };
+    }
+    if !output.status.success() {
+        print!("{text}{}", String::from_utf8_lossy(&output.stderr));
+        counts.failed = counts.failed.max(1);
+    }
+    Ok(counts)
+}
+
+fn number_before(line: &str, word: &str) -> usize {
+    let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
+    let at = words.iter().position(|part| *part == word);
+    at.and_then(|at| words[at.checked_sub(1)?].parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn summary_lines_are_understood() {
+        let line = "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        let found = ["passed", "failed", "ignored"].map(|word| super::number_before(line, word));
+        assert_eq!(found, [12, 3, 1]);
+    }
+}

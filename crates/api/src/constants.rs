@@ -1,0 +1,109 @@
+//! The constants of shmem.h.
+
+/// A group of constants in the header.
+#[derive(Debug)]
+pub struct Group {
+    /// What they are for.
+    pub title: &'static str,
+    /// Names without `SHMEM_`, and values.
+    pub constants: &'static [(&'static str, &'static str)],
+}
+
+/// All constants that are integers or strings. Bits of `long` arguments are `long`.
+pub const GROUPS: &[Group] = &[
+    Group {
+        title: "Version of the standard and of the library.",
+        constants: &[
+            ("MAJOR_VERSION", "1"),
+            ("MINOR_VERSION", "6"),
+            ("MAX_NAME_LEN", "256"),
+            ("VENDOR_STRING", concat!("\"oxshmem ", env!("CARGO_PKG_VERSION"), "\"")),
+        ],
+    },
+    Group {
+        title: "Thread levels.",
+        constants: &[
+            ("THREAD_SINGLE", "0"),
+            ("THREAD_FUNNELED", "1"),
+            ("THREAD_SERIALIZED", "2"),
+            ("THREAD_MULTIPLE", "3"),
+        ],
+    },
+    Group {
+        title: "Comparisons of wait and test.",
+        constants: &[
+            ("CMP_EQ", "1"),
+            ("CMP_NE", "2"),
+            ("CMP_GT", "3"),
+            ("CMP_GE", "4"),
+            ("CMP_LT", "5"),
+            ("CMP_LE", "6"),
+        ],
+    },
+    Group { title: "What a put's signal does.", constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")] },
+    Group {
+        title: "Options of contexts and sessions, bits of a team's and a session's configuration.",
+        constants: &[
+            ("CTX_PRIVATE", "(1L << 0)"),
+            ("CTX_SERIALIZED", "(1L << 1)"),
+            ("CTX_NOSTORE", "(1L << 2)"),
+            ("CTX_SESSION_BATCH", "(1L << 3)"),
+            ("CTX_SESSION_TOTAL_OPS", "(1L << 0)"),
+            ("TEAM_NUM_CONTEXTS", "(1L << 0)"),
+        ],
+    },
+    Group {
+        title: "Hints for shmem_malloc_with_hints.",
+        constants: &[("MALLOC_ATOMICS_REMOTE", "(1L << 0)"), ("MALLOC_SIGNAL_REMOTE", "(1L << 1)")],
+    },
+    Group {
+        title: "Work arrays of the active-set collectives (deprecated).",
+        constants: &[
+            ("SYNC_VALUE", "0"),
+            ("SYNC_SIZE", "16"),
+            ("BARRIER_SYNC_SIZE", "16"),
+            ("BCAST_SYNC_SIZE", "16"),
+            ("COLLECT_SYNC_SIZE", "16"),
+            ("REDUCE_SYNC_SIZE", "16"),
+            ("ALLTOALL_SYNC_SIZE", "16"),
+            ("ALLTOALLS_SYNC_SIZE", "16"),
+            ("REDUCE_MIN_WRKDATA_SIZE", "16"),
+        ],
+    },
+];
+
+/// The value of one constant.
+///
+/// # Panics
+///
+/// When there is no such constant.
+pub fn value(name: &str) -> &'static str {
+    let mut all = GROUPS.iter().flat_map(|group| group.constants);
+    all.find(|(known, _)| *known == name).expect("the caller names a constant of the header").1
+}
+
+/// Constants that older editions spelled with a leading underscore.
+pub const UNDERSCORED: &[&str] = &[
+    "SYNC_VALUE",
+    "BARRIER_SYNC_SIZE",
+    "BCAST_SYNC_SIZE",
+    "COLLECT_SYNC_SIZE",
+    "REDUCE_SYNC_SIZE",
+    "ALLTOALL_SYNC_SIZE",
+    "ALLTOALLS_SYNC_SIZE",
+    "REDUCE_MIN_WRKDATA_SIZE",
+    "MAJOR_VERSION",
+    "MINOR_VERSION",
+    "MAX_NAME_LEN",
+    "VENDOR_STRING",
+    "CMP_EQ",
+    "CMP_NE",
+    "CMP_GT",
+    "CMP_GE",
+    "CMP_LT",
+    "CMP_LE",
+];
+
+/// The objects behind the predefined handles, as the linker sees them.
+pub const OBJECTS: &[&str] =
+    &["oxshmem_context_default", "oxshmem_team_world", "oxshmem_team_shared", "oxshmem_team_node"];

@@ -1,0 +1,123 @@
+//! From rows to symbols: the table spelled out over types, sizes and contexts.
+
+use crate::prototype::{Parameter, Prototype};
+use crate::table::{Family, Status, families};
+use crate::types::{self, Element};
+
+/// One form of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The routine has one form only.
+    Alone,
+    /// On an element type.
+    Typed(&'static Element),
+    /// On elements of so many bits.
+    Sized(u32),
+    /// On bytes.
+    Mem,
+}
+
+/// One routine of the C interface.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    /// Its name, for example `shmem_ctx_int_put`.
+    pub name: String,
+    /// Edition of the standard that brought it, `-` for none.
+    pub since: &'static str,
+    /// Its standing.
+    pub status: Status,
+    /// The row it comes from.
+    pub family: &'static Family,
+    /// Which form of the family it is.
+    pub form: Form,
+    /// Whether it takes a context.
+    pub ctx: bool,
+    /// Its C declaration.
+    pub prototype: Prototype,
+}
+
+impl Symbol {
+    /// Name of the profiling twin; extensions have none.
+    pub fn twin(&self) -> Option<String> {
+        (self.status != Status::Extension).then(|| format!("p{}", self.name))
+    }
+
+    /// Whether the routine passes or returns `long double` by value, which Rust cannot: it is written in C.
+    pub fn in_c(&self) -> bool {
+        self.prototype.result == "long double"
+            || self.prototype.parameters.iter().any(|parameter| parameter.ctype == "long double")
+    }
+
+    /// Whether 1.6 demands it.
+    pub fn mandatory(&self) -> bool {
+        matches!(self.status, Status::Current | Status::Deprecated)
+    }
+}
+
+/// Every symbol of the table, those held back included, in the order of the table.
+pub fn symbols() -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = families().flat_map(|family| expand(family, false)).collect();
+    symbols.extend(families().filter(|family| family.ctx).flat_map(|family| expand(family, true)));
+    symbols.sort_by_key(|symbol| symbol.family.category);
+    symbols
+}
+
+/// The symbols that the library has today.
+pub fn exported() -> Vec<Symbol> {
+    symbols().into_iter().filter(|symbol| symbol.family.landed()).collect()
+}
+
+/// The plain or the context symbols of one family.
+pub fn expand(family: &'static Family, ctx: bool) -> Vec<Symbol> {
+    let pattern = Prototype::parse(family.prototype);
+    let mut symbols = Vec::new();
+    for part in family.parts {
+        for form in part.forms.iter().flat_map(|forms| forms.split(' ')).map(Form::parse) {
+            let since = if ctx && part.since != "-" { part.since.max("1.4") } else { part.since };
+            let prototype = form.fill(&pattern, ctx);
+            let name = prototype.name.clone();
+            symbols.push(Symbol { name, since, status: part.status, family, form, ctx, prototype });
+        }
+    }
+    symbols
+}
+
+impl Form {
+    fn parse(text: &str) -> Form {
+        match text {
+            "" => Form::Alone,
+            "mem" => Form::Mem,
+            _ => match types::named(text) {
+                Some(element) => Form::Typed(element),
+                None => Form::Sized(text.parse().expect("a form is a type, a size or `mem`")),
+            },
+        }
+    }
+
+    fn fill(self, pattern: &Prototype, ctx: bool) -> Prototype {
+        let (element, typed, size) = match self {
+            Form::Alone => ("T", String::new(), String::new()),
+            Form::Typed(element) => (element.c, format!("{}_", element.name), String::new()),
+            Form::Sized(bits) => ("void", String::new(), bits.to_string()),
+            Form::Mem => ("void", String::new(), "mem".to_string()),
+        };
+        let mut name = pattern.name.replace("<T>_", &typed).replace("<N>", &size);
+        let mut parameters: Vec<Parameter> = pattern
+            .parameters
+            .iter()
+            .map(|parameter| Parameter::new(&with_element(&parameter.ctype, element), &parameter.name))
+            .collect();
+        if ctx {
+            let prefix = name.find('_').expect("names have a prefix") + 1;
+            name.insert_str(prefix, "ctx_");
+            parameters.insert(0, Parameter::new("shmem_ctx_t", "ctx"));
+        }
+        Prototype { result: with_element(&pattern.result, element), name, parameters, variadic: pattern.variadic }
+    }
+}
+
+/// Puts the element type where the pattern says `T`.
+fn with_element(ctype: &str, element: &str) -> String {
+    let words: Vec<&str> = ctype.split(' ').map(|word| if word == "T" { element } else { word }).collect();
+    words.join(" ")
+}

@@ -1,0 +1,197 @@
+//! The C11 type-generic macros, and the program that uses each of them on every type.
+
+use std::collections::BTreeSet;
+
+use crate::expand::{Form, Symbol, expand};
+use crate::prototype::Parameter;
+use crate::table::{Category, Family, families};
+use crate::types::{self, Element};
+
+/// A macro: the family behind it, and one element of each distinct C type.
+pub(super) struct Generic {
+    pub(super) family: &'static Family,
+    /// Name of the macro.
+    pub(super) name: String,
+    /// Its elements; empty for a macro that only tells plain from context form.
+    pub(super) elements: Vec<&'static Element>,
+    /// Position of the argument that decides, counted from 1 in the plain form.
+    pub(super) position: usize,
+}
+
+/// The macros of one header: those whose name begins with `prefix`.
+pub(super) fn generics(prefix: &str) -> Vec<Generic> {
+    let mut found = Vec::new();
+    for family in families().filter(|family| family.landed()) {
+        let Some(position) = family.generic else {
+            continue;
+        };
+        let symbols = expand(family, false);
+        let name = match symbols[0].form {
+            Form::Typed(element) => symbols[0].name.replacen(&format!("{}_", element.name), "", 1),
+            _ => symbols[0].name.clone(),
+        };
+        if name.starts_with(prefix) {
+            found.push(Generic { family, name, elements: distinct(&symbols), position });
+        }
+    }
+    found
+}
+
+/// One element per C type: the basic name when the family has it, else the first other name.
+fn distinct(symbols: &[Symbol]) -> Vec<&'static Element> {
+    let mut elements: Vec<&'static Element> = Vec::new();
+    for symbol in symbols {
+        let Form::Typed(element) = symbol.form else {
+            continue;
+        };
+        match elements.iter_mut().find(|known| known.basic == element.basic) {
+            Some(known) if element.name == element.basic => *known = element,
+            Some(_) => {}
+            None => elements.push(element),
+        }
+    }
+    elements.sort_by_key(|element| types::ELEMENTS.iter().position(|known| known.basic == element.basic));
+    elements
+}
+
+const SELECTORS: &str = r#"
+/* Type-generic macros. The first argument (the second one after a context or a team) decides; it is not evaluated
+ * for that. A type without such a routine ends in a complaint about the function named here, which does not exist. */
+#ifdef __cplusplus
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#ifndef OXSHMEM_FIRST
+void oxshmem_no_such_routine_for_this_type(void);
+#define OXSHMEM_FIRST(a, ...) a
+#define OXSHMEM_SECOND(a, b, ...) b
+#define OXSHMEM_PLAIN(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    arms(, head, tail))(__VA_ARGS__)
+#define OXSHMEM_PLAIN_CONST(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
+#define OXSHMEM_PLAIN_VOLATILE(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    arms(, head, tail), arms(volatile, head, tail))(__VA_ARGS__)
+#define OXSHMEM_TEAM(arms, head, tail, ...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
+    arms(, head, tail))(__VA_ARGS__)
+#define OXSHMEM_CTX(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    shmem_ctx_t: _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), arms(, head##ctx_, tail), \
+        default: oxshmem_no_such_routine_for_this_type), \
+    arms(, head, tail))(__VA_ARGS__)
+#define OXSHMEM_CTX_CONST(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    shmem_ctx_t: _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), arms(, head##ctx_, tail), arms(const, head##ctx_, tail), \
+        default: oxshmem_no_such_routine_for_this_type), \
+    arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
+#endif
+"#;
+
+/// The macros' definitions for one header.
+pub(super) fn macros(prefix: &str) -> String {
+    let mut text = String::from(SELECTORS);
+    let mut lists: Vec<(Vec<&'static Element>, String)> = Vec::new();
+    for generic in generics(prefix) {
+        let Generic { name, elements, .. } = &generic;
+        if elements.is_empty() {
+            text += &format!(
+                "#define {name}(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+                 shmem_ctx_t: {}, default: {name})(__VA_ARGS__)\n",
+                name.replacen("shmem_", "shmem_ctx_", 1)
+            );
+            continue;
+        }
+        let arms = match lists.iter().find(|(known, _)| known == elements) {
+            Some((_, arms)) => arms.clone(),
+            None => {
+                let arms = format!("OXSHMEM_ARMS_{name}");
+                text += &arms_macro(&arms, elements);
+                lists.push((elements.clone(), arms.clone()));
+                arms
+            }
+        };
+        let tail = name.strip_prefix(prefix).expect("the prefix chose the macro");
+        text += &format!("#define {name}(...) {}({arms}, {prefix}, _{tail}, __VA_ARGS__)\n", selector(&generic));
+    }
+    if prefix == "shmem_" && synchronises_both_ways() {
+        text += "/* A team, or the older active set. */\n\
+                 #define shmem_sync(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, \
+                 default: shmem_sync)(__VA_ARGS__)\n";
+    }
+    text + "#endif\n"
+}
+
+/// Whether both functions behind `shmem_sync` are there.
+pub(super) fn synchronises_both_ways() -> bool {
+    let landed = |call: &str| families().any(|family| family.call == call && family.landed());
+    landed("team::sync") && landed("active_set::sync")
+}
+
+fn selector(generic: &Generic) -> &'static str {
+    let pattern = expand(generic.family, false).swap_remove(0).prototype;
+    let constant = pattern.parameters[generic.position - 1].ctype.starts_with("const ");
+    match (generic.position, generic.family.ctx, constant) {
+        (2, ..) => "OXSHMEM_TEAM",
+        (_, true, false) => "OXSHMEM_CTX",
+        (_, true, true) => "OXSHMEM_CTX_CONST",
+        // Programs of the days when these calls took volatile pointers.
+        (_, false, false) if generic.family.category == Category::P2p => "OXSHMEM_PLAIN_VOLATILE",
+        (_, false, false) => "OXSHMEM_PLAIN",
+        (_, false, true) => "OXSHMEM_PLAIN_CONST",
+    }
+}
+
+fn arms_macro(name: &str, elements: &[&Element]) -> String {
+    let arms: Vec<String> = elements
+        .iter()
+        .map(|element| format!("    q {} *: head##{}##tail", super::header::with_complex(element.c), element.name))
+        .collect();
+    format!("#define {name}(q, head, tail) \\\n{}\n", arms.join(", \\\n"))
+}
+
+/// A program, and the routines it must end up calling.
+#[derive(Debug)]
+pub struct TestProgram {
+    /// C11.
+    pub text: String,
+    /// Each routine that one of its macros chooses.
+    pub calls: BTreeSet<String>,
+}
+
+/// A program that calls every macro on every type, plain and with a context, const and not.
+pub fn test_program() -> TestProgram {
+    let mut program = TestProgram { text: String::from("#include <shmemx.h>\n"), calls: BTreeSet::new() };
+    for generic in generics("shmem_").iter().chain(&generics("shmemx_")) {
+        let contexts = if generic.family.ctx { &[false, true][..] } else { &[false] };
+        for &ctx in contexts {
+            let symbols = expand(generic.family, ctx);
+            let typed = symbols.iter().filter(|symbol| matches!(symbol.form, Form::Typed(_) | Form::Alone));
+            typed.for_each(|symbol| program.use_macro(generic, symbol));
+        }
+    }
+    program
+}
+
+impl TestProgram {
+    fn use_macro(&mut self, generic: &Generic, symbol: &Symbol) {
+        let chosen = match symbol.form {
+            Form::Typed(element) => {
+                let known = generic.elements.iter().find(|known| known.basic == element.basic);
+                let known = known.expect("the list has one name of each type");
+                symbol.name.replacen(&format!("_{}_", element.name), &format!("_{}_", known.name), 1)
+            }
+            _ => symbol.name.clone(),
+        };
+        self.calls.insert(chosen);
+        let mut parameters = symbol.prototype.parameters.clone();
+        self.call(generic, &parameters);
+        let decides = &mut parameters[generic.position - 1 + usize::from(symbol.ctx)];
+        if let Some(target) = decides.ctype.strip_prefix("const ") {
+            decides.ctype = target.into();
+            self.call(generic, &parameters);
+        }
+    }
+
+    fn call(&mut self, generic: &Generic, parameters: &[Parameter]) {
+        let number = self.text.lines().count();
+        let list: Vec<String> = parameters.iter().map(Parameter::to_c).collect();
+        let arguments: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        let (list, arguments) = (list.join(", "), arguments.join(", "));
+        self.text += &format!("void test{number}({list}) {{ (void) {}({arguments}); }}\n", generic.name);
+    }
+}

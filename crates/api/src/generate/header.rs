@@ -1,0 +1,158 @@
+//! The C headers.
+
+use super::{NOTE, generics, overloads};
+use crate::constants::{GROUPS, UNDERSCORED};
+use crate::expand::{Symbol, exported};
+use crate::table::{Category, Status, families};
+
+const HANDLES: &str = "
+/* Handles. The predefined ones are addresses of objects, so they work in static initialisers. */
+struct oxshmem_context { void *reserved[8]; };
+struct oxshmem_team { void *reserved[2]; };
+typedef struct oxshmem_context *shmem_ctx_t;
+typedef struct oxshmem_team *shmem_team_t;
+typedef struct { int num_contexts; } shmem_team_config_t;
+typedef struct { size_t total_ops; } shmem_ctx_session_config_t;
+
+#ifdef __cplusplus
+#define OXSHMEM_NO(handle) static_cast<handle>(nullptr)
+extern \"C\" {
+#else
+#define OXSHMEM_NO(handle) ((handle) 0)
+#endif
+extern struct oxshmem_context oxshmem_context_default;
+extern struct oxshmem_team oxshmem_team_world;
+extern struct oxshmem_team oxshmem_team_shared;
+#ifdef __cplusplus
+}
+#endif
+#define SHMEM_CTX_DEFAULT (&oxshmem_context_default)
+#define SHMEM_CTX_INVALID OXSHMEM_NO(shmem_ctx_t)
+#define SHMEM_TEAM_WORLD (&oxshmem_team_world)
+#define SHMEM_TEAM_SHARED (&oxshmem_team_shared)
+#define SHMEM_TEAM_INVALID OXSHMEM_NO(shmem_team_t)
+
+/* Complex elements without <complex.h>, which would take the names I and complex from the program. */
+#ifdef __GNUC__
+__extension__ typedef float _Complex oxshmem_complexf_t;
+__extension__ typedef double _Complex oxshmem_complexd_t;
+#else
+typedef float _Complex oxshmem_complexf_t;
+typedef double _Complex oxshmem_complexd_t;
+#endif
+
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define OXSHMEM_NORETURN _Noreturn
+#elif defined(__GNUC__)
+#define OXSHMEM_NORETURN __attribute__((__noreturn__))
+#else
+#define OXSHMEM_NORETURN
+#endif
+";
+
+/// `shmem.h`: the standard, and what other libraries add to its families.
+pub(super) fn shmem() -> String {
+    let symbols = exported();
+    let mut body = String::from("#include <stddef.h>\n#include <stdint.h>\n");
+    body += &constants();
+    body += HANDLES;
+    let mut routines = String::new();
+    for category in Category::ALL {
+        let standard = |symbol: &&Symbol| {
+            symbol.family.category == category && !matches!(symbol.status, Status::Compat | Status::Extension)
+        };
+        routines += &section(category.summary(), symbols.iter().filter(standard), Symbol::clone);
+    }
+    let compat = symbols.iter().filter(|symbol| symbol.status == Status::Compat);
+    routines += &section("Never standard on these types, but common in other libraries.", compat, Symbol::clone);
+    body += &extern_c(&routines);
+    body += &generics::macros("shmem_");
+    body += &overloads::functions("shmem_");
+    guarded("SHMEM_H", "OpenSHMEM 1.6", &body)
+}
+
+/// `pshmem.h`: the profiling names.
+pub(super) fn pshmem() -> String {
+    let symbols = exported();
+    let twins = symbols.iter().filter(|symbol| symbol.twin().is_some());
+    let routines = section("Each routine under the name that a profiling tool calls.", twins, |symbol| {
+        let mut twin = symbol.clone();
+        twin.prototype.name = symbol.twin().expect("filtered above");
+        twin
+    });
+    guarded("PSHMEM_H", "OpenSHMEM 1.6, profiling interface", &format!("#include \"shmem.h\"\n{}", extern_c(&routines)))
+}
+
+const TEAM_EXTENSIONS: &str = "
+#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
+#define SHMEM_TEAM_NODE (&oxshmem_team_node)
+#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
+#define SHMEM_COLOR_UNDEFINED (-1)
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+extern struct oxshmem_team oxshmem_team_node;
+#ifdef __cplusplus
+}
+#endif
+";
+
+/// `shmemx.h`: extensions of other vendors.
+pub(super) fn shmemx() -> String {
+    let symbols = exported();
+    let mut body = String::from("#include \"shmem.h\"\n");
+    if families().any(|family| family.function().starts_with("team_extension::") && family.landed()) {
+        body += TEAM_EXTENSIONS;
+    }
+    let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
+    body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
+    body += &generics::macros("shmemx_");
+    body += &overloads::functions("shmemx_");
+    guarded("SHMEMX_H", "extensions to OpenSHMEM 1.6", &body)
+}
+
+/// `mpp/<name>.h`: where old programs look.
+pub(super) fn forward(name: &str) -> String {
+    format!("/* {NOTE} */\n#include \"../{name}.h\"\n")
+}
+
+fn guarded(guard: &str, title: &str, body: &str) -> String {
+    format!(
+        "/* oxshmem: {title}.\n * {NOTE}\n */\n#ifndef OXSHMEM_{guard}\n#define OXSHMEM_{guard}\n\n{body}\n#endif\n"
+    )
+}
+
+fn extern_c(routines: &str) -> String {
+    format!("\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{routines}\n#ifdef __cplusplus\n}}\n#endif\n")
+}
+
+fn section<'a>(title: &str, symbols: impl Iterator<Item = &'a Symbol>, declared: impl Fn(&Symbol) -> Symbol) -> String {
+    let lines: String = symbols.map(|symbol| declaration(&declared(symbol))).collect();
+    if lines.is_empty() { lines } else { format!("\n/* {title} */\n{lines}") }
+}
+
+fn declaration(symbol: &Symbol) -> String {
+    let ends_the_job = symbol.family.function() == "setup::global_exit";
+    let attribute = if ends_the_job { "OXSHMEM_NORETURN " } else { "" };
+    format!("{attribute}{}\n", with_complex(&symbol.prototype.to_c()))
+}
+
+/// C's complex types under names that C++ takes as well.
+pub(super) fn with_complex(text: &str) -> String {
+    text.replace("float _Complex", "oxshmem_complexf_t").replace("double _Complex", "oxshmem_complexd_t")
+}
+
+fn constants() -> String {
+    let mut text = String::new();
+    for group in GROUPS {
+        text += &format!("\n/* {} */\n", group.title);
+        for (name, value) in group.constants {
+            text += &format!("#define SHMEM_{name} {value}\n");
+        }
+    }
+    text += "\n/* Older spellings. */\n";
+    for name in UNDERSCORED {
+        text += &format!("#define _SHMEM_{name} SHMEM_{name}\n");
+    }
+    text
+}

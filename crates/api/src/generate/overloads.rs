@@ -1,0 +1,106 @@
+//! C++ overloads: what the C11 macros are for C.
+
+use super::generics::{Generic, generics, synchronises_both_ways};
+use super::header::with_complex;
+use crate::expand::{Form, Symbol, expand, exported};
+use crate::prototype::{Parameter, Prototype};
+use crate::table::Family;
+use crate::types::Element;
+
+/// The overloads for one header: those whose name begins with `prefix`.
+pub(super) fn functions(prefix: &str) -> String {
+    let routines = exported();
+    let mut text = String::new();
+    let mut lists: Vec<(Vec<&'static Element>, String)> = Vec::new();
+    for mut generic in generics(prefix) {
+        let name = generic.name.clone();
+        let contexts = if generic.family.ctx { &[false, true][..] } else { &[false] };
+        if generic.elements.is_empty() {
+            // The plain function is an overload as it stands.
+            let with_context = &expand(generic.family, true)[0];
+            text += &inline(&with_context.prototype, &name, &with_context.name);
+            continue;
+        }
+        // So is a routine that has the macro's name, for its own type.
+        if let Some(routine) = routines.iter().find(|routine| routine.name == name) {
+            let own = &routine.prototype.parameters;
+            generic.elements.retain(|element| &form(generic.family, element).prototype.parameters != own);
+        }
+        let each = match lists.iter().find(|(known, _)| *known == generic.elements) {
+            Some((_, each)) => each.clone(),
+            None => {
+                let each = format!("OXSHMEM_EACH_{name}");
+                let items: Vec<String> =
+                    generic.elements.iter().map(|e| format!("F({}, {})", with_complex(e.c), e.name)).collect();
+                text += &format!("#define {each}(F) {}\n", items.join(" "));
+                lists.push((generic.elements.clone(), each.clone()));
+                each
+            }
+        };
+        let bodies: Vec<String> = contexts.iter().map(|&ctx| pattern(&generic, ctx)).collect();
+        text += &format!("#define OXSHMEM_OVERLOAD(T, N) \\\n    {}\n", bodies.join(" \\\n    "));
+        text += &format!("{each}(OXSHMEM_OVERLOAD)\n#undef OXSHMEM_OVERLOAD\n");
+        text += &std_complex(&generic);
+    }
+    if prefix == "shmem_" && synchronises_both_ways() {
+        text += "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
+    }
+    let undefine: String = lists.iter().map(|(_, each)| format!("#undef {each}\n")).collect();
+    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\n{text}{undefine}#endif\n")
+}
+
+/// The plain symbol of one element.
+fn form(family: &'static Family, element: &Element) -> Symbol {
+    let typed = |symbol: &Symbol| matches!(symbol.form, Form::Typed(own) if own == element);
+    expand(family, false).into_iter().find(typed).expect("the element comes from this family")
+}
+
+/// An inline function with element type `T` that calls the routine with element name `N`.
+fn pattern(generic: &Generic, ctx: bool) -> String {
+    let mut prototype = Prototype::parse(generic.family.prototype);
+    let mut target = prototype.name.replace("<T>", "##N##").replace("<N>", "");
+    if ctx {
+        target = target.replacen('_', "_ctx_", 1);
+        prototype.parameters.insert(0, Parameter::new("shmem_ctx_t", "ctx"));
+    }
+    inline(&prototype, &generic.name, &target).trim_end().to_string()
+}
+
+fn inline(prototype: &Prototype, name: &str, target: &str) -> String {
+    let mut prototype = prototype.clone();
+    let arguments = prototype.arguments();
+    let value = if prototype.result == "void" { "" } else { "return " };
+    prototype.name = name.into();
+    let head = prototype.to_c();
+    format!("inline {} {{ {value}{target}({arguments}); }}\n", head.trim_end_matches(';'))
+}
+
+/// Lets `std::complex` through without its header: any template of that shape and size.
+fn std_complex(generic: &Generic) -> String {
+    let complex = generic.elements.iter().filter(|element| element.name.starts_with("complex"));
+    let lines = complex.map(|element| {
+        let symbol = form(generic.family, element);
+        let part = element.c.trim_end_matches(" _Complex");
+        let list: Vec<String> =
+            symbol.prototype.parameters.iter().map(|p| p.to_c().replace(element.c, &format!("Z<{part}>"))).collect();
+        let arguments: Vec<String> = symbol
+            .prototype
+            .parameters
+            .iter()
+            .map(|p| match p.ctype.contains(element.c) {
+                true => format!("reinterpret_cast<{}>({})", with_complex(&p.ctype), p.name),
+                false => p.name.clone(),
+            })
+            .collect();
+        format!(
+            "template <template <typename> class Z> inline int {}({}) {{ \
+             static_assert(sizeof(Z<{part}>) == 2 * sizeof({part}), \"a complex number is two {part}s\"); \
+             return {}({}); }}\n",
+            generic.name,
+            list.join(", "),
+            symbol.name,
+            arguments.join(", ")
+        )
+    });
+    lines.collect()
+}

@@ -1,0 +1,174 @@
+//! Extensions of other vendors that programs use, declared in shmemx.h.
+
+use super::Category::Extension;
+use super::*;
+
+const ONE: &[Part] = &[extension(ALONE)];
+const ALL: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES, "mem"])];
+const STRIDED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES])];
+const ATOMICS: &[Part] = &[extension(&[ATOMIC])];
+const SHORT: &[Part] = &[extension(&["short"])];
+const SCANNED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+
+const fn row(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+    Family::new(Extension, call, prototype, parts)
+}
+
+pub(super) const ROWS: &[Family] = &[
+    // Locality, information, completion.
+    row("extension::wtime", "double shmemx_wtime(void)", ONE),
+    row("extension::nodename", "char *shmemx_nodename(void)", ONE),
+    row("extension::pe_quiet", "void shmemx_pe_quiet(int target_pe)", ONE),
+    row("extension::local_complete", "void shmemx_local_complete(void)", ONE),
+    row("extension::quiet_test", "int shmemx_quiet_test(void)", ONE).ctx(),
+    row("extension::fence_test", "int shmemx_fence_test(void)", ONE).ctx(),
+    // Older names of nonblocking and block-strided transfers.
+    row("rma::put_nbi", "void shmemx_<T>_put<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
+    row("rma::get_nbi", "void shmemx_<T>_get<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
+    row(
+        "rma::ibput",
+        "void shmemx_<T>_ibput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
+        STRIDED,
+    )
+    .ctx(),
+    row(
+        "rma::ibget",
+        "void shmemx_<T>_ibget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
+        STRIDED,
+    )
+    .ctx(),
+    // Older atomics; the handle has no use and stays untouched.
+    row("amo::add(dest, value, pe)", "void shmemx_<T>_add_nb(T *dest, T value, int pe, void **transfer_handle)", ATOMICS).via(),
+    row("amo::inc(dest, pe)", "void shmemx_<T>_inc_nb(T *dest, int pe, void **transfer_handle)", ATOMICS).via(),
+    row(
+        "amo::fetch_add_nbi(fetch, dest, value, pe)",
+        "void shmemx_<T>_fadd_nb(T *fetch, T *dest, T value, int pe, void **transfer_handle)",
+        ATOMICS,
+    )
+    .via(),
+    row(
+        "amo::fetch_inc_nbi(fetch, dest, pe)",
+        "void shmemx_<T>_finc_nb(T *fetch, T *dest, int pe, void **transfer_handle)",
+        ATOMICS,
+    )
+    .via(),
+    row(
+        "amo::swap_nbi(fetch, dest, value, pe)",
+        "void shmemx_<T>_swap_nb(T *fetch, T *dest, T value, int pe, void **transfer_handle)",
+        ATOMICS,
+    )
+    .via(),
+    row(
+        "amo::compare_swap_nbi(fetch, dest, cond, value, pe)",
+        "void shmemx_<T>_cswap_nb(T *fetch, T *dest, T cond, T value, int pe, void **transfer_handle)",
+        ATOMICS,
+    )
+    .via(),
+    row("amo::add", "void shmemx_<T>_add(T *dest, T value, int pe)", SHORT).via(),
+    row("amo::inc", "void shmemx_<T>_inc(T *dest, int pe)", SHORT).via(),
+    row("amo::fetch_add", "T shmemx_<T>_fadd(T *dest, T value, int pe)", SHORT).via(),
+    row("amo::fetch_inc", "T shmemx_<T>_finc(T *dest, int pe)", SHORT).via(),
+    row("amo::swap", "T shmemx_<T>_swap(T *dest, T value, int pe)", SHORT).via(),
+    row("amo::compare_swap", "T shmemx_<T>_cswap(T *dest, T cond, T value, int pe)", SHORT).via(),
+    // Puts that set a signal; the operator is always "set".
+    row(
+        "signal::put_signal(dest, source, nelems, sig_addr, signal, SIGNAL_SET, pe)",
+        "void shmemx_<T>_put<N>_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int pe)",
+        ALL,
+    )
+    .via(),
+    row(
+        "signal::put_signal_nbi(dest, source, nelems, sig_addr, signal, SIGNAL_SET, pe)",
+        "void shmemx_<T>_put<N>_signal_nb(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int pe)",
+        ALL,
+    )
+    .via(),
+    row("signal::signal_set", "void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx(),
+    row("signal::signal_add", "void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx(),
+    // Teams. Every error ends the job.
+    row(
+        "team_extension::split_strided",
+        "void shmemx_team_split_strided(shmem_team_t parent_team, int PE_start, int PE_stride, int PE_size, shmem_team_t *newteam)",
+        ONE,
+    ),
+    row(
+        "team_extension::create_strided",
+        "void shmemx_team_create_strided(int PE_start, int PE_stride, int PE_size, shmem_team_t *newteam)",
+        ONE,
+    ),
+    row(
+        "team_extension::split_color",
+        "void shmemx_team_split(shmem_team_t parent_team, int color, int key, shmem_team_t *newteam)",
+        ONE,
+    ),
+    row(
+        "team_extension::split_color",
+        "void shmemx_team_split_color(shmem_team_t parent_team, int color, int key, shmem_team_t *newteam)",
+        ONE,
+    ),
+    row(
+        "team_extension::split_2d",
+        "void shmemx_team_split_2d(shmem_team_t parent_team, int xrange, int yrange, shmem_team_t *xaxis_team, shmem_team_t *yaxis_team)",
+        ONE,
+    ),
+    row(
+        "team_extension::split_3d",
+        "void shmemx_team_split_3d(shmem_team_t parent_team, int xrange, int yrange, int zrange, shmem_team_t *xaxis_team, \
+         shmem_team_t *yaxis_team, shmem_team_t *zaxis_team)",
+        ONE,
+    ),
+    row("team_extension::destroy", "void shmemx_team_destroy(shmem_team_t *team)", ONE),
+    row("team_extension::my_pe", "int shmemx_team_my_pe(shmem_team_t team)", ONE),
+    row("team_extension::my_pe", "int shmemx_team_mype(shmem_team_t team)", ONE),
+    row("team_extension::n_pes", "int shmemx_team_n_pes(shmem_team_t team)", ONE),
+    row("team_extension::n_pes", "int shmemx_team_npes(shmem_team_t team)", ONE),
+    row(
+        "team_extension::translate_pe",
+        "int shmemx_team_translate_pe(shmem_team_t team1, int team1_pe, shmem_team_t team2)",
+        ONE,
+    ),
+    row("team_extension::barrier", "void shmemx_team_barrier(shmem_team_t team, long *pSync)", ONE),
+    row(
+        "team::get_config",
+        "int shmemx_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config)",
+        ONE,
+    ),
+    row("context::team_create_ctx", "int shmemx_team_ctx_create(shmem_team_t team, long options, shmem_ctx_t *ctx)", ONE),
+    row("context::get_team", "int shmemx_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team)", ONE),
+    // Exchange of blocks of different sizes; sizes and offsets in bytes.
+    row(
+        "active_set::alltoallv",
+        "void shmemx_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, \
+         size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync)",
+        ONE,
+    ),
+    row(
+        "active_set::alltoallv_packed",
+        "void shmemx_alltoallv_packed(void *target, size_t target_len, size_t *t_size, const void *source, size_t *s_offsets, \
+         size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync)",
+        ONE,
+    ),
+    row(
+        "collective::alltoallv",
+        "void shmemx_team_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, \
+         size_t *s_sizes, shmem_team_t team, long *pSync)",
+        ONE,
+    ),
+    row(
+        "collective::alltoallv_packed",
+        "void shmemx_team_alltoallv_packed(void *target, size_t target_len, size_t *t_size, const void *source, \
+         size_t *s_offsets, size_t *s_sizes, shmem_team_t team, long *pSync)",
+        ONE,
+    ),
+    // Scans before they were standard.
+    row(
+        "collective::sum_inscan",
+        "int shmemx_<T>_sum_inscan(shmem_team_t team, T *dest, const T *source, size_t nelems)",
+        SCANNED,
+    ),
+    row(
+        "collective::sum_exscan",
+        "int shmemx_<T>_sum_exscan(shmem_team_t team, T *dest, const T *source, size_t nelems)",
+        SCANNED,
+    ),
+];

@@ -1,0 +1,213 @@
+//! The table: one row per family of routines.
+//!
+//! A row's prototype is C with place-holders. `<T>` in the name is an element type and `<N>` a size in bits, `mem`
+//! or, in typed forms, nothing; `T` among the parameters is the element, `void` in sized and `mem` forms. A family
+//! with [`Family::ctx`] exists once more with `ctx_` in its name and a context as first parameter.
+
+mod amo;
+mod collective;
+mod control;
+mod extension;
+mod p2p;
+mod rma;
+
+use Category::*;
+
+/// What part of the library a routine belongs to; each has an exports file and a section in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the documentation")]
+pub enum Category {
+    Setup,
+    Thread,
+    Memory,
+    Rma,
+    Amo,
+    Signal,
+    P2p,
+    Ordering,
+    Context,
+    Session,
+    Lock,
+    Cache,
+    Sync,
+    Team,
+    Collective,
+    Profiling,
+    Extension,
+}
+
+impl Category {
+    /// All categories in the order of the header.
+    pub const ALL: [Category; 17] = [
+        Setup, Thread, Memory, Rma, Amo, Signal, P2p, Ordering, Context, Session, Lock, Cache, Sync, Team, Collective,
+        Profiling, Extension,
+    ];
+
+    /// The name used in lists and for the exports file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setup => "setup",
+            Thread => "thread",
+            Memory => "memory",
+            Rma => "rma",
+            Amo => "amo",
+            Signal => "signal",
+            P2p => "p2p",
+            Ordering => "ordering",
+            Context => "context",
+            Session => "session",
+            Lock => "lock",
+            Cache => "cache",
+            Sync => "sync",
+            Team => "team",
+            Collective => "collective",
+            Profiling => "profiling",
+            Extension => "extension",
+        }
+    }
+
+    /// One sentence for the header.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Setup => "Start and end of the library, PE numbers, what can be reached.",
+            Thread => "Start with a thread level.",
+            Memory => "The symmetric heap; all calls are collective over the world.",
+            Rma => "Put and get: one element, blocks, strided and block-strided, blocking and nonblocking.",
+            Amo => "Atomic updates of one element.",
+            Signal => "Puts that announce themselves, and signals alone.",
+            P2p => "Waiting for and testing symmetric variables of the calling PE.",
+            Ordering => "Order (fence) and completion (quiet) of earlier operations.",
+            Context => "Contexts: streams of operations that complete on their own.",
+            Session => "Hints about the operations to come on a context.",
+            Lock => "Locks, first come first served.",
+            Cache => "Cache control of old machines; these do nothing.",
+            Sync => "Barriers and synchronisation.",
+            Team => "Teams: subsets of the PEs with numbers of their own.",
+            Collective => "Broadcast, collect, exchange, reductions and scans.",
+            Profiling => "Control of profiling tools.",
+            Extension => "Extensions.",
+        }
+    }
+}
+
+/// How a symbol stands to the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// In OpenSHMEM 1.6.
+    Current,
+    /// In OpenSHMEM 1.6, but on its way out.
+    Deprecated,
+    /// Dropped by an earlier edition; kept for old programs.
+    Removed,
+    /// Never in the standard, at least not on this type; kept for programs written for other libraries.
+    Compat,
+    /// A vendor extension, declared in shmemx.h.
+    Extension,
+}
+
+/// Some forms of a family that share their history.
+#[derive(Debug)]
+pub struct Part {
+    /// Edition of the standard that brought them, `-` for none.
+    pub since: &'static str,
+    /// Their standing.
+    pub status: Status,
+    /// Element type names, sizes in bits and `mem`, separated by blanks; empty for a routine with one form only.
+    pub forms: &'static [&'static str],
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Its category.
+    pub category: Category,
+    /// C prototype with place-holders.
+    pub prototype: &'static str,
+    /// The runtime's function, `module::name`, with an argument list only where it differs from the prototype's.
+    pub call: &'static str,
+    /// The forms.
+    pub parts: &'static [Part],
+    /// Whether the runtime's function wants to know how PE numbers are meant.
+    pub via: bool,
+    /// Whether the family also exists with a context.
+    pub ctx: bool,
+    /// Position of the argument that decides the type in the C11 macro, counted from 1 in the plain form.
+    pub generic: Option<usize>,
+    /// Numbers of the behaviour items that describe it.
+    pub clauses: &'static str,
+}
+
+const fn since(since: &'static str, forms: &'static [&'static str]) -> Part {
+    Part { since, status: Status::Current, forms }
+}
+
+const fn deprecated(since: &'static str, forms: &'static [&'static str]) -> Part {
+    Part { since, status: Status::Deprecated, forms }
+}
+
+const fn compat(forms: &'static [&'static str]) -> Part {
+    Part { since: "-", status: Status::Compat, forms }
+}
+
+const fn extension(forms: &'static [&'static str]) -> Part {
+    Part { since: "-", status: Status::Extension, forms }
+}
+
+/// The only form there is.
+const ALONE: &[&str] = &[""];
+
+impl Family {
+    const fn new(category: Category, call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+        Family { category, prototype, call, parts, via: false, ctx: false, generic: None, clauses: "" }
+    }
+
+    /// The runtime wants a `Via`.
+    const fn via(mut self) -> Family {
+        self.via = true;
+        self
+    }
+
+    /// Both plain and with a context.
+    const fn ctx(mut self) -> Family {
+        self.ctx = true;
+        self.via()
+    }
+
+    /// Has a C11 macro and C++ overloads; argument `position` decides.
+    const fn generic(mut self, position: usize) -> Family {
+        self.generic = Some(position);
+        self
+    }
+
+    const fn clauses(mut self, clauses: &'static str) -> Family {
+        self.clauses = clauses;
+        self
+    }
+
+    /// The runtime's function without arguments.
+    pub fn function(&self) -> &'static str {
+        self.call.split_once('(').map_or(self.call, |(function, _)| function)
+    }
+
+    /// Whether the runtime has what this family needs; see [`NOT_YET`].
+    pub fn landed(&self) -> bool {
+        !NOT_YET.iter().any(|prefix| self.function().starts_with(prefix))
+    }
+}
+
+/// Beginnings of runtime functions that are still being written. Their families are absent from exports, headers and
+/// version map until the line here goes.
+pub const NOT_YET: &[&str] = &[];
+
+/// All rows in the order of the header.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    [control::ROWS, rma::ROWS, amo::ROWS, p2p::ROWS, collective::ROWS, extension::ROWS].into_iter().flatten()
+}
+
+// The standard's groups of element types, as its editions introduced them.
+const ELDERS: &str = "float double longdouble short int long longlong";
+const NEWCOMERS: &str =
+    "schar uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff";
+const ATOMIC: &str = "int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff";
+const FLOATING: &str = "float double";
+const SIZES: &str = "8 16 32 64 128";

@@ -1,0 +1,84 @@
+//! Put and get, and puts with a signal.
+
+use super::Category::{Rma, Signal};
+use super::*;
+
+const ALL: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES, "mem"];
+const STRIDED: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES];
+
+const ONE: &[Part] = &[since("1.0", &[ELDERS]), since("1.1", &["char"]), since("1.4", &[NEWCOMERS])];
+const BLOCK: &[Part] =
+    &[since("1.0", &[ELDERS, "32 64 128 mem"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
+const STRIDES: &[Part] =
+    &[since("1.0", &[ELDERS, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
+const NONBLOCKING: &[Part] = &[since("1.3", &[ELDERS, "char", SIZES, "mem"]), since("1.4", &[NEWCOMERS])];
+
+const fn rma(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+    Family::new(Rma, call, prototype, parts).ctx().generic(1)
+}
+
+const fn signal(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+    Family::new(Signal, call, prototype, parts).ctx().generic(1)
+}
+
+pub(super) const ROWS: &[Family] = &[
+    rma("rma::p", "void shmem_<T>_p(T *dest, T value, int pe)", ONE).clauses("RMA-1 RMA-2 RMA-4 RMA-8 RMA-10"),
+    rma("rma::g", "T shmem_<T>_g(const T *source, int pe)", ONE).clauses("RMA-1 RMA-4 RMA-8 RMA-10"),
+    rma("rma::put", "void shmem_<T>_put<N>(T *dest, const T *source, size_t nelems, int pe)", BLOCK)
+        .clauses("RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
+    rma("rma::get", "void shmem_<T>_get<N>(T *dest, const T *source, size_t nelems, int pe)", BLOCK)
+        .clauses("RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
+    rma(
+        "rma::iput",
+        "void shmem_<T>_iput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)",
+        STRIDES,
+    )
+    .clauses("RMA-5 SYM-9"),
+    rma(
+        "rma::iget",
+        "void shmem_<T>_iget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)",
+        STRIDES,
+    )
+    .clauses("RMA-5 SYM-9"),
+    rma(
+        "rma::ibput",
+        "void shmem_<T>_ibput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
+        &[since("1.6", STRIDED)],
+    )
+    .clauses("RMA-6 SYM-9"),
+    rma(
+        "rma::ibget",
+        "void shmem_<T>_ibget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
+        &[since("1.6", STRIDED)],
+    )
+    .clauses("RMA-6 SYM-9"),
+    rma("rma::put_nbi", "void shmem_<T>_put<N>_nbi(T *dest, const T *source, size_t nelems, int pe)", NONBLOCKING)
+        .clauses("RMA-2 RMA-3 RMA-9 SYM-9"),
+    rma("rma::get_nbi", "void shmem_<T>_get<N>_nbi(T *dest, const T *source, size_t nelems, int pe)", NONBLOCKING)
+        .clauses("RMA-2 RMA-3 RMA-9 SYM-9"),
+    signal(
+        "signal::put_signal",
+        "void shmem_<T>_put<N>_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)",
+        &[since("1.5", ALL)],
+    )
+    .clauses("SIG-1 SIG-2 SIG-3 SIG-4 SIG-9 SYM-9"),
+    signal(
+        "signal::put_signal_nbi",
+        "void shmem_<T>_put<N>_signal_nbi(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)",
+        &[since("1.5", ALL)],
+    )
+    .clauses("SIG-2 SIG-3 SIG-4 SIG-8 SIG-9 SYM-9"),
+    signal("signal::signal_set", "void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)", &[since("1.6", ALONE)])
+        .clauses("SIG-4 SIG-7"),
+    signal("signal::signal_add", "void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)", &[since("1.6", ALONE)])
+        .clauses("SIG-3 SIG-4 SIG-7"),
+    Family::new(Signal, "signal::signal_fetch", "uint64_t shmem_signal_fetch(const uint64_t *sig_addr)", &[since("1.5", ALONE)])
+        .clauses("SIG-4 SIG-5"),
+    Family::new(
+        Signal,
+        "signal::signal_wait_until",
+        "uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)",
+        &[since("1.5", ALONE)],
+    )
+    .clauses("SIG-6 P2P-2"),
+];

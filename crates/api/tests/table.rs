@@ -1,0 +1,155 @@
+//! The expanded table against the checked-in list, and against the lists of the folder that `OXSHMEM_SPEC` names.
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use oxshmem_api::expand::{Symbol, symbols};
+use oxshmem_api::fortran;
+use oxshmem_api::generate::{generics_test, symbol_list};
+use oxshmem_api::table::{Status, families};
+
+#[test]
+fn expansion_is_the_checked_in_list() {
+    assert!(
+        symbol_list() == include_str!("../symbols.txt"),
+        "symbols.txt is stale: run `cargo xtask generate` and look at what changed"
+    );
+}
+
+#[test]
+fn the_standard_has_so_many_routines() {
+    let count = |status| symbols().iter().filter(|symbol| symbol.status == status).count();
+    assert_eq!(count(Status::Current), 1685);
+    assert_eq!(count(Status::Deprecated), 103);
+    assert_eq!(count(Status::Removed), 6);
+}
+
+#[test]
+fn names_are_unique() {
+    let mut seen = BTreeSet::new();
+    for symbol in symbols() {
+        assert!(seen.insert(symbol.name.clone()), "{} comes from two rows", symbol.name);
+    }
+}
+
+#[test]
+fn every_mandatory_family_has_a_behaviour() {
+    for symbol in symbols().iter().filter(|symbol| symbol.mandatory()) {
+        assert!(!symbol.family.clauses.is_empty(), "{} names no behaviour item", symbol.name);
+    }
+}
+
+#[test]
+fn explicit_arguments_are_parameters_or_constants() {
+    for family in families() {
+        let Some((_, list)) = family.call.split_once('(') else {
+            continue;
+        };
+        for argument in list.trim_end_matches(')').split(", ") {
+            let is_parameter = family.prototype.contains(&format!("{argument},"))
+                || family.prototype.contains(&format!("{argument})"));
+            assert!(is_parameter || argument == "SIGNAL_SET", "{} passes {argument}", family.prototype);
+        }
+    }
+}
+
+#[test]
+fn macros_reach_routines_of_the_table() {
+    let names: BTreeSet<String> = symbols().into_iter().map(|symbol| symbol.name).collect();
+    let calls = generics_test().calls;
+    assert!(!calls.is_empty());
+    assert!(calls.is_subset(&names), "{:?}", calls.difference(&names).collect::<Vec<_>>());
+}
+
+/// Name, edition, standing and category of every routine of the standard.
+#[test]
+fn table_agrees_with_the_given_symbols() {
+    let Some(rows) = given("symbols-1.6.txt") else {
+        return;
+    };
+    let ours: BTreeSet<Vec<String>> = symbols().iter().filter(|symbol| symbol.since != "-").map(row).collect();
+    let theirs: BTreeSet<Vec<String>> = rows.into_iter().map(|row| row[..4].to_vec()).collect();
+    assert_same(&ours, &theirs);
+}
+
+#[test]
+fn table_agrees_with_the_given_prototypes() {
+    let Some(rows) = given("prototypes-1.6.txt") else {
+        return;
+    };
+    let theirs: BTreeSet<String> = rows.into_iter().map(|row| row[1].clone()).collect();
+    let ours: BTreeSet<String> =
+        symbols().iter().filter(|symbol| symbol.since != "-").map(|symbol| symbol.prototype.to_c()).collect();
+    assert_same(&ours, &theirs);
+}
+
+#[test]
+fn twins_agree_with_the_given_profiling_names() {
+    let Some(rows) = given("symbols-pshmem-1.6.txt") else {
+        return;
+    };
+    let theirs: BTreeMap<String, String> = rows.into_iter().map(|row| (row[1].clone(), row[0].clone())).collect();
+    let standard = symbols().into_iter().filter(Symbol::mandatory);
+    let ours =
+        standard.map(|symbol| (symbol.name.clone(), symbol.twin().expect("the standard's have twins"))).collect();
+    assert_eq!(theirs, ours);
+}
+
+/// What is kept for other libraries' programs is what their programs call.
+#[test]
+fn extras_are_among_the_given_ones() {
+    let Some(rows) = given("symbols-compat.txt") else {
+        return;
+    };
+    let theirs: BTreeSet<String> = rows.into_iter().map(|row| row[0].clone()).collect();
+    for symbol in symbols().iter().filter(|symbol| symbol.status == Status::Compat) {
+        assert!(theirs.contains(&symbol.name), "{} is nobody's", symbol.name);
+    }
+}
+
+/// Symbol, use, declaration and standing of every Fortran entry point.
+#[test]
+fn fortran_agrees_with_the_given_entry_points() {
+    let Some(rows) = given("symbols-fortran.txt") else {
+        return;
+    };
+    let ours = fortran::entries().into_iter().map(|entry| {
+        let status = match entry.status {
+            fortran::Status::Standard => "1.4",
+            fortran::Status::Compat => "ext",
+            fortran::Status::Extension => "vendor",
+        };
+        let declaration = entry.prototype.to_c();
+        [&entry.symbol, &entry.usage(), declaration.trim_end_matches(';'), status].map(String::from).to_vec()
+    });
+    let theirs = rows.into_iter().map(|row| vec![row[0].clone(), row[2].clone(), row[3].clone(), row[4].clone()]);
+    assert_same(&ours.collect(), &theirs.collect());
+}
+
+fn row(symbol: &Symbol) -> Vec<String> {
+    let status = match symbol.status {
+        Status::Deprecated => "deprecated",
+        Status::Removed => "removed",
+        _ => "-",
+    };
+    [&symbol.name, symbol.since, status, symbol.family.category.name()].map(String::from).to_vec()
+}
+
+/// The rows of a given list, or `None`, said aloud, where there is none.
+fn given(file: &str) -> Option<Vec<Vec<String>>> {
+    let Some(folder) = std::env::var_os("OXSHMEM_SPEC").map(PathBuf::from) else {
+        println!("not compared with {file}: OXSHMEM_SPEC names no folder");
+        return None;
+    };
+    let text = fs::read_to_string(folder.join(file)).expect("OXSHMEM_SPEC names the folder with the lists");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    Some(lines.map(|line| line.split('\t').map(String::from).collect()).collect())
+}
+
+fn assert_same<T: Ord + std::fmt::Debug>(ours: &BTreeSet<T>, theirs: &BTreeSet<T>) {
+    let surplus: Vec<&T> = ours.difference(theirs).take(10).collect();
+    let missing: Vec<&T> = theirs.difference(ours).take(10).collect();
+    assert!(surplus.is_empty() && missing.is_empty(), "surplus {surplus:#?}, missing {missing:#?}");
+}

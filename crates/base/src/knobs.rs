@@ -1,0 +1,297 @@
+//! The environment variables of oxshmem. One table says what they are called, what they mean and how they are read;
+//! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for misspelt names all come from it.
+
+mod table;
+
+use crate::{Error, names};
+pub use table::KNOBS;
+
+/// One environment variable.
+pub struct Knob {
+    /// The name the manual uses.
+    pub name: &'static str,
+    /// Other names that are read when `name` is not set: deprecated ones and those of other libraries.
+    pub aliases: &'static [&'static str],
+    /// What its value looks like.
+    pub value: Value,
+    /// The value that changes nothing, or a word on how the value is chosen when the variable is not set.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub doc: &'static str,
+    apply: fn(&mut Settings, &Reading<'_>) -> Result<(), Error>,
+}
+
+/// What the value of a variable looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Set means on; empty, `0`, `n`, `no`, `f`, `false` and `off` mean off.
+    Switch,
+    /// A number of bytes, see [`crate::size`].
+    Size,
+    /// A whole number.
+    Number,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A path or a name.
+    Text,
+    /// A command that one of the tools runs; the library does not read it.
+    Tool,
+    /// Accepted so that scripts written for other libraries run; it has no effect.
+    Ignored,
+}
+
+/// How a PE waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Spin while processors are plenty, give them away where they are not.
+    #[default]
+    Auto,
+    /// Only spin.
+    Spin,
+    /// Spin a little, then let others run.
+    Yield,
+    /// Go to sleep early.
+    Sleep,
+}
+
+/// What the target sizes that a program gives to alltoallv mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetSizes {
+    /// Only results: how many bytes came in.
+    #[default]
+    Results,
+    /// Also the room there is; a block that does not fit ends the job.
+    Abort,
+    /// Also the room there is; a block that does not fit is cut.
+    Truncate,
+}
+
+/// Which algorithm each collective uses; `auto` lets the library choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the routines")]
+pub struct Algorithms {
+    pub barrier: String,
+    pub broadcast: String,
+    pub reduce: String,
+    pub collect: String,
+    pub fcollect: String,
+    pub alltoall: String,
+}
+
+/// The values of all variables. Each field is described by its row in [`KNOBS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "KNOBS documents every one")]
+pub struct Settings {
+    pub symmetric_size: Option<u64>,
+    pub version: bool,
+    pub info: bool,
+    pub debug: bool,
+    pub check: u8,
+    pub huge_pages: bool,
+    pub huge_page_size: Option<u64>,
+    pub statics: bool,
+    pub wait: Wait,
+    pub singleton: bool,
+    pub bind: bool,
+    pub max_contexts: Option<u64>,
+    pub teams_max: Option<u64>,
+    pub trap_on_abort: bool,
+    pub backtrace: bool,
+    pub algorithms: Algorithms,
+    pub transport: String,
+    pub tuning_file: Option<String>,
+    pub alltoallv_target_sizes: TargetSizes,
+    pub hang_seconds: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let auto = || "auto".to_owned();
+        Settings {
+            symmetric_size: None,
+            version: false,
+            info: false,
+            debug: false,
+            check: 1,
+            huge_pages: false,
+            huge_page_size: None,
+            statics: true,
+            wait: Wait::Auto,
+            singleton: false,
+            bind: false,
+            max_contexts: None,
+            teams_max: None,
+            trap_on_abort: false,
+            backtrace: false,
+            algorithms: Algorithms {
+                barrier: auto(),
+                broadcast: auto(),
+                reduce: auto(),
+                collect: auto(),
+                fcollect: auto(),
+                alltoall: auto(),
+            },
+            transport: auto(),
+            tuning_file: None,
+            alltoallv_target_sizes: TargetSizes::Results,
+            hang_seconds: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the environment of this process. The second part are warnings, to be printed once per job.
+    pub fn from_env() -> Result<(Settings, Vec<String>), Error> {
+        Settings::from_vars(environment())
+    }
+
+    /// Reads the variables among `vars` that are ours; a value that makes no sense is an error.
+    pub fn from_vars(vars: impl Iterator<Item = (String, String)>) -> Result<(Settings, Vec<String>), Error> {
+        let ours: Vec<_> = vars.filter(|(name, _)| is_ours(name)).collect();
+        let mut settings = Settings::default();
+        let mut warnings = Vec::new();
+        for knob in KNOBS {
+            let mut readings = knob.names().filter_map(|name| reading(name, &ours));
+            let Some(first) = readings.next() else {
+                continue;
+            };
+            (knob.apply)(&mut settings, &first)?;
+            for ignored in readings.filter(|other| other.value != first.value) {
+                warnings
+                    .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));
+            }
+        }
+        warnings.extend(ours.iter().filter_map(|(name, _)| misspelt(name)));
+        Ok((settings, warnings))
+    }
+}
+
+impl Knob {
+    /// The name and then the aliases, in the order in which they are looked up.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// The name by which the environment of this process sets it, and the value.
+    pub fn current(&self) -> Option<(&'static str, String)> {
+        self.names().find_map(|name| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned())))
+    }
+
+    /// What may stand behind the `=`.
+    pub fn values(&self) -> String {
+        match self.value {
+            Value::Switch => "0 or 1".to_owned(),
+            Value::Size => "a size like 512M".to_owned(),
+            Value::Number => "a whole number".to_owned(),
+            Value::Word(words) => words.join(", "),
+            Value::Text => "a text".to_owned(),
+            Value::Tool => "a command".to_owned(),
+            Value::Ignored => "anything".to_owned(),
+        }
+    }
+}
+
+/// The listing that `SHMEM_INFO` asks for: every variable, what it does and what it is now.
+pub fn listing() -> String {
+    let (ignored, read): (Vec<_>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
+    let mut text = String::from("Environment variables of oxshmem:\n");
+    for knob in read {
+        let now = match knob.current() {
+            Some((name, value)) => format!("set: {name}={value}"),
+            None => format!("default: {}", knob.default),
+        };
+        text += &format!("  {:<36} {} [{}; {now}]\n", knob.name, knob.doc, knob.values());
+        if !knob.aliases.is_empty() {
+            text += &format!("  {:<36} also read as {}\n", "", knob.aliases.join(", "));
+        }
+    }
+    text += "Accepted without effect:\n";
+    for knob in ignored {
+        text += &format!("  {:<36} {}\n", knob.name, knob.doc);
+    }
+    text
+}
+
+/// How a switch is read.
+pub fn is_on(value: &str) -> bool {
+    !["", "0", "n", "no", "f", "false", "off"].contains(&value.trim().to_ascii_lowercase().as_str())
+}
+
+/// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
+const FOREIGN: [&str; 7] =
+    ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
+
+/// The warning about a name that nobody reads and that looks like one of ours. Names that resemble none are left alone:
+/// module systems and build scripts set things like `SHMEM_ROOT`.
+fn misspelt(name: &str) -> Option<String> {
+    let known = || KNOBS.iter().flat_map(Knob::names);
+    if known().any(|k| k == name) || FOREIGN.iter().any(|family| name.starts_with(family)) {
+        return None;
+    }
+    let meant = names::nearest(name, known())?;
+    Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?"))
+}
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with("SHMEM_") || name.starts_with("SMA_")
+}
+
+fn environment() -> impl Iterator<Item = (String, String)> {
+    let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
+    std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
+}
+
+/// A variable as the environment has it.
+struct Reading<'v> {
+    name: &'v str,
+    value: &'v str,
+}
+
+fn reading<'v>(name: &str, vars: &'v [(String, String)]) -> Option<Reading<'v>> {
+    vars.iter().find(|(n, _)| n == name).map(|(name, value)| Reading { name, value })
+}
+
+impl Reading<'_> {
+    fn switch(&self) -> bool {
+        !["", "0", "n", "no", "f", "false", "off"].contains(&self.value.trim().to_ascii_lowercase().as_str())
+    }
+
+    fn size(&self) -> Result<u64, Error> {
+        crate::size::parse(self.value).map_err(|error| {
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because(error.what())
+                .fix(format!("write a number and one of K, M, G, T, for example {}=512M", self.name))
+        })
+    }
+
+    fn number(&self, most: u64) -> Result<u64, Error> {
+        self.value.trim().parse().ok().filter(|&number| number <= most).ok_or_else(|| {
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because(format!("it wants a whole number from 0 to {most}"))
+                .fix(format!("set {} to such a number or unset it", self.name))
+        })
+    }
+
+    /// The place of the value in `words`.
+    fn word(&self, words: &'static [&'static str]) -> Result<usize, Error> {
+        let value = self.value.trim().to_ascii_lowercase();
+        words.iter().position(|word| *word == value).ok_or_else(|| {
+            let meant = names::nearest(&value, words.iter().copied()).unwrap_or(words[0]);
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because(format!("it wants one of {}", words.join(", ")))
+                .fix(format!("set {}={meant}", self.name))
+        })
+    }
+
+    /// An empty text is as good as none.
+    fn text(&self) -> Option<String> {
+        Some(self.value.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn text_or_auto(&self) -> String {
+        self.text().unwrap_or_else(|| "auto".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

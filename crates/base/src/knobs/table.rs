@@ -1,0 +1,230 @@
+//! The table itself: one row per variable.
+
+use super::{Knob, Reading, Settings, TargetSizes, Value, Wait};
+use crate::Error;
+
+/// Every variable the library and its tools read, in the order of the manual.
+pub static KNOBS: &[Knob] = &[
+    Knob {
+        name: "SHMEM_SYMMETRIC_SIZE",
+        aliases: &["SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"],
+        value: Value::Size,
+        default: "chosen from the memory of the node",
+        doc: "bytes of symmetric heap each PE may allocate",
+        apply: |settings, reading| reading.size().map(|size| settings.symmetric_size = Some(size)),
+    },
+    switch("SHMEM_VERSION", &["SMA_VERSION"], "0", "print the version of the library at start", |settings, reading| {
+        settings.version = reading.switch();
+        Ok(())
+    }),
+    switch("SHMEM_INFO", &["SMA_INFO"], "0", "list these variables at start", |settings, reading| {
+        settings.info = reading.switch();
+        Ok(())
+    }),
+    switch("SHMEM_DEBUG", &["SMA_DEBUG"], "0", "say what the library does while it does it", |settings, reading| {
+        settings.debug = reading.switch();
+        Ok(())
+    }),
+    Knob {
+        name: "SHMEM_CHECK",
+        aliases: &[],
+        value: Value::Number,
+        default: "1",
+        doc: "0 to 3: how much of the program's calls is verified",
+        apply: |settings, reading| reading.number(3).map(|level| settings.check = level as u8),
+    },
+    switch(
+        "SHMEM_STATICS",
+        &[],
+        "1",
+        "make the executable's global and static variables symmetric",
+        |settings, reading| {
+            settings.statics = reading.switch();
+            Ok(())
+        },
+    ),
+    Knob {
+        name: "SHMEM_WAIT",
+        aliases: &[],
+        value: Value::Word(&["auto", "spin", "yield", "sleep"]),
+        default: "auto",
+        doc: "how a PE waits: burn its processor, let others run, or sleep",
+        apply: |settings, reading| {
+            let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
+            reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
+        },
+    },
+    switch(
+        "SHMEM_SINGLETON",
+        &[],
+        "0",
+        "run as a job of one PE although a launcher started several",
+        |settings, reading| {
+            settings.singleton = reading.switch();
+            Ok(())
+        },
+    ),
+    switch("SHMEM_BIND", &[], "0", "keep each PE on a processor of its own", |settings, reading| {
+        settings.bind = reading.switch();
+        Ok(())
+    }),
+    switch(
+        "SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES",
+        &[],
+        "0",
+        "put the symmetric heap on huge pages",
+        |settings, reading| {
+            settings.huge_pages = reading.switch();
+            Ok(())
+        },
+    ),
+    Knob {
+        name: "SHMEM_SYMMETRIC_HEAP_PAGE_SIZE",
+        aliases: &[],
+        value: Value::Size,
+        default: "the system's huge page",
+        doc: "size of the huge pages to use",
+        apply: |settings, reading| reading.size().map(|size| settings.huge_page_size = Some(size)),
+    },
+    Knob {
+        name: "SHMEM_MAX_CTX",
+        aliases: &["SHMEM_CTX_MAX", "SHMEM_MAX_CONTEXTS"],
+        value: Value::Number,
+        default: "no limit",
+        doc: "how many contexts may exist at a time",
+        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.max_contexts = Some(most)),
+    },
+    Knob {
+        name: "SHMEM_TEAMS_MAX",
+        aliases: &["SHMEM_MAX_TEAMS"],
+        value: Value::Number,
+        default: "no limit",
+        doc: "how many teams may exist at a time",
+        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.teams_max = Some(most)),
+    },
+    algorithm(
+        "SHMEM_BARRIER_ALGORITHM",
+        &["SHMEM_BARRIER_ALGO"],
+        "algorithm of barrier and sync",
+        |settings, reading| {
+            settings.algorithms.barrier = reading.text_or_auto();
+            Ok(())
+        },
+    ),
+    algorithm("SHMEM_BCAST_ALGORITHM", &["SHMEM_BCAST_ALGO"], "algorithm of broadcast", |settings, reading| {
+        settings.algorithms.broadcast = reading.text_or_auto();
+        Ok(())
+    }),
+    algorithm("SHMEM_REDUCE_ALGORITHM", &["SHMEM_REDUCE_ALGO"], "algorithm of reductions", |settings, reading| {
+        settings.algorithms.reduce = reading.text_or_auto();
+        Ok(())
+    }),
+    algorithm("SHMEM_COLLECT_ALGORITHM", &["SHMEM_COLLECT_ALGO"], "algorithm of collect", |settings, reading| {
+        settings.algorithms.collect = reading.text_or_auto();
+        Ok(())
+    }),
+    algorithm("SHMEM_FCOLLECT_ALGORITHM", &["SHMEM_FCOLLECT_ALGO"], "algorithm of fcollect", |settings, reading| {
+        settings.algorithms.fcollect = reading.text_or_auto();
+        Ok(())
+    }),
+    algorithm("SHMEM_ALLTOALL_ALGORITHM", &["SHMEM_ALLTOALL_ALGO"], "algorithm of alltoall", |settings, reading| {
+        settings.algorithms.alltoall = reading.text_or_auto();
+        Ok(())
+    }),
+    Knob {
+        name: "SHMEM_TUNING",
+        aliases: &[],
+        value: Value::Text,
+        default: "built in",
+        doc: "file with the sizes at which collectives change their algorithm",
+        apply: |settings, reading| {
+            settings.tuning_file = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_ALLTOALLV_TSIZE_CHK",
+        aliases: &[],
+        value: Value::Word(&["off", "abort", "trunc"]),
+        default: "off",
+        doc: "take the target sizes given to alltoallv as room: end the job, or cut, where a block does not fit",
+        apply: |settings, reading| {
+            let ways = [TargetSizes::Results, TargetSizes::Abort, TargetSizes::Truncate];
+            reading.word(&["off", "abort", "trunc"]).map(|way| settings.alltoallv_target_sizes = ways[way])
+        },
+    },
+    Knob {
+        name: "SHMEM_HANG_SECS",
+        aliases: &[],
+        value: Value::Number,
+        default: "0 (never)",
+        doc: "say which PEs wait for what when a call has waited this many seconds",
+        apply: |settings, reading| reading.number(u64::MAX / 2).map(|seconds| settings.hang_seconds = seconds),
+    },
+    Knob {
+        name: "SHMEM_TRANSPORT",
+        aliases: &[],
+        value: Value::Text,
+        default: "auto",
+        doc: "how PEs reach each other",
+        apply: |settings, reading| {
+            settings.transport = reading.text_or_auto();
+            Ok(())
+        },
+    },
+    switch(
+        "SHMEM_TRAP_ON_ABORT",
+        &[],
+        "0",
+        "stop in a debugger's trap where the job would be ended",
+        |settings, reading| {
+            settings.trap_on_abort = reading.switch();
+            Ok(())
+        },
+    ),
+    switch("SHMEM_BACKTRACE", &[], "0", "print the call stack when the library ends the job", |settings, reading| {
+        settings.backtrace = reading.switch();
+        Ok(())
+    }),
+    tool("SHMEM_CC", "cc", "C compiler that oshcc runs"),
+    tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs"),
+    tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs"),
+    ignored("SHMEM_LAUNCHER", "launcher of other libraries"),
+    ignored("SHMEM_BARRIERS_FLUSH", "flushing of output in barriers"),
+    ignored("SHMEM_BOUNCE_SIZE", "copy buffers for network puts"),
+    ignored("SHMEM_MAX_BOUNCE_BUFFERS", "copy buffers for network puts"),
+    ignored("SHMEM_COLL_CROSSOVER", "switching point of another library's collectives"),
+    ignored("SHMEM_COLL_RADIX", "tree width of another library's collectives"),
+    ignored("SHMEM_COLL_SIZE_CROSSOVER", "switching point of another library's collectives"),
+    ignored("SHMEM_CMA_PUT_MAX", "kernel-assisted copies, which this library does not need"),
+    ignored("SHMEM_CMA_GET_MAX", "kernel-assisted copies, which this library does not need"),
+    ignored("SHMEM_DISABLE_MULTIRAIL", "choice of network cards"),
+    ignored("SHMEM_DISABLE_ASLR_CHECK", "address randomisation, which is no problem here"),
+    ignored("SHMEM_TEAM_SHARED_ONLY_SELF", "a different meaning of SHMEM_TEAM_SHARED"),
+    ignored("SHMEM_PROGRESS_THREADS", "progress threads"),
+    ignored("SHMEM_SYMMETRIC_HEAP_USE_MALLOC", "the kind of memory behind the symmetric heap"),
+];
+
+type Apply = fn(&mut Settings, &Reading<'_>) -> Result<(), Error>;
+
+const fn switch(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    default: &'static str,
+    doc: &'static str,
+    apply: Apply,
+) -> Knob {
+    Knob { name, aliases, value: Value::Switch, default, doc, apply }
+}
+
+const fn algorithm(name: &'static str, aliases: &'static [&'static str], doc: &'static str, apply: Apply) -> Knob {
+    Knob { name, aliases, value: Value::Text, default: "auto", doc, apply }
+}
+
+const fn tool(name: &'static str, default: &'static str, doc: &'static str) -> Knob {
+    Knob { name, aliases: &[], value: Value::Tool, default, doc, apply: |_, _| Ok(()) }
+}
+
+const fn ignored(name: &'static str, doc: &'static str) -> Knob {
+    Knob { name, aliases: &[], value: Value::Ignored, default: "no effect", doc, apply: |_, _| Ok(()) }
+}

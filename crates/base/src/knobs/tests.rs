@@ -1,0 +1,113 @@
+use super::*;
+use std::collections::HashSet;
+
+fn read(vars: &[(&str, &str)]) -> Result<(Settings, Vec<String>), Error> {
+    Settings::from_vars(vars.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())))
+}
+
+fn settings(vars: &[(&str, &str)]) -> Settings {
+    read(vars).expect("sound values").0
+}
+
+fn warnings(vars: &[(&str, &str)]) -> Vec<String> {
+    read(vars).expect("sound values").1
+}
+
+#[test]
+fn nothing_set_gives_the_defaults_without_a_word() {
+    assert_eq!(read(&[("PATH", "/bin"), ("HOME", "")]), Ok((Settings::default(), vec![])));
+}
+
+#[test]
+fn names_are_unique_and_documented_in_one_line() {
+    let mut seen = HashSet::new();
+    for knob in KNOBS {
+        assert!(knob.names().all(|name| seen.insert(name) && is_ours(name)), "{}", knob.name);
+        assert!(!knob.doc.is_empty() && !knob.doc.contains('\n') && !knob.default.is_empty(), "{}", knob.name);
+    }
+}
+
+#[test]
+fn the_default_text_of_every_knob_is_its_default() {
+    for knob in KNOBS.iter().filter(|knob| !knob.default.contains(' ')) {
+        assert_eq!(settings(&[(knob.name, knob.default)]), Settings::default(), "{}", knob.name);
+    }
+}
+
+#[test]
+fn every_knob_of_the_library_changes_something_under_all_its_names() {
+    for knob in KNOBS.iter().filter(|knob| !matches!(knob.value, Value::Tool | Value::Ignored)) {
+        let value = match (knob.value, knob.default) {
+            (Value::Switch, "1") => "off",
+            (Value::Switch | Value::Number, _) => "2",
+            (Value::Size, _) => "3m",
+            (Value::Word(words), default) => words.iter().find(|word| **word != default).expect("a choice"),
+            (Value::Text, _) => "x",
+            (Value::Tool | Value::Ignored, _) => unreachable!("filtered"),
+        };
+        for name in knob.names() {
+            let (changed, warnings) = read(&[(name, value)]).expect("a sound value");
+            assert_ne!(changed, Settings::default(), "{name}");
+            assert_eq!(warnings, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn switches_follow_custom() {
+    for off in ["", "0", "n", "NO", "f", "False", "off", " 0 "] {
+        assert!(!settings(&[("SHMEM_DEBUG", off)]).debug, "{off:?}");
+        assert!(!settings(&[("SHMEM_STATICS", off)]).statics, "{off:?}");
+    }
+    for on in ["1", "yes", "y", "true", "on", "2", "whatever"] {
+        assert!(settings(&[("SHMEM_DEBUG", on)]).debug, "{on:?}");
+    }
+}
+
+#[test]
+fn the_current_name_wins_over_the_deprecated_one_and_says_so() {
+    let both = [("SMA_SYMMETRIC_SIZE", "2m"), ("SHMEM_SYMMETRIC_SIZE", "1m")];
+    assert_eq!(settings(&both).symmetric_size, Some(1 << 20));
+    assert_eq!(warnings(&both), ["SMA_SYMMETRIC_SIZE=2m is ignored because SHMEM_SYMMETRIC_SIZE is set too"]);
+    assert!(warnings(&[("SMA_DEBUG", "1"), ("SHMEM_DEBUG", "1")]).is_empty());
+    assert!(!settings(&[("SMA_DEBUG", "1"), ("SHMEM_DEBUG", "0")]).debug);
+}
+
+#[test]
+fn a_misspelt_name_is_answered_with_the_right_one() {
+    assert_eq!(
+        warnings(&[("SHMEM_SYMETRIC_SIZE", "1g")]),
+        ["SHMEM_SYMETRIC_SIZE is not a variable of oxshmem; did you mean SHMEM_SYMMETRIC_SIZE?"]
+    );
+}
+
+#[test]
+fn foreign_names_are_no_typos() {
+    let foreign =
+        [("SHMEM_OFI_PROVIDER", "tcp"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];
+    assert_eq!(read(&foreign), Ok((Settings::default(), vec![])));
+    assert_eq!(read(&[("SHMEM_BOUNCE_SIZE", "8k")]), Ok((Settings::default(), vec![])));
+}
+
+#[test]
+fn values_that_make_no_sense_are_errors_that_name_the_variable() {
+    for (name, value) in [
+        ("SHMEM_SYMMETRIC_SIZE", "lots"),
+        ("SHMEM_SYMMETRIC_SIZE", ""),
+        ("SMA_SYMMETRIC_SIZE", "-1"),
+        ("SHMEM_CHECK", "4"),
+        ("SHMEM_CHECK", "-1"),
+        ("SHMEM_WAIT", "spinn"),
+        ("SHMEM_MAX_CTX", "1.5"),
+    ] {
+        let error = read(&[(name, value)]).expect_err(value).to_string();
+        assert!(error.starts_with(&format!("{name}={value}")) && error.lines().count() == 3, "{error}");
+    }
+    assert!(read(&[("SHMEM_WAIT", "spinn")]).expect_err("a typo").to_string().ends_with("set SHMEM_WAIT=spin"));
+}
+
+#[test]
+fn the_listing_names_every_variable() {
+    let listing = listing();
+    assert!(KNOBS.iter().all(|knob| listing.contains(knob.name) && listing.contains(knob.doc)));
+}

@@ -1,0 +1,61 @@
+//! Finds the name somebody meant to type.
+
+/// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip for every four letters.
+/// Upper and lower case are the same letter; the first of several equally near candidates wins.
+pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = letters(unknown);
+    let near_enough = |&(slips, _): &(usize, &str)| slips * 4 <= typed.len();
+    candidates
+        .into_iter()
+        .map(|name| (slips(&typed, &letters(name)), name))
+        .min_by_key(|&(slips, _)| slips)
+        .filter(near_enough)
+        .map(|(_, name)| name)
+}
+
+fn letters(name: &str) -> Vec<char> {
+    name.chars().map(|letter| letter.to_ascii_uppercase()).collect()
+}
+
+/// Levenshtein distance: letters to insert, drop or replace to make one name of the other.
+fn slips(from: &[char], to: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_slip_is_forgiven_and_a_different_word_is_not() {
+        let names = ["SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG", "SHMEM_WAIT"];
+        assert_eq!(nearest("SHMEM_SYMETRIC_SIZE", names), Some("SHMEM_SYMMETRIC_SIZE"));
+        assert_eq!(nearest("shmem_debgu", names), Some("SHMEM_DEBUG"));
+        assert_eq!(nearest("SHMEM_INSTALL_ROOT", names), None);
+        assert_eq!(nearest("", names), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn slips_measure_a_distance(a in "[ab]{0,7}", b in "[ab]{0,7}", c in "[ab]{0,7}") {
+            let [a, b, c] = [letters(&a), letters(&b), letters(&c)];
+            prop_assert_eq!(slips(&a, &b), slips(&b, &a));
+            prop_assert_eq!(slips(&a, &b) == 0, a == b);
+            prop_assert!(slips(&a, &c) <= slips(&a, &b) + slips(&b, &c));
+            prop_assert!(slips(&a, &b) >= a.len().abs_diff(b.len()));
+        }
+    }
+}

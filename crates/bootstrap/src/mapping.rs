@@ -1,0 +1,84 @@
+//! `PMI_process_mapping`: which PE is on which node, as servers write it.
+//!
+//! `(vector,(first,nodes,each),…)` places `each` PEs on each of `nodes` nodes from number `first` on; the whole list
+//! repeats until every PE has a place.
+
+/// The mapping of `size` PEs in blocks, `each` PEs on a node.
+pub fn vector(size: u32, each: u32) -> String {
+    let each = each.max(1);
+    format!("(vector,(0,{},{each}))", size.div_ceil(each))
+}
+
+/// The node number of every PE, or nothing if the text is not a mapping.
+pub(crate) fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
+    let blocks = blocks(text)?;
+    let mut nodes = Vec::with_capacity(size as usize);
+    while nodes.len() < size as usize {
+        let before = nodes.len();
+        for &(first, count, each) in &blocks {
+            for node in first..first.checked_add(count)? {
+                let room = size as usize - nodes.len();
+                nodes.extend(std::iter::repeat_n(node, room.min(each as usize)));
+                if nodes.len() == size as usize {
+                    return Some(nodes);
+                }
+            }
+        }
+        if nodes.len() == before {
+            return None;
+        }
+    }
+    Some(nodes)
+}
+
+fn blocks(text: &str) -> Option<Vec<(u32, u32, u32)>> {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut rest = text.strip_prefix("(vector")?.strip_suffix(')')?;
+    let mut blocks = Vec::new();
+    while !rest.is_empty() {
+        let (block, after) = rest.strip_prefix(",(")?.split_once(')')?;
+        let mut numbers = block.split(',').map(|number| number.parse().ok());
+        let (first, count, each) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        // A block that places nobody would only cost time.
+        if numbers.next().is_some() || count == 0 || each == 0 {
+            return None;
+        }
+        blocks.push((first, count, each));
+        rest = after;
+    }
+    Some(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn mappings_that_servers_write() {
+        assert_eq!(nodes_of("(vector,(0,1,4))", 4), Some(vec![0; 4]));
+        assert_eq!(nodes_of("(vector,(0,1,1))", 3), Some(vec![0; 3]), "the list repeats");
+        assert_eq!(nodes_of("(vector,(0,2,2))", 4), Some(vec![0, 0, 1, 1]));
+        assert_eq!(nodes_of("(vector,(0,2,1))", 4), Some(vec![0, 1, 0, 1]), "cyclic");
+        assert_eq!(nodes_of("(vector, (3,1,2), (0,1,1))", 3), Some(vec![3, 3, 0]));
+        for bad in ["", "(vector)", "(vector,(0,1))", "(vector,(0,0,1))", "(matrix,(0,1,1))", "(vector,(0,1,1)"] {
+            assert_eq!(nodes_of(bad, 2), None, "{bad}");
+        }
+        assert_eq!(nodes_of("(vector,(4294967295,4294967295,1))", 2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn our_own_mapping_is_understood(size in 1u32..500, each in 1u32..70) {
+            let expected: Vec<u32> = (0..size).map(|pe| pe / each).collect();
+            prop_assert_eq!(nodes_of(&vector(size, each), size), Some(expected));
+        }
+
+        #[test]
+        fn any_text_is_judged_quickly(text in "[(),vector0-9 ]{0,60}", size in 0u32..300) {
+            if let Some(nodes) = nodes_of(&text, size) {
+                prop_assert_eq!(nodes.len(), size as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The PEs that share a node, and how they hand each other descriptors.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_os::{descriptors, sockets};
+
+use crate::Job;
+
+/// How long PEs of a node wait for each other. Whoever died meanwhile was noticed by the launcher long before.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a waiting PE looks whether the launcher is still there.
+const GLANCE: Duration = Duration::from_millis(200);
+/// How long one connection may keep the leader from the others.
+const STALL: Duration = Duration::from_secs(5);
+
+/// A node as one of its PEs sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Number of this node among the job's nodes.
+    pub index: u32,
+    /// How many nodes the job has.
+    pub count: u32,
+    /// The PEs on this node, ascending. The first is the node's leader.
+    pub members: Vec<u32>,
+    /// Where this PE stands in `members`.
+    pub my_index: usize,
+}
+
+impl Node {
+    /// The node of PE `rank`, given the node number of every PE. The numbers may have gaps.
+    pub(crate) fn of(nodes: &[u32], rank: u32) -> Node {
+        let mine = nodes[rank as usize];
+        let mut distinct = nodes.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let on_mine = |&pe: &u32| nodes[pe as usize] == mine;
+        let members: Vec<u32> = (0..nodes.len() as u32).filter(on_mine).collect();
+        Node {
+            index: distinct.binary_search(&mine).expect("the list holds every node") as u32,
+            count: distinct.len() as u32,
+            my_index: members.binary_search(&rank).expect("a PE is on its own node"),
+            members,
+        }
+    }
+}
+
+/// The node of every PE where the launcher does not know it: PEs with one kernel and one network namespace can meet on
+/// an abstract socket, and that is what a node is for.
+pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
+    let mut identity = Vec::new();
+    for source in ["/proc/sys/kernel/random/boot_id", "/etc/hostname"] {
+        identity.extend(std::fs::read(source).unwrap_or_default());
+    }
+    for namespace in ["/proc/self/ns/uts", "/proc/self/ns/net"] {
+        identity.extend(std::fs::read_link(namespace).unwrap_or_default().into_os_string().into_encoded_bytes());
+    }
+    job.put(&format!("host.{}", job.rank()), &identity)?;
+    job.fence()?;
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    (0..job.size())
+        .map(|pe| {
+            let host = job.get(&format!("host.{pe}"))?;
+            Ok(seen.iter().position(|known| *known == host).unwrap_or_else(|| {
+                seen.push(host);
+                seen.len() - 1
+            }) as u32)
+        })
+        .collect()
+}
+
+/// What one PE hands to the others: some bytes and some descriptors.
+#[derive(Debug, Default)]
+pub struct Parcel {
+    /// Any bytes.
+    pub bytes: Vec<u8>,
+    /// Any descriptors.
+    pub fds: Vec<OwnedFd>,
+}
+
+/// What every PE of the node holds after [`share`].
+#[derive(Debug)]
+pub struct Gathered {
+    /// The leader's parcel for all.
+    pub common: Parcel,
+    /// The parcel of every member, in the order of [`Node::members`].
+    pub of: Vec<Parcel>,
+}
+
+/// Exchanges parcels among the PEs of the node; every PE of the *job* calls it, with the same `epoch`, which no earlier
+/// call had. `common` runs on the leader only, when it has every member's parcel.
+pub fn share(
+    job: &Job,
+    epoch: u32,
+    mine: Parcel,
+    common: impl FnOnce(&[Parcel]) -> io::Result<Parcel>,
+) -> Result<Gathered, Error> {
+    let node = job.node();
+    let leader = node.members[0];
+    // Only where the usual limit of 1024 open files comes near: programs may count on descriptors being small numbers.
+    if node.members.len() * (mine.fds.len() + 1) > 500 {
+        descriptors::raise_limit().map_err(|error| failed(job, &error))?;
+    }
+    let key = format!("node.{epoch}.{leader}");
+    if node.my_index > 0 {
+        job.fence()?;
+        let invitation = Invitation::read(&job.get(&key)?)?;
+        return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
+    }
+    // A node of one PE has nobody to let in, but the other nodes count on its fence.
+    let gate = match node.members.len() {
+        1 => None,
+        _ => Some(Gate::open().map_err(|error| failed(job, &error))?),
+    };
+    if let Some(gate) = &gate {
+        job.put(&key, &gate.invitation.written())?;
+    }
+    job.fence()?;
+    let (guests, others) = match gate {
+        Some(gate) => gate.admit(job, PATIENCE)?,
+        None => Default::default(),
+    };
+    let of: Vec<Parcel> = std::iter::once(mine).chain(others).collect();
+    let common = common(&of).map_err(|error| failed(job, &error))?;
+    let (bytes, fds) = pack(std::iter::once(&common).chain(&of));
+    for (guest, pe) in guests.iter().zip(&node.members[1..]) {
+        answer(guest, &bytes, &fds).map_err(|error| lost(job, *pe, &error))?;
+    }
+    Ok(Gathered { common, of })
+}
+
+/// Where the leader listens and the word that only PEs of this job know.
+#[derive(Clone, Copy)]
+struct Invitation {
+    name: [u8; 16],
+    token: [u8; 16],
+}
+
+impl Invitation {
+    fn written(&self) -> Vec<u8> {
+        [self.name, self.token].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Invitation, Error> {
+        match bytes.split_first_chunk::<16>() {
+            Some((&name, rest)) if rest.len() == 16 => {
+                Ok(Invitation { name, token: rest.try_into().expect("its length was just seen") })
+            }
+            _ => Err(Error::new("the node's leader published something that is no address")
+                .because(format!("32 bytes were expected, {} came", bytes.len()))),
+        }
+    }
+
+    /// The socket's name, readable for whoever looks at the machine's sockets.
+    fn address(&self) -> Vec<u8> {
+        format!("oxshmem-{:032x}", u128::from_be_bytes(self.name)).into_bytes()
+    }
+}
+
+/// The leader's socket.
+struct Gate {
+    listener: UnixListener,
+    invitation: Invitation,
+}
+
+impl Gate {
+    fn open() -> io::Result<Gate> {
+        let mut random = [0; 32];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let invitation = Invitation::read(&random).map_err(io::Error::other)?;
+        let listener = descriptors::listen(&invitation.address())?;
+        Ok(Gate { listener, invitation })
+    }
+
+    /// Waits for every other member and drops everybody else. The result is in the members' order.
+    fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
+        let others = &job.node().members[1..];
+        let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
+        let mut missing = others.len();
+        let deadline = Instant::now() + patience;
+        while missing > 0 {
+            if !sockets::wait_readable(&self.listener, GLANCE).map_err(|error| failed(job, &error))? {
+                job.end_if_orphaned();
+                if Instant::now() > deadline {
+                    let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
+                    return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
+                }
+                continue;
+            }
+            let Ok((stream, _)) = self.listener.accept() else {
+                continue;
+            };
+            let Ok((pe, parcel)) = self.identify(&stream) else {
+                continue;
+            };
+            if let Some(place) = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none()) {
+                arrived[place] = Some((stream, parcel));
+                missing -= 1;
+            }
+        }
+        Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
+    }
+
+    /// Who is there? Only the same user with the job's token gets an answer.
+    fn identify(&self, stream: &UnixStream) -> io::Result<(u32, Parcel)> {
+        if descriptors::peer_uid(stream)? != descriptors::own_uid() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        stream.set_read_timeout(Some(STALL))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut hello = [0; 20];
+        (&*stream).read_exact(&mut hello)?;
+        let (token, pe) = hello.split_at(16);
+        if token != self.invitation.token {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let pe = u32::from_le_bytes(pe.try_into().expect("four bytes are left"));
+        Ok((pe, receive(stream)?))
+    }
+}
+
+/// A member's side: hands in its parcel and takes what the leader has for everyone.
+fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
+    let stream = descriptors::connect(&invitation.address())?;
+    let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
+    (&stream).write_all(&hello)?;
+    send(&stream, mine)?;
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while !sockets::wait_readable(&stream, GLANCE)? {
+        job.end_if_orphaned();
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the node's leader did not answer"));
+        }
+    }
+    let (bytes, fds) = descriptors::receive(&stream)?;
+    (&stream).write_all(&RECEIVED)?;
+    let mut parcels = unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
+    let of = parcels.as_mut().map(|parcels| parcels.split_off(1)).unwrap_or_default();
+    match parcels.and_then(|mut parcels| parcels.pop()) {
+        Some(common) => Ok(Gathered { common, of }),
+        None => Err(io::Error::other("the node's leader sent something that is no set of parcels")),
+    }
+}
+
+/// What a member says when it has everything.
+const RECEIVED: [u8; 1] = *b"R";
+
+/// Gives one member everything and waits until it has it: the system limits how many descriptors of one user may be
+/// under way at a time, and many PEs times many descriptors are more than that.
+fn answer(mut guest: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    guest.set_read_timeout(Some(PATIENCE))?;
+    descriptors::send(guest, bytes, fds)?;
+    let mut received = [0];
+    guest.read_exact(&mut received)
+}
+
+/// Several parcels as one: before the bytes of each, how many bytes and descriptors it has.
+fn pack<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> (Vec<u8>, Vec<BorrowedFd<'p>>) {
+    let (mut bytes, mut fds) = (Vec::new(), Vec::new());
+    for parcel in parcels {
+        bytes.extend((parcel.bytes.len() as u32).to_le_bytes());
+        bytes.extend((parcel.fds.len() as u32).to_le_bytes());
+        bytes.extend(&parcel.bytes);
+        fds.extend(parcel.fds.iter().map(AsFd::as_fd));
+    }
+    (bytes, fds)
+}
+
+/// Takes apart what [`pack`] made, and nothing else.
+fn unpack(mut bytes: &[u8], fds: Vec<OwnedFd>) -> Option<Vec<Parcel>> {
+    let mut fds = fds.into_iter();
+    let mut parcels = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (count, rest) = rest.split_first_chunk::<4>()?;
+        let (length, count) = (u32::from_le_bytes(*length) as usize, u32::from_le_bytes(*count) as usize);
+        let (content, rest) = rest.split_at_checked(length)?;
+        let own: Vec<OwnedFd> = fds.by_ref().take(count).collect();
+        if own.len() < count {
+            return None;
+        }
+        parcels.push(Parcel { bytes: content.into(), fds: own });
+        bytes = rest;
+    }
+    fds.next().is_none().then_some(parcels)
+}
+
+fn send(stream: &UnixStream, parcel: &Parcel) -> io::Result<()> {
+    let fds: Vec<_> = parcel.fds.iter().map(AsFd::as_fd).collect();
+    descriptors::send(stream, &parcel.bytes, &fds)
+}
+
+fn receive(stream: &UnixStream) -> io::Result<Parcel> {
+    descriptors::receive(stream).map(|(bytes, fds)| Parcel { bytes, fds })
+}
+
+fn failed(job: &Job, error: &io::Error) -> Error {
+    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error)
+}
+
+fn late(patience: Duration, absent: &[u32]) -> Error {
+    Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))
+        .because(format!("they did not come within {patience:?}"))
+        .fix("look for what keeps them: a debugger, a stopped process, a PE that is not an OpenSHMEM program")
+}
+
+fn lost(job: &Job, pe: u32, error: &io::Error) -> Error {
+    Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
+}
+
+/// `PE 3`, or the first few of many.
+fn named(pes: &[u32]) -> String {
+    let shown: Vec<String> = pes.iter().take(8).map(u32::to_string).collect();
+    let more = pes.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("PE {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_seen_from_each_of_its_pes() {
+        let nodes = [7, 2, 7, 2, 9];
+        let node = Node::of(&nodes, 3);
+        assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
+        assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
+    }
+
+    #[test]
+    fn parcels_are_packed_and_nothing_else_is_taken_apart() {
+        let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let parcel =
+            |bytes: &[u8], fds| Parcel { bytes: bytes.into(), fds: std::iter::repeat_with(file).take(fds).collect() };
+        let parcels = [parcel(b"a", 2), parcel(b"", 0), parcel(&[7; 300], 1)];
+        let (bytes, fds) = pack(parcels.iter());
+        let copies = |count: usize| std::iter::repeat_with(file).take(count).collect::<Vec<_>>();
+        assert_eq!(fds.len(), 3);
+        let shape = |parcels: &[Parcel]| parcels.iter().map(|p| (p.bytes.clone(), p.fds.len())).collect::<Vec<_>>();
+        assert_eq!(shape(&unpack(&bytes, copies(3)).unwrap()), shape(&parcels));
+        assert!(unpack(&bytes, copies(2)).is_none() && unpack(&bytes, copies(4)).is_none());
+        for cut in 1..bytes.len() {
+            // A cut between two parcels leaves whole ones, but then descriptors are left over.
+            assert!(unpack(&bytes[..cut], copies(3)).is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn strangers_are_dropped_and_members_are_not_kept_waiting() {
+        let gate = Gate::open().unwrap();
+        let name = gate.invitation.address();
+        let nodes = [0, 0, 0];
+        let (leader, one, two) = (Job::placed(0, &nodes), Job::placed(1, &nodes), Job::placed(2, &nodes));
+        let invitation = gate.invitation;
+        std::thread::scope(|scope| {
+            for greeting in [&b""[..], b"GET / HTTP/1.1", &[0; 64]] {
+                // A stranger may already be cut off while it still talks.
+                let _ = (&descriptors::connect(&name).unwrap()).write_all(greeting);
+            }
+            let impostor = Invitation { token: [1; 16], ..invitation };
+            scope.spawn(move || assert!(visit(&Job::placed(1, &nodes), &impostor, &Parcel::default()).is_err()));
+            scope.spawn(move || assert!(visit(&Job::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err()));
+            let visitors = [(two, b"2"), (one, b"1")].map(|(job, word)| {
+                scope.spawn(move || visit(&job, &invitation, &Parcel { bytes: word.into(), fds: Vec::new() }).unwrap())
+            });
+            let (guests, parcels) = gate.admit(&leader, PATIENCE).unwrap();
+            assert_eq!([&parcels[0].bytes[..], &parcels[1].bytes[..]], [b"1", b"2"]);
+            let all = [Parcel { bytes: b"all".into(), fds: Vec::new() }, Parcel::default()];
+            let (bytes, fds) = pack(all.iter().chain(&parcels));
+            guests.iter().for_each(|guest| answer(guest, &bytes, &fds).unwrap());
+            for visitor in visitors {
+                let gathered = visitor.join().unwrap();
+                assert_eq!((gathered.common.bytes, gathered.of.len()), (b"all".to_vec(), 3));
+            }
+            // Those who were turned away, or still knock, learn it now.
+            drop(gate);
+        });
+    }
+
+    #[test]
+    fn who_does_not_come_is_named() {
+        let gate = Gate::open().unwrap();
+        let leader = Job::placed(0, &[0, 1, 0, 0]);
+        let error = gate.admit(&leader, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("missing PE 2, 3\n"), "{error}");
+    }
+
+    #[test]
+    fn alone_nobody_is_asked() {
+        let job = Job::placed(0, &[0]);
+        for epoch in 0..2 {
+            let common = |of: &[Parcel]| Ok(Parcel { bytes: vec![of.len() as u8], fds: Vec::new() });
+            let gathered = share(&job, epoch, Parcel::default(), common).unwrap();
+            assert_eq!((gathered.common.bytes, gathered.of.len()), (vec![1], 1));
+        }
+        let error = share(&job, 2, Parcel::default(), |_| Err(io::ErrorKind::OutOfMemory.into())).unwrap_err();
+        assert!(error.to_string().contains("out of memory"), "{error}");
+    }
+
+    #[test]
+    fn the_missing_are_named_but_not_all_of_a_thousand() {
+        assert!(late(PATIENCE, &[3]).to_string().contains("missing PE 3\n"));
+        assert!(late(PATIENCE, &(0..1000).collect::<Vec<_>>()).to_string().contains("and 992 more"));
+    }
+}

@@ -1,0 +1,210 @@
+//! What the control groups around this process leave it, under both versions of the kernel's interface.
+
+use crate::Available;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the groups of this process are found in the file system, from its own group up to the mount.
+#[derive(Debug, Default)]
+pub(crate) struct Hierarchies {
+    memory: Vec<Level>,
+    processors: Vec<Level>,
+}
+
+/// One group and the version of the interface it speaks.
+#[derive(Debug, Clone)]
+enum Level {
+    V1(PathBuf),
+    V2(PathBuf),
+}
+
+impl Hierarchies {
+    pub(crate) fn of_this_process() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self::from_text(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    /// `groups` is the text of /proc/self/cgroup, `mounts` that of /proc/self/mountinfo.
+    fn from_text(groups: &str, mounts: &str) -> Self {
+        let mut found = Hierarchies::default();
+        for line in groups.lines() {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
+                continue;
+            };
+            let has = |name| controllers.split(',').any(|controller| controller == name);
+            if controllers.is_empty() {
+                let levels = levels(mounts, "cgroup2", "", group).map(Level::V2);
+                found.memory.extend(levels.clone());
+                found.processors.extend(levels);
+            } else if has("memory") {
+                found.memory.extend(levels(mounts, "cgroup", "memory", group).map(Level::V1));
+            } else if has("cpu") {
+                found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(Level::V1));
+            }
+        }
+        found
+    }
+
+    /// For every group with a limit: the limit less what is in use. Cached file pages do not count as used, because the
+    /// kernel drops them before it kills.
+    pub(crate) fn memory_left(&self) -> impl Iterator<Item = Available> {
+        self.memory.iter().filter_map(|level| {
+            let (limit, usage, cached) = match level {
+                Level::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+                Level::V2(_) => ("memory.max", "memory.current", "inactive_file"),
+            };
+            let most = number(&level.read(limit)?)?;
+            let cached = level.read("memory.stat").and_then(|text| labelled(&text, cached)).unwrap_or(0);
+            let used = number(&level.read(usage)?)?.saturating_sub(cached);
+            Some(Available { bytes: most.saturating_sub(used), limited_by: level.path(limit).display().to_string() })
+        })
+    }
+
+    /// The fewest processors' worth of time any of the groups grants, in whole processors.
+    pub(crate) fn processor_quota(&self) -> Option<usize> {
+        let granted = |level: &Level| {
+            let (quota, period) = match level {
+                Level::V1(_) => (number(&level.read("cpu.cfs_quota_us")?)?, number(&level.read("cpu.cfs_period_us")?)?),
+                Level::V2(_) => {
+                    let text = level.read("cpu.max")?;
+                    let (quota, period) = text.split_once(' ')?;
+                    (number(quota)?, number(period)?)
+                }
+            };
+            quota.checked_div(period).map(|whole| whole as usize)
+        };
+        self.processors.iter().filter_map(granted).min()
+    }
+}
+
+impl Level {
+    fn path(&self, file: &str) -> PathBuf {
+        let (Level::V1(group) | Level::V2(group)) = self;
+        group.join(file)
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        fs::read_to_string(self.path(file)).ok()
+    }
+}
+
+/// The directories of `group` and the groups around it, as far as a mount of this kind shows them.
+fn levels(mounts: &str, kind: &str, controller: &str, group: &str) -> impl Iterator<Item = PathBuf> + Clone + use<> {
+    let mount = mounts.lines().find_map(|line| {
+        let (place, source) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        let (root, mount_point) = (place.next()?, place.next()?);
+        let mut source = source.split(' ');
+        let fits = source.next()? == kind
+            && (controller.is_empty() || source.nth(1)?.split(',').any(|option| option == controller));
+        fits.then(|| (root.to_owned(), PathBuf::from(mount_point)))
+    });
+    let below = mount.map(|(root, mount_point)| {
+        // A container may see its own group mounted as if it were the root.
+        let inner = Path::new(group).strip_prefix(&root).unwrap_or(Path::new(""));
+        (mount_point.join(inner), mount_point)
+    });
+    let (start, top) = below.unzip();
+    let above = move |path: &PathBuf| path.parent().filter(|_| Some(path) != top.as_ref()).map(Path::to_path_buf);
+    std::iter::successors(start, above)
+}
+
+/// A file that holds one number. `max` and -1 are no numbers, they mean that there is no limit.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// The number behind a label at the start of a line.
+fn labelled(text: &str, label: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == label).then(|| words.next()?.parse().ok())?
+    })
+}
+
+/// A line like `MemAvailable:  24 kB`, in bytes.
+pub(crate) fn kilobytes(text: &str, label: &str) -> Option<u64> {
+    labelled(text, label)?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with files in it that goes away with the test.
+    struct Fixture(PathBuf);
+
+    impl Fixture {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("oxshmem-{name}-{}", std::process::id()));
+            for (path, text) in files {
+                let path = root.join(path);
+                fs::create_dir_all(path.parent().expect("inside the root")).expect("a directory");
+                fs::write(path, text).expect("a file");
+            }
+            Fixture(root)
+        }
+
+        fn mount(&self, root: &str, kind: &str, options: &str) -> String {
+            format!("31 24 0:27 {root} {} rw shared:9 - {kind} none {options}\n", self.0.display())
+        }
+    }
+
+    impl Drop for Fixture {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn version_2_limits_hold_at_every_level() {
+        let fixture = Fixture::new(
+            "v2",
+            &[
+                ("job/memory.max", "1000\n"),
+                ("job/memory.current", "700\n"),
+                ("job/memory.stat", "anon 1\ninactive_file 200\nactive_file 5\n"),
+                ("job/cpu.max", "350000 100000\n"),
+                ("job/step/memory.max", "max\n"),
+                ("job/step/memory.current", "5\n"),
+                ("job/step/cpu.max", "max 100000\n"),
+            ],
+        );
+        let found = Hierarchies::from_text("0::/job/step\n", &fixture.mount("/", "cgroup2", "rw"));
+        let limits: Vec<_> = found.memory_left().collect();
+        assert_eq!(limits.len(), 1);
+        assert_eq!(limits[0].bytes, 500);
+        assert!(limits[0].limited_by.ends_with("/job/memory.max"));
+        assert_eq!(found.processor_quota(), Some(3));
+    }
+
+    #[test]
+    fn version_1_controllers_are_found_by_name_and_a_container_root_is_cut_off() {
+        let fixture = Fixture::new(
+            "v1",
+            &[
+                ("memory.limit_in_bytes", "4096\n"),
+                ("memory.usage_in_bytes", "5000\n"),
+                ("cpu.cfs_quota_us", "50000\n"),
+                ("cpu.cfs_period_us", "100000\n"),
+                ("step/cpu.cfs_quota_us", "-1\n"),
+                ("step/cpu.cfs_period_us", "100000\n"),
+            ],
+        );
+        let mounts =
+            fixture.mount("/docker/x", "cgroup", "rw,memory") + &fixture.mount("/", "cgroup", "rw,cpuacct,cpu");
+        let groups = "5:name=systemd:/\n4:memory:/docker/x\n2:cpu,cpuacct:/step\nnonsense\n";
+        let found = Hierarchies::from_text(groups, &mounts);
+        assert_eq!(found.memory_left().map(|limit| limit.bytes).collect::<Vec<_>>(), [0]);
+        assert_eq!(found.processor_quota(), Some(0));
+    }
+
+    #[test]
+    fn without_groups_there_is_no_limit() {
+        let found = Hierarchies::from_text("", "");
+        assert_eq!((found.memory_left().count(), found.processor_quota()), (0, None));
+        let unmounted = Hierarchies::from_text("0::/a/b\n", "");
+        assert_eq!((unmounted.memory_left().count(), unmounted.processor_quota()), (0, None));
+    }
+}

@@ -1,0 +1,234 @@
+//! Descriptors that travel between processes over Unix sockets.
+
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+use crate::uninterrupted;
+
+/// The kernel takes 253 descriptors in one message.
+const AT_A_TIME: usize = 250;
+
+/// What a parcel may hold at most: enough for every node, too little for a stranger to exhaust us.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_FDS: usize = 1 << 16;
+
+/// Sends bytes and descriptors as one parcel for [`receive`]. A receiver that is gone is an error, not a signal.
+pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if bytes.len() > MOST_BYTES || fds.len() > MOST_FDS {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    send_all(stream, &(bytes.len() as u64).to_le_bytes())?;
+    send_all(stream, &(fds.len() as u64).to_le_bytes())?;
+    for batch in fds.chunks(AT_A_TIME) {
+        // Descriptors ride on a byte of their own, so that the receiver reads exactly to where they are.
+        while send_some(stream, &[0], batch)? == 0 {}
+    }
+    send_all(stream, bytes)
+}
+
+/// Receives what one [`send`] sent. The descriptors are closed on exec.
+pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let length = |most: usize| {
+        let mut number = [0; 8];
+        (&mut &*stream).read_exact(&mut number)?;
+        usize::try_from(u64::from_le_bytes(number))
+            .ok()
+            .filter(|&n| n <= most)
+            .ok_or(io::Error::from(io::ErrorKind::InvalidData))
+    };
+    let (len, count) = (length(MOST_BYTES)?, length(MOST_FDS)?);
+    let mut fds = Vec::new();
+    while fds.len() < count {
+        let expected = AT_A_TIME.min(count - fds.len());
+        let batch = receive_batch(stream)?;
+        if batch.len() != expected {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{} of {expected} descriptors arrived; is the limit of open files reached?", batch.len()),
+            ));
+        }
+        fds.extend(batch);
+    }
+    // Grows with what arrives, not with what the sender announces.
+    let mut bytes = Vec::new();
+    stream.take(len as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok((bytes, fds)) }
+}
+
+/// The user the other end of the stream ran as when it connected.
+pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    let (fd, place) = (stream.as_raw_fd(), (&raw mut peer).cast());
+    // SAFETY: the kernel writes at most `size` bytes to `peer`, which is that large.
+    unsafe { syscall!(getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut size)) }?;
+    Ok(peer.uid)
+}
+
+/// The user this process acts as.
+pub fn own_uid() -> u32 {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Listens under a name that is in no directory and vanishes with the socket.
+pub fn listen(name: &[u8]) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Connects to who [`listen`]s under this name on this machine.
+pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Raises the number of files this process may open to the most the system lets it. Returns that number.
+pub fn raise_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is ours to write.
+    unsafe { syscall!(getrlimit(libc::RLIMIT_NOFILE, &mut limit)) }?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the kernel only reads `limit`.
+    unsafe { syscall!(setrlimit(libc::RLIMIT_NOFILE, &limit)) }?;
+    Ok(limit.rlim_cur)
+}
+
+fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        bytes = &bytes[send_some(stream, bytes, &[])?..];
+    }
+    Ok(())
+}
+
+/// Room for the descriptors of one message, aligned as the kernel wants it.
+const CONTROL: usize = 16 + AT_A_TIME * size_of::<i32>() / size_of::<usize>();
+
+fn send_some(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut control = [0usize; CONTROL];
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let mut message = message(&mut part);
+    if !fds.is_empty() {
+        let size = size_of_val(fds) as u32;
+        // SAFETY: the control buffer has room for the header and AT_A_TIME descriptors, and `fds` holds no more than
+        // that (`send` cuts batches). `BorrowedFd` has the layout of the C int it wraps.
+        unsafe {
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(size) as _;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(size) as _;
+            libc::CMSG_DATA(header).copy_from_nonoverlapping(fds.as_ptr().cast(), size as usize);
+        }
+    }
+    // SAFETY: the message points at `part`, `bytes` and `control`, which live until the call returns.
+    uninterrupted(|| unsafe { syscall!(sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL)) })
+        .map(|sent| sent as usize)
+}
+
+/// Receives one byte and the descriptors that ride on it.
+fn receive_batch(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+    let mut control = [0usize; CONTROL];
+    let mut byte = 0u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let mut message = message(&mut part);
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    let flags = libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: the message points at `part`, `byte` and `control`, which live until the call returns, with their sizes.
+    let received = uninterrupted(|| unsafe { syscall!(recvmsg(stream.as_raw_fd(), &mut message, flags)) })?;
+    if received == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut fds = Vec::new();
+    // SAFETY: the kernel filled the control buffer and these macros walk inside it; every descriptor in it is new and
+    // belongs to nobody else.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&message);
+        while !header.is_null() {
+            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let size = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(header).cast::<i32>();
+                fds.extend((0..size / size_of::<i32>()).map(|i| OwnedFd::from_raw_fd(first.add(i).read_unaligned())));
+            }
+            header = libc::CMSG_NXTHDR(&message, header);
+        }
+    }
+    Ok(fds)
+}
+
+fn message(part: &mut libc::iovec) -> libc::msghdr {
+    // SAFETY: all zeros is a value of this plain C struct: no address, no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = part;
+    message.msg_iovlen = 1;
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pages, SharedMemory};
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn parcels_of_every_size_arrive_whole() {
+        raise_limit().expect("always allowed");
+        let memory = SharedMemory::create(c"parcel", 12345, Pages::Small).expect("memory");
+        let (here, there) = UnixStream::pair().expect("a pair");
+        for (len, count) in [(0, 0), (5, 1), (0, 250), (1, 251), (1 << 20, 600)] {
+            let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let (got, fds) = std::thread::scope(|scope| {
+                scope.spawn(|| send(&here, &bytes, &vec![memory.fd(); count]).expect("sent"));
+                receive(&there).expect("received")
+            });
+            assert!(got == bytes && fds.len() == count);
+            for fd in fds {
+                // SAFETY: takes no pointers.
+                let flags = unsafe { syscall!(fcntl(fd.as_raw_fd(), libc::F_GETFD)) }.expect("open");
+                assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+                assert_eq!(SharedMemory::from_fd(fd).expect("memory").len(), 12345);
+            }
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_is_an_error_and_no_signal() {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        drop(there);
+        assert_eq!(send(&here, b"x", &[]).expect_err("nobody listens").kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn broken_parcels_are_errors() {
+        for bytes in [
+            &[][..],
+            &[0xff; 16],
+            &[3; 7],
+            &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 7],
+            &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        ] {
+            let (mut here, there) = UnixStream::pair().expect("a pair");
+            here.write_all(bytes).expect("room for a few bytes");
+            drop(here);
+            assert!(receive(&there).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_connects_and_the_peer_is_known() {
+        let name = format!("oxshmem-test-{}", std::process::id());
+        let listener = listen(name.as_bytes()).expect("a fresh name");
+        assert!(listen(name.as_bytes()).is_err());
+        let here = connect(name.as_bytes()).expect("listening");
+        let (there, _) = listener.accept().expect("connected");
+        assert_eq!(peer_uid(&there).expect("a socket"), own_uid());
+        send(&here, b"hello", &[listener.as_fd()]).expect("sent");
+        assert_eq!(receive(&there).expect("received").0, b"hello");
+        drop((listener, there));
+        // The descriptor that travelled was closed with the parcel, so the name is free again.
+        listen(name.as_bytes()).expect("free");
+    }
+}

@@ -1,0 +1,232 @@
+//! Memory that processes share: anonymous files, the addresses they are mapped at, and how much of it there is.
+
+use crate::{cgroup, uninterrupted};
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// The pages behind a memory file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// The system's usual pages.
+    Small,
+    /// Pages of this many bytes from the system's reserve of huge pages.
+    Huge(u64),
+}
+
+/// An anonymous memory file. It has no name in any directory and vanishes with its last descriptor and mapping.
+#[derive(Debug)]
+pub struct SharedMemory {
+    file: OwnedFd,
+    len: u64,
+}
+
+impl SharedMemory {
+    /// Makes a file of `len` bytes, all zero and none of them backed by memory yet. The size is a multiple of the huge
+    /// page if there is one; the name is only for debuggers.
+    pub fn create(name: &CStr, len: u64, pages: Pages) -> io::Result<Self> {
+        let huge = match pages {
+            Pages::Small => 0,
+            Pages::Huge(size) if size.is_power_of_two() => {
+                libc::MFD_HUGETLB | size.trailing_zeros() << libc::MFD_HUGE_SHIFT
+            }
+            Pages::Huge(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: the name is a C string.
+        let file = unsafe { syscall!(memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | huge)) }?;
+        // SAFETY: the descriptor is new, so nobody else owns it.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // SAFETY: takes no pointers.
+        uninterrupted(|| unsafe { syscall!(ftruncate(file.as_raw_fd(), size)) })?;
+        Ok(SharedMemory { file, len })
+    }
+
+    /// Takes over a memory file that another process made.
+    pub fn from_fd(file: OwnedFd) -> io::Result<Self> {
+        // SAFETY: all zeros is a value of this plain C struct.
+        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: `status` is ours to write.
+        unsafe { syscall!(fstat(file.as_raw_fd(), &mut status)) }?;
+        Ok(SharedMemory { file, len: status.st_size as u64 })
+    }
+
+    /// The descriptor, to hand to another process.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.file)
+    }
+
+    /// Its size in bytes, backed or not.
+    #[allow(clippy::len_without_is_empty, reason = "a file, not a collection")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// A second descriptor of the same memory.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(SharedMemory { file: self.file.try_clone()?, len: self.len })
+    }
+
+    /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
+    ///
+    /// Shortage is an error (and may leave the first bytes of the part backed), except where a control group's limit is
+    /// hit: then the kernel kills. Ask [`available`] before.
+    pub fn commit(&self, offset: u64, len: u64) -> io::Result<()> {
+        // In pieces, because the kernel starts a piece again after each signal and a profiler's signals come often.
+        const PIECE: u64 = 64 << 20;
+        let end = offset.checked_add(len).filter(|&end| end <= self.len).ok_or(io::ErrorKind::InvalidInput)?;
+        let mut start = offset;
+        while start < end {
+            let piece = PIECE.min(end - start);
+            self.allocate(0, start, piece)?;
+            start += piece;
+        }
+        Ok(())
+    }
+
+    /// Gives the memory behind a part of the file back; it reads as zero from now on. The file keeps its size.
+    pub fn release(&self, offset: u64, len: u64) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        self.allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len)
+    }
+
+    fn allocate(&self, mode: i32, offset: u64, len: u64) -> io::Result<()> {
+        let [offset, len] = [offset, len].map(libc::off_t::try_from);
+        let (Ok(offset), Ok(len)) = (offset, len) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        // SAFETY: takes no pointers.
+        uninterrupted(|| unsafe { syscall!(fallocate(self.file.as_raw_fd(), mode, offset, len)) }).map(drop)
+    }
+}
+
+/// A contiguous range of addresses that nothing else in this process uses. Touching a part of it before something is
+/// mapped there is a fault.
+#[derive(Debug)]
+pub struct AddressRange {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the range is a pair of numbers; what is read and written through them is up to whoever dereferences `base`.
+unsafe impl Send for AddressRange {}
+// SAFETY: as above; changing the mappings needs `&mut`.
+unsafe impl Sync for AddressRange {}
+
+impl AddressRange {
+    /// Reserves `len` bytes of addresses that begin at a multiple of `align`, a power of two. Costs no memory.
+    pub fn reserve(len: usize, align: usize) -> io::Result<Self> {
+        let page = page_size();
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        let len = len.checked_next_multiple_of(page).filter(|&len| len > 0).ok_or_else(invalid)?;
+        let align = Some(align.max(page)).filter(|align| align.is_power_of_two()).ok_or_else(invalid)?;
+        let padded = len.checked_add(align - page).ok_or_else(invalid)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: the system chooses an address that is not in use.
+        let start = unsafe { syscall!(mmap(std::ptr::null_mut(), padded, libc::PROT_NONE, flags, -1, 0)) }?;
+        let before = start.align_offset(align);
+        let base = start.wrapping_byte_add(before);
+        for (surplus, size) in [(start, before), (base.wrapping_byte_add(len), padded - len - before)] {
+            if size > 0 {
+                // SAFETY: the surplus is a part of what we just reserved and nobody knows its address.
+                unsafe { syscall!(munmap(surplus, size)) }?;
+            }
+        }
+        Ok(AddressRange { base: NonNull::new(base.cast()).expect("the system maps nothing at null"), len })
+    }
+
+    /// The first address.
+    pub fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The number of addresses.
+    #[allow(clippy::len_without_is_empty, reason = "addresses, not a collection")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Lets `len` bytes at `offset` be those at `file_offset` of `memory`, readable and writable, in place of what was
+    /// mapped there before.
+    pub fn map(&mut self, offset: usize, memory: &SharedMemory, file_offset: u64, len: usize) -> io::Result<()> {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
+        let Ok(file_offset) = libc::off_t::try_from(file_offset) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        if !inside {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let place = self.base().wrapping_add(offset).cast();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: the place lies in the range that this value alone owns, so no other mapping is replaced.
+        unsafe { syscall!(mmap(place, len, access, flags, memory.file.as_raw_fd(), file_offset)) }.map(drop)
+    }
+
+    /// Asks for transparent huge pages behind a part of the range. The system is free not to listen.
+    pub fn advise_huge(&self, offset: usize, len: usize) -> io::Result<()> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: the part lies in our range, and this advice changes no contents.
+        unsafe { syscall!(madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_HUGEPAGE)) }.map(drop)
+    }
+
+    /// Keeps the range and what is mapped in it until the process ends.
+    pub fn leak(self) -> *mut u8 {
+        std::mem::ManuallyDrop::new(self).base()
+    }
+}
+
+impl Drop for AddressRange {
+    fn drop(&mut self) {
+        // Through the C library, because network libraries watch its `munmap` to forget registered memory.
+        // SAFETY: the range is ours alone; who dereferences `base` promised not to do so after this.
+        let unmapped = unsafe { syscall!(munmap(self.base().cast(), self.len)) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+}
+
+/// The size of the system's usual pages.
+pub fn page_size() -> usize {
+    // SAFETY: only returns a number; the name exists on every system.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// The size of the system's default huge pages, if it knows any.
+pub fn huge_page_size() -> Option<u64> {
+    cgroup::kilobytes(&fs::read_to_string("/proc/meminfo").ok()?, "Hugepagesize:")
+}
+
+/// How many huge pages of this many bytes nobody uses or has been promised.
+pub fn free_huge_pages(size: u64) -> u64 {
+    let of_this_size = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", size / 1024);
+    let count = |what: &str| cgroup::number(&fs::read_to_string(format!("{of_this_size}/{what}")).ok()?);
+    let (free, promised) = (count("free_hugepages"), count("resv_hugepages"));
+    free.unwrap_or(0).saturating_sub(promised.unwrap_or(0))
+}
+
+/// How much memory this process can still get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// That many bytes.
+    pub bytes: u64,
+    /// The file that says so.
+    pub limited_by: String,
+}
+
+/// The memory that can be committed now: what the machine has, or what the tightest control group allows if that is
+/// less. Beyond the machine's memory a commit fails; beyond a control group's limit the kernel kills the process.
+pub fn available() -> Available {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| cgroup::kilobytes(&text, "MemAvailable:"));
+    let machine = Available { bytes: machine.unwrap_or(u64::MAX), limited_by: "/proc/meminfo".to_owned() };
+    let groups = cgroup::Hierarchies::of_this_process();
+    std::iter::once(machine).chain(groups.memory_left()).min_by_key(|limit| limit.bytes).expect("at least the machine")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use super::*;
+
+fn memory(len: u64) -> SharedMemory {
+    SharedMemory::create(c"memory test", len, Pages::Small).expect("a memory file")
+}
+
+fn backed(memory: &SharedMemory) -> u64 {
+    // SAFETY: all zeros is a value of this plain C struct, and it is ours to write.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        syscall!(fstat(memory.fd().as_raw_fd(), &mut status)).expect("our descriptor");
+        status.st_blocks as u64 * 512
+    }
+}
+
+#[test]
+fn two_mappings_of_one_file_are_the_same_memory() {
+    let page = page_size();
+    let memory = memory(4 * page as u64);
+    let received = SharedMemory::from_fd(memory.try_clone().expect("a descriptor").file).expect("a memory file");
+    assert_eq!(received.len(), memory.len());
+    let mut range = AddressRange::reserve(8 * page, page).expect("addresses");
+    range.map(0, &memory, page as u64, 2 * page).expect("mapped");
+    range.map(4 * page, &received, 2 * page as u64, page).expect("mapped");
+    let (here, there) = (range.base().wrapping_add(page + 3), range.base().wrapping_add(4 * page + 3));
+    // SAFETY: both addresses are mapped above.
+    unsafe {
+        here.write_volatile(42);
+        assert_eq!(there.read_volatile(), 42);
+    }
+}
+
+#[test]
+fn a_file_costs_nothing_until_it_is_committed_and_again_after_release() {
+    let memory = memory(1 << 40);
+    assert_eq!(backed(&memory), 0);
+    memory.commit(1 << 30, 100 << 20).expect("100 MiB");
+    assert_eq!(backed(&memory), 100 << 20);
+    memory.commit(1 << 30, 0).expect("nothing to do");
+    memory.release(1 << 30, 60 << 20).expect("released");
+    assert_eq!((backed(&memory), memory.len()), (40 << 20, 1 << 40));
+}
+
+#[test]
+fn shortage_and_nonsense_are_errors() {
+    let memory = memory(1 << 20);
+    assert!(memory.commit(1 << 20, 1).is_err());
+    assert!(memory.commit(u64::MAX, 2).is_err());
+    assert!(memory.release(u64::MAX, 1).is_err());
+    assert!(SharedMemory::create(c"", u64::MAX, Pages::Small).is_err());
+    assert!(SharedMemory::create(c"", 4096, Pages::Huge(3)).is_err());
+    assert!(AddressRange::reserve(usize::MAX, 1).is_err());
+    assert!(AddressRange::reserve(usize::MAX - page_size() + 1, 1 << 40).is_err());
+    assert!(AddressRange::reserve(0, 1).is_err());
+    assert!(AddressRange::reserve(1, 3 << 20).is_err());
+    let mut range = AddressRange::reserve(page_size(), 1).expect("addresses");
+    assert!(range.map(page_size(), &memory, 0, 1).is_err());
+    assert!(range.map(usize::MAX, &memory, 0, 2).is_err());
+    assert!(range.map(0, &memory, u64::MAX, 1).is_err());
+    assert!(range.advise_huge(1, page_size()).is_err());
+}
+
+#[test]
+fn reservations_are_aligned_exact_and_go_away() {
+    for shift in [0, 12, 21, 30, 38] {
+        let range = AddressRange::reserve((1 << 22) + 1, 1 << shift).expect("addresses");
+        assert_eq!(range.base().addr() % (1 << shift), 0);
+        assert_eq!(range.len(), (1 << 22) + page_size());
+        let line = format!("{:x}-", range.base().addr());
+        let maps = || fs::read_to_string("/proc/self/maps").expect("our own");
+        // Neighbouring reservations may be shown as one line, then only the aligned start is ours alone.
+        if shift >= 30 {
+            assert!(maps().contains(&line));
+            drop(range);
+            assert!(!maps().contains(&line));
+        }
+    }
+}
+
+#[test]
+fn huge_pages_work_where_the_system_has_some() {
+    let Some(size) = huge_page_size() else {
+        return println!("SKIPPED: the kernel has no huge pages");
+    };
+    let free = free_huge_pages(size);
+    let memory = SharedMemory::create(c"huge", 2 * size, Pages::Huge(size));
+    if free == 0 {
+        println!("SKIPPED the use of huge pages: none are free");
+        assert!(memory.and_then(|memory| memory.commit(0, size)).is_err());
+        return;
+    }
+    let memory = memory.expect("a file of huge pages");
+    memory.commit(0, size).expect("one is free");
+    let mut range = AddressRange::reserve(size as usize, size as usize).expect("addresses");
+    range.map(0, &memory, 0, size as usize).expect("mapped");
+    // SAFETY: mapped and committed above.
+    unsafe { range.base().write_volatile(1) };
+}
+
+#[test]
+fn available_memory_is_plausible_and_names_its_source() {
+    let available = available();
+    assert!(available.bytes > 1 << 20 && available.bytes < 1 << 50, "{available:?}");
+    assert!(fs::metadata(&available.limited_by).is_ok(), "{available:?}");
+}
+
+#[test]
+fn a_leaked_range_stays() {
+    let memory = memory(page_size() as u64);
+    let mut range = AddressRange::reserve(page_size(), 1).expect("addresses");
+    range.map(0, &memory, 0, page_size()).expect("mapped");
+    let base = range.leak();
+    // SAFETY: a leaked range stays mapped.
+    assert_eq!(unsafe { base.read_volatile() }, 0);
+}

@@ -1,0 +1,104 @@
+//! The life of this process.
+
+use std::io::{self, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// The number the system gave this process.
+pub fn pid() -> u32 {
+    std::process::id()
+}
+
+/// Lets the kernel kill this process when the *thread* that started it ends, so that nothing outlives its launcher.
+/// A parent that is already gone is not noticed: compare the parent's number afterwards.
+///
+/// Only makes system calls, so it may run between fork and exec.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: this option takes a signal number and touches no memory.
+    unsafe { syscall!(prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)) }.map(drop)
+}
+
+/// Ends the process at once: output is flushed, exit handlers and destructors do not run.
+///
+/// Flushing takes locks that another thread may hold for ever, for example one that reads the terminal. So it gets a
+/// second, and then the process ends without it.
+pub fn exit_now(status: i32) -> ! {
+    let (done, flushed) = mpsc::channel();
+    let flush = move || {
+        let _ = io::stdout().flush();
+        // SAFETY: null asks for all streams of the C library, each of which is locked while it is written.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        let _ = done.send(());
+    };
+    if std::thread::Builder::new().spawn(flush).is_ok() {
+        let _ = flushed.recv_timeout(Duration::from_secs(1));
+    }
+    // SAFETY: ends the process; nothing runs afterwards.
+    unsafe { libc::_exit(status) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    /// Runs the test `name` of this file again as a process of its own, in which `PROCESS_TEST` is set.
+    fn again(name: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("the test itself"));
+        command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("PROCESS_TEST", "1");
+        command.stdout(Stdio::piped());
+        command
+    }
+
+    fn is_the_process_under_test() -> bool {
+        std::env::var_os("PROCESS_TEST").is_some()
+    }
+
+    #[test]
+    fn exit_now_flushes_and_skips_exit_handlers() {
+        extern "C" fn handler() {
+            println!("handler ran");
+        }
+        if is_the_process_under_test() {
+            // SAFETY: the handler is a plain function; the text is a C string.
+            unsafe {
+                libc::atexit(handler);
+                libc::printf(c"no newline in C".as_ptr());
+            }
+            print!(", none in Rust");
+            exit_now(7);
+        }
+        let output = again("process::tests::exit_now_flushes_and_skips_exit_handlers").output().expect("runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(7));
+        assert!(
+            text.contains("no newline in C") && text.contains(", none in Rust") && !text.contains("handler ran"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn exit_now_does_not_wait_for_ever_for_a_locked_stream() {
+        if is_the_process_under_test() {
+            let lock = io::stdout().lock();
+            std::mem::forget(lock);
+            exit_now(8);
+        }
+        let mut child = again("process::tests::exit_now_does_not_wait_for_ever_for_a_locked_stream");
+        assert_eq!(child.status().expect("runs").code(), Some(8));
+    }
+
+    #[test]
+    fn a_child_dies_with_the_thread_that_started_it() {
+        let start = || {
+            let mut sleeper = Command::new("sleep");
+            // SAFETY: `die_with_parent` only makes a system call.
+            unsafe { sleeper.arg("600").pre_exec(die_with_parent) };
+            sleeper.spawn().expect("sleep starts")
+        };
+        let mut child = std::thread::spawn(start).join().expect("the thread ends well");
+        let status = child.wait().expect("our child");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+}

@@ -1,0 +1,54 @@
+//! Which program this is: PEs whose executables differ cannot share static variables.
+
+use crate::executable::Executable;
+use std::path::PathBuf;
+
+const NT_GNU_BUILD_ID: u32 = 3;
+
+/// The path of the executable, as the system knows it.
+pub fn path() -> Option<PathBuf> {
+    std::fs::read_link("/proc/self/exe").ok()
+}
+
+/// The linker's fingerprint of the executable in hexadecimal digits, if it was asked to leave one.
+pub fn build_id() -> Option<String> {
+    let note = Executable::this()?.notes().find(|&(kind, owner, _)| kind == NT_GNU_BUILD_ID && owner == b"GNU\0")?;
+    Some(note.2.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A fingerprint of where the executable's segments lie relative to each other, and of the [`build_id`]. Equal ones
+/// mean that a variable has the same place in the static data of both programs.
+pub fn layout() -> u64 {
+    let headers = Executable::this().map_or(&[][..], |executable| executable.headers());
+    let segments = headers.iter().flat_map(|header| {
+        [header.p_type.into(), header.p_flags.into(), header.p_vaddr, header.p_filesz, header.p_memsz, header.p_align]
+    });
+    let bytes = segments.flat_map(u64::to_le_bytes).chain(build_id().unwrap_or_default().into_bytes());
+    // FNV-1a
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_test_knows_itself() {
+        assert_eq!(path(), std::env::current_exe().ok());
+        assert_ne!(layout(), 0);
+        assert_eq!(layout(), layout());
+    }
+
+    #[test]
+    fn the_build_id_is_the_one_in_the_file() {
+        let file = path().expect("a running program has a file");
+        let Ok(readelf) = std::process::Command::new("readelf").arg("-n").arg(file).output() else {
+            return println!("SKIPPED: there is no readelf");
+        };
+        let notes = String::from_utf8_lossy(&readelf.stdout).into_owned();
+        match build_id() {
+            Some(id) => assert!(notes.contains(&format!("Build ID: {id}")), "{id}\n{notes}"),
+            None => assert!(!notes.contains("Build ID"), "{notes}"),
+        }
+    }
+}

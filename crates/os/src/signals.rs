@@ -1,0 +1,70 @@
+//! Signals to other processes.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
+/// have no such descriptors; there it is the number alone.
+#[derive(Debug)]
+pub struct Process {
+    pid: libc::pid_t,
+    held: Option<OwnedFd>,
+}
+
+impl Process {
+    /// Takes hold of the process that has this number now.
+    pub fn hold(pid: u32) -> io::Result<Process> {
+        let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: pidfd_open takes two numbers and touches no memory.
+        let held = match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
+            // SAFETY: the kernel just made this descriptor for us.
+            Ok(fd) => Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Process { pid, held })
+    }
+
+    /// Sends a signal; a process that has ended is an error.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        let nothing: *const libc::siginfo_t = std::ptr::null();
+        match &self.held {
+            Some(fd) => {
+                let fd = fd.as_raw_fd();
+                // SAFETY: without a siginfo the kernel fills in what kill(2) would.
+                unsafe { syscall!(syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0)) }.map(drop)
+            }
+            // SAFETY: kill takes two numbers and touches no memory.
+            None => unsafe { syscall!(kill(self.pid, signal)) }.map(drop),
+        }
+    }
+}
+
+/// Sends a signal to every member of a process group; signal 0 only asks whether it has any.
+pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
+    // Group 0 and 1 would mean our own group and everybody.
+    let group = libc::pid_t::try_from(group).ok().filter(|&group| group > 1).ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: kill takes two numbers and touches no memory.
+    unsafe { syscall!(kill(-group, signal)) }.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::Command;
+
+    #[test]
+    fn a_process_and_a_group_can_be_signalled_and_then_are_gone() {
+        let start = || Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep starts");
+        let (mut one, mut other) = (start(), start());
+        let held = Process::hold(one.id()).unwrap();
+        held.signal(libc::SIGTERM).unwrap();
+        signal_group(other.id(), libc::SIGKILL).unwrap();
+        assert_eq!(one.wait().unwrap().signal(), Some(libc::SIGTERM));
+        assert_eq!(other.wait().unwrap().signal(), Some(libc::SIGKILL));
+        assert!(held.signal(0).is_err());
+        assert!(signal_group(other.id(), 0).is_err());
+        assert!(signal_group(0, 0).is_err() && signal_group(1, 0).is_err());
+    }
+}

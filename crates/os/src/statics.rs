@@ -1,0 +1,253 @@
+//! The executable's own global and static variables as shared memory.
+//!
+//! Before `main`, while the process has one thread, the writable static data of the executable is copied into a memory
+//! file and the file is mapped in its place. The program notices nothing; whoever maps the same file reads and writes
+//! the variables. Unlike pages copied at need, this works for every store the program makes from then on.
+
+use crate::executable::{Executable, Writable};
+use crate::memory::{Pages, SharedMemory, page_size};
+use crate::uninterrupted;
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The static data of this process.
+#[derive(Debug)]
+pub struct Statics {
+    /// The address at which it begins, a whole page.
+    pub start: usize,
+    /// Its size in bytes, whole pages.
+    pub len: usize,
+    /// The memory behind it.
+    pub memory: SharedMemory,
+    /// PROT_READ and so on, as the executable had it.
+    access: c_int,
+}
+
+/// The shared static data, or the reason why it is not shared.
+pub fn region() -> Result<&'static Statics, &'static str> {
+    // SAFETY: a plain read of a constant. It is what makes a program that asks for the region link the constructor.
+    unsafe { ptr::read_volatile(&raw const BEFORE_MAIN) };
+    // Relaxed: only the thread that forked can see true, and it set it itself.
+    if FORKED.load(Ordering::Relaxed) {
+        return Err("this process is the child of a fork and has variables of its own");
+    }
+    match STATE.get() {
+        None => Err("the library was not there when the program started"),
+        Some(Ok(statics)) => Ok(statics),
+        Some(Err(reason)) => Err(reason),
+    }
+}
+
+/// Written once by the constructor, when there are no other threads.
+static STATE: OnceLock<Result<Statics, &'static str>> = OnceLock::new();
+
+/// Written by the child of a fork, which has one thread.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// The loader calls what stands in this section before `main`; in a shared library, before the constructors of the
+/// program. The low number comes before the constructors of an executable that contains the library, which may start
+/// threads.
+#[unsafe(link_section = ".init_array.00099")]
+static BEFORE_MAIN: extern "C" fn() = before_main;
+
+extern "C" fn before_main() {
+    // In a static executable this variable lies in the static data itself. That is why it is set only here, after the
+    // copy has taken the place of the original.
+    let _ = STATE.set(share());
+}
+
+fn share() -> Result<Statics, &'static str> {
+    if !wanted() {
+        return Err("SHMEM_STATICS turns it off");
+    }
+    if threads() != Some(1) {
+        return Err("the program had more than one thread before main");
+    }
+    let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
+    let data = executable.writable(page_size())?;
+    let len = data.end - data.start;
+    let memory = SharedMemory::create(c"oxshmem statics", len as u64, Pages::Small)
+        .map_err(|_| "the system refused a memory file for the static variables")?;
+    let pagemap = open(c"/proc/self/pagemap");
+    // SAFETY: the handlers are functions of this library, which is never unloaded.
+    if unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) } != 0 {
+        return Err("the system refused to watch for forks");
+    }
+    let access = protection(data.flags);
+    replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
+    Ok(Statics { start: data.start, len, memory, access })
+}
+
+/// Puts the memory file in the place of the static data.
+///
+/// Nothing in here may write to the static data or allocate: in a static executable the allocator's state, and ours,
+/// lies in the very pages that are copied.
+fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Option<&OwnedFd>) -> io::Result<()> {
+    let from_file = data.file_end.clamp(data.start, data.end);
+    write_all(memory, 0, data.start, from_file - data.start)?;
+    let page = page_size();
+    for address in (from_file..data.end).step_by(page) {
+        // A page nobody touched reads as zero, as the file does; a big array that is not used costs nothing.
+        if touched(pagemap, address, page) {
+            write_all(memory, address - data.start, address, page)?;
+        }
+    }
+    let (place, flags) = (data.start as *mut c_void, libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE);
+    // SAFETY: the range is exactly the executable's writable data, the file has its bytes, and this is the only thread,
+    // so nothing changed since they were copied: to the program the mapping looks as before.
+    unsafe { syscall!(mmap(place, data.end - data.start, access, flags, memory.fd().as_raw_fd(), 0)) }.map(drop)
+}
+
+/// Writes `len` bytes of this process's memory to the file.
+fn write_all(memory: &SharedMemory, mut offset: usize, mut address: usize, mut len: usize) -> io::Result<()> {
+    while len > 0 {
+        let (fd, from) = (memory.fd().as_raw_fd(), address as *const c_void);
+        // SAFETY: the kernel reads `len` bytes of static data, which is mapped and readable.
+        let written = uninterrupted(|| unsafe { syscall!(pwrite(fd, from, len, offset as libc::off_t)) })? as usize;
+        (offset, address, len) = (offset + written, address + written, len - written);
+    }
+    Ok(())
+}
+
+/// Whether there is something else than zeros in a page, if possible without making the kernel provide it.
+fn touched(pagemap: Option<&OwnedFd>, address: usize, page: usize) -> bool {
+    const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
+    let mut entry = 0u64;
+    let known = pagemap.is_some_and(|pagemap| {
+        let (fd, place) = (pagemap.as_raw_fd(), (&raw mut entry).cast());
+        // SAFETY: the kernel writes at most the eight bytes of `entry`.
+        let read = unsafe { syscall!(pread(fd, place, 8, (address / page * 8) as libc::off_t)) };
+        read.is_ok_and(|size| size == 8)
+    });
+    if known && entry & PRESENT_OR_SWAPPED == 0 {
+        return false;
+    }
+    // SAFETY: the page is static data: mapped, readable, aligned, and with one thread nobody writes it meanwhile.
+    let words = unsafe { std::slice::from_raw_parts(address as *const usize, page / size_of::<usize>()) };
+    words.iter().any(|&word| word != 0)
+}
+
+/// Reads the variable without the library's settings, which are not read yet. The runtime of Rust is not up either.
+fn wanted() -> bool {
+    // SAFETY: there is one thread, so nobody changes the environment; the result is null or a C string in it.
+    let value = unsafe {
+        let value = libc::getenv(c"SHMEM_STATICS".as_ptr());
+        if value.is_null() {
+            return true;
+        } else {
+            CStr::from_ptr(value)
+        }
+    };
+    oxshmem_base::knobs::is_on(&value.to_string_lossy())
+}
+
+/// What the executable's header calls a segment's flags, in the words of `mmap`.
+fn protection(flags: u32) -> c_int {
+    let all = [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)];
+    all.iter().filter(|(flag, _)| flags & flag != 0).fold(0, |access, (_, bit)| access | bit)
+}
+
+/// How many threads this process has.
+fn threads() -> Option<u32> {
+    let file = open(c"/proc/self/stat")?;
+    let mut text = [0u8; 1024];
+    // SAFETY: the kernel writes at most as many bytes as `text` has.
+    let len = unsafe { syscall!(read(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len())) }.ok()?;
+    let text = String::from_utf8_lossy(&text[..len as usize]);
+    // The name of the program stands in parentheses and may contain anything; the number is the 18th field after it.
+    text.rsplit_once(')')?.1.split_whitespace().nth(17)?.parse().ok()
+}
+
+fn open(path: &CStr) -> Option<OwnedFd> {
+    // SAFETY: the path is a C string.
+    let fd = unsafe { syscall!(open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC)) }.ok()?;
+    // SAFETY: the descriptor is new, so nobody else owns it.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+// A fork copies private memory only. The child must not write to its parent's variables, so it gets a copy of what they
+// were at the moment of the fork. In a static executable the variables include those of the C library; what it does in
+// the child before the handler runs still reaches the parent. With one thread it only repeats values there; a static
+// program that forks with several threads should turn the sharing off.
+
+thread_local! {
+    /// The copy for a child, between the handlers before and after the fork; null when there was no memory for it.
+    /// One for each thread, because threads may fork at the same time.
+    static SNAPSHOT: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
+}
+
+fn shared() -> Option<&'static Statics> {
+    STATE.get()?.as_ref().ok().filter(|_| !FORKED.load(Ordering::Relaxed))
+}
+
+extern "C" fn before_fork() {
+    if let Some(statics) = shared() {
+        SNAPSHOT.set(snapshot(statics).unwrap_or(ptr::null_mut()));
+    }
+}
+
+extern "C" fn after_fork_in_parent() {
+    let copy = SNAPSHOT.replace(ptr::null_mut());
+    if let (Some(statics), false) = (shared(), copy.is_null()) {
+        // SAFETY: the copy is a mapping of this size that only the handlers know.
+        unsafe { libc::munmap(copy, statics.len) };
+    }
+}
+
+extern "C" fn after_fork_in_child() {
+    let Some(statics) = shared() else { return };
+    let (place, len) = (statics.start as *mut c_void, statics.len);
+    let copy = SNAPSHOT.replace(ptr::null_mut());
+    let replaced = if copy.is_null() {
+        // Without a copy the file itself, privately: not a snapshot, but the parent is safe.
+        let (fd, flags) = (statics.memory.fd().as_raw_fd(), libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE);
+        // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
+        unsafe { syscall!(mmap(place, len, statics.access, flags, fd, 0)) }
+    } else {
+        // SAFETY: moves the copy, which has the size of the static data, over it; the child has one thread.
+        unsafe { syscall!(mremap(copy, len, len, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place)) }
+    };
+    if replaced.is_err() {
+        // SAFETY: ends the child, which must not go on writing to its parent's variables.
+        unsafe { libc::abort() };
+    }
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// A private copy of the static data.
+fn snapshot(statics: &Statics) -> io::Result<*mut c_void> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the system chooses an address that is not in use.
+    let copy = unsafe { syscall!(mmap(ptr::null_mut(), statics.len, statics.access, flags, -1, 0)) }?;
+    read_data(&statics.memory, copy).map(|()| copy).inspect_err(|_| {
+        // SAFETY: nobody else knows the copy.
+        unsafe { libc::munmap(copy, statics.len) };
+    })
+}
+
+/// Reads the file to `copy`, which is as large; what was never written stays without memory there too.
+fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
+    let fd = memory.fd().as_raw_fd();
+    let mut at = 0;
+    // SAFETY: takes no pointers. Other processes share the file's position, but only the results are used.
+    while let Ok(start) = unsafe { syscall!(lseek(fd, at, libc::SEEK_DATA)) } {
+        // SAFETY: as above. Behind data there always is a hole, at the latest the end of the file.
+        let end = unsafe { syscall!(lseek(fd, start, libc::SEEK_HOLE)) }?;
+        at = start;
+        while at < end {
+            let len = (end - at) as usize;
+            // SAFETY: the kernel writes at most to `end`, which lies in the copy.
+            let read = uninterrupted(|| unsafe { syscall!(pread(fd, copy.byte_add(at as usize), len, at)) })?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            at += read as libc::off_t;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+/* Looks at its own variables through the eyes of a peer. Ends with 0 and a last line "ok" if all is as it should be. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char *probe_reason(void);
+volatile char *probe_peer_view(volatile void *address);
+uint64_t probe_backed(void);
+const char *probe_build_id(void);
+
+#define CHECK(truth) \
+    do { \
+        if (!(truth)) { printf("line %d: %s\n", __LINE__, #truth); exit(1); } \
+    } while (0)
+
+static volatile long initialised = 42;
+static volatile long zero;
+static volatile char untouched[1L << 30];
+static volatile long set_before_main;
+static volatile long *volatile pointer = &initialised;
+static const char *const sealed[] = {"a pointer", "in RELRO"};
+static volatile long initialised_later = 1;
+
+__attribute__((constructor)) static void before_main(void) { set_before_main = 17; }
+
+__attribute__((unused)) static void *rest(void *stop) {
+    pause();
+    return stop;
+}
+
+/* This early the C library does not know the environment yet. */
+__attribute__((unused)) static void early_thread(int argc, char **argv, char **environment) {
+    pthread_t thread;
+    for (; *environment; environment++)
+        if (!strcmp(*environment, "EARLY_THREAD=1")) pthread_create(&thread, NULL, rest, NULL);
+    (void)argc, (void)argv;
+}
+
+#ifdef EARLY
+__attribute__((section(".preinit_array"), used)) static void (*first)(int, char **, char **) = early_thread;
+#endif
+
+static void peer_and_program_see_the_same(void) {
+    volatile long *seen = (volatile long *)probe_peer_view(&initialised);
+    CHECK(seen && seen != &initialised);
+    CHECK(*seen == 42);
+    *seen = 43;
+    CHECK(initialised == 43 && *pointer == 43);
+    initialised = 44;
+    CHECK(*seen == 44);
+    seen = (volatile long *)probe_peer_view(&zero);
+    CHECK(seen && *seen == 0);
+    zero = 5;
+    CHECK(*seen == 5);
+    seen = (volatile long *)probe_peer_view(&set_before_main);
+    CHECK(seen && *seen == 17 && set_before_main == 17);
+    CHECK(!strcmp(sealed[1], "in RELRO"));
+}
+
+static void an_unused_array_is_symmetric_and_free(void) {
+    CHECK(probe_backed() < 16 << 20);
+    volatile char *seen = probe_peer_view(untouched + (1 << 29));
+    CHECK(seen && *seen == 0);
+    *seen = 9;
+    CHECK(untouched[1 << 29] == 9);
+    CHECK(probe_backed() < 16 << 20);
+}
+
+static void a_child_has_variables_of_its_own(void) {
+    int to_child[2], status;
+    char go;
+    volatile long *seen = (volatile long *)probe_peer_view(&zero);
+    zero = 7;
+    CHECK(!pipe(to_child));
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(read(to_child[0], &go, 1) == 1);
+        CHECK(zero == 7 && untouched[1 << 29] == 9 && initialised == 44);
+        zero = 70;
+        CHECK(*seen == 8);
+        CHECK(strstr(probe_reason(), "fork"));
+        child = fork();
+        if (child == 0) {
+            CHECK(zero == 70);
+            zero = 700;
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child && status == 0 && zero == 70);
+        exit(3);
+    }
+    zero = 8;
+    CHECK(write(to_child[1], "", 1) == 1);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    CHECK(zero == 8 && *seen == 8 && !probe_reason());
+    CHECK(system("exit 4") >> 8 == 4 && zero == 8);
+}
+
+int main(void) {
+    if (probe_reason()) {
+        printf("not shared: %s\n", probe_reason());
+        CHECK(initialised == 42 && set_before_main == 17 && !probe_peer_view(&initialised));
+        return 0;
+    }
+    peer_and_program_see_the_same();
+    an_unused_array_is_symmetric_and_free();
+    a_child_has_variables_of_its_own();
+    char *memory = malloc(100000);
+    CHECK(memory && initialised_later == 1);
+    free(memory);
+    printf("build id: %s\n", probe_build_id());
+    printf("ok\n");
+    return 0;
+}

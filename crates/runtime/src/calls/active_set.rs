@@ -1,0 +1,136 @@
+//! The deprecated collectives over active sets.
+//!
+//! `pWrk` and `pSync` are not needed and not touched; the address of `pSync` tells apart sets that overlap.
+
+use core::ffi::{c_int, c_long, c_void};
+
+use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+
+use crate::active_set::with;
+use crate::calls::order;
+use crate::collective::{self, Blocks, Call, Into};
+use crate::diagnose;
+use crate::slot;
+
+/// Completes the default context's operations, then waits for the set.
+pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
+    const NAME: &str = "shmem_barrier";
+    // SAFETY: no obligations.
+    unsafe { order::quiet(crate::World(NAME)) };
+    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(team, NAME));
+}
+
+/// Waits for the set.
+pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
+    const NAME: &str = "shmem_sync";
+    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(team, NAME));
+}
+
+/// How many bytes `n` elements have.
+fn bytes<T>(n: usize) -> usize {
+    n.saturating_mul(size_of::<T>())
+}
+
+macro_rules! data {
+    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
+        #[doc = $what]
+        pub unsafe fn $name<T>(
+            $dest: *mut T, $source: *const T, $($argument: $type,)*
+            start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
+        ) {
+            const NAME: &str = concat!("shmem_", stringify!($name));
+            with(NAME, start, log_stride, size, sync as usize, |team| {
+                let call = Call { team, name: NAME };
+                // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+                unsafe { collective::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+            });
+        }
+    )*};
+}
+
+data! {
+    "Copies the root's elements to the other members; the root is a number inside the set (BC-1)."
+    broadcast(nelems: usize, root: c_int) => broadcast(dest, source, bytes::<T>(nelems), root.into(), false)
+    "Concatenates blocks of different sizes."
+    collect(nelems: usize) => collect(dest, source, bytes::<T>(nelems))
+    "Concatenates blocks of one size."
+    fcollect(nelems: usize) => fcollect(dest, source, bytes::<T>(nelems))
+    "Exchanges blocks between all members."
+    alltoall(nelems: usize) => alltoall(dest, source, bytes::<T>(nelems))
+    "Exchanges strided blocks between all members."
+    alltoalls(dst: isize, sst: isize, nelems: usize)
+        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems)
+}
+
+macro_rules! reductions {
+    ($($name:ident $op:ident)*) => {$(
+        #[doc = concat!("Reduction by ", stringify!($op), " over the set.")]
+        pub unsafe fn $name<T: Operand<$op>>(
+            dest: *mut T, source: *const T, nreduce: c_int,
+            start: c_int, log_stride: c_int, size: c_int, _work: *mut T, sync: *mut c_long,
+        ) {
+            const NAME: &str = concat!("shmem_", stringify!($name));
+            let Ok(n) = usize::try_from(nreduce) else {
+                diagnose::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+            };
+            with(NAME, start, log_stride, size, sync as usize, |team| {
+                // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+                unsafe { collective::reduce::<$op, T>(Call { team, name: NAME }, dest, source, n) };
+            });
+        }
+    )*};
+}
+
+reductions!(
+    and_to_all And or_to_all Or xor_to_all Xor max_to_all Max min_to_all Min sum_to_all Sum prod_to_all Prod
+);
+
+/// Exchanges blocks of different sizes; each goes to its own place of the target.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv(
+    target: *mut c_void,
+    target_offsets: *mut usize,
+    target_sizes: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_alltoallv";
+    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    with(NAME, start, log_stride, size, sync as usize, |team| {
+        let call = Call { team, name: NAME };
+        // SAFETY: the caller's promises are those of the engine.
+        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    });
+}
+
+/// Exchanges blocks of different sizes; the target gets them one behind the other.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv_packed(
+    target: *mut c_void,
+    room: usize,
+    total: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_alltoallv_packed";
+    let into = Into::Packed { target: target.cast(), room, total };
+    with(NAME, start, log_stride, size, sync as usize, |team| {
+        let call = Call { team, name: NAME };
+        // SAFETY: the caller's promises are those of the engine.
+        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    });
+}

@@ -1,0 +1,113 @@
+//! The collectives of teams.
+
+use core::ffi::{c_int, c_long, c_void};
+
+use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+
+use crate::calls::team::live;
+use crate::collective::{self, Blocks, Call, Into};
+use crate::team::Team;
+
+/// How many bytes `n` elements have.
+fn bytes<T>(n: usize) -> usize {
+    n.saturating_mul(size_of::<T>())
+}
+
+macro_rules! data {
+    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
+        #[doc = $what]
+        pub unsafe fn $name<T>(team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
+            const NAME: &str = concat!("shmem_", stringify!($name));
+            let call = Call { team: live(NAME, team), name: NAME };
+            // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+            unsafe { collective::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+            0
+        }
+    )*};
+}
+
+data! {
+    "Copies the root's elements to all members." broadcast(nelems: usize, root: c_int)
+        => broadcast(dest, source, bytes::<T>(nelems), root.into(), true)
+    "Concatenates blocks of different sizes." collect(nelems: usize)
+        => collect(dest, source, bytes::<T>(nelems))
+    "Concatenates blocks of one size." fcollect(nelems: usize)
+        => fcollect(dest, source, bytes::<T>(nelems))
+    "Exchanges blocks between all members." alltoall(nelems: usize)
+        => alltoall(dest, source, bytes::<T>(nelems))
+    "Exchanges strided blocks between all members." alltoalls(dst: isize, sst: isize, nelems: usize)
+        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems)
+}
+
+macro_rules! reductions {
+    ($($name:ident $op:ident)*) => {$(
+        #[doc = concat!("Reduction by ", stringify!($op), ".")]
+        pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
+            const NAME: &str = concat!("shmem_", stringify!($name));
+            let call = Call { team: live(NAME, team), name: NAME };
+            // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+            unsafe { collective::reduce::<$op, T>(call, dest, source, nreduce) };
+            0
+        }
+    )*};
+}
+
+reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce Min sum_reduce Sum prod_reduce Prod);
+
+/// Sum over this member and all before it.
+pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
+    let call = Call { team: live("shmem_sum_inscan", team), name: "shmem_sum_inscan" };
+    // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+    unsafe { collective::scan(call, dest, source, nelems, true) };
+    0
+}
+
+/// Sum over all members before this one.
+pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
+    let call = Call { team: live("shmem_sum_exscan", team), name: "shmem_sum_exscan" };
+    // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+    unsafe { collective::scan(call, dest, source, nelems, false) };
+    0
+}
+
+/// Exchanges blocks of different sizes; each goes to its own place of the target.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv(
+    target: *mut c_void,
+    target_offsets: *mut usize,
+    target_sizes: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    team: Team,
+    _sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_team_alltoallv";
+    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    let call = Call { team: live(NAME, team), name: NAME };
+    // SAFETY: the caller's promises are those of the engine.
+    unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+}
+
+/// Exchanges blocks of different sizes; the target gets them one behind the other.
+///
+/// # Safety
+/// As the extension asks.
+pub unsafe fn alltoallv_packed(
+    target: *mut c_void,
+    room: usize,
+    total: *mut usize,
+    source: *const c_void,
+    offsets: *mut usize,
+    sizes: *mut usize,
+    team: Team,
+    _sync: *mut c_long,
+) {
+    const NAME: &str = "shmemx_team_alltoallv_packed";
+    let into = Into::Packed { target: target.cast(), room, total };
+    let call = Call { team: live(NAME, team), name: NAME };
+    // SAFETY: the caller's promises are those of the engine.
+    unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+}

@@ -1,0 +1,94 @@
+//! Contexts: make, destroy, ask, sessions.
+
+use core::ffi::{c_int, c_long};
+use std::sync::PoisonError;
+
+use crate::calls::order;
+use crate::context::Context;
+use crate::diagnose;
+use crate::fast::On;
+use crate::team::{LiveContext, Team, TeamState};
+
+const SESSION_TOTAL_OPS: c_long = 1;
+
+/// `shmem_ctx_session_config_t` of the header.
+#[repr(C)]
+pub struct SessionConfig {
+    total_ops: usize,
+}
+
+/// Makes a context on the world.
+///
+/// # Safety
+/// `context` is writable. So below.
+pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
+    let Some(world) = Team::world().state() else { diagnose::not_initialised("shmem_ctx_create") };
+    // SAFETY: the caller's promise. So below.
+    unsafe { context.write(on(world, options)) };
+    0
+}
+
+/// Makes a context on a team; its PE numbers are the team's.
+///
+/// # Safety
+/// See [`create`].
+pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context) -> c_int {
+    let (made, status) = match team.state() {
+        Some(team) => (on(team, options), 0),
+        None => (Context::INVALID, -1),
+    };
+    // SAFETY: as above.
+    unsafe { context.write(made) };
+    status
+}
+
+fn on(team: &'static TeamState, options: c_long) -> Context {
+    let context = Context::create(team, options);
+    team.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(LiveContext(context));
+    context
+}
+
+/// Completes what was issued on the context, and ends it.
+///
+/// # Safety
+/// The handle is valid or invalid by value, and is not used again.
+pub unsafe fn destroy(context: Context) {
+    if !context.is_valid() || context == Context::default_context() {
+        return;
+    }
+    // SAFETY: no obligations.
+    unsafe { order::quiet(On(context, "shmem_ctx_destroy")) };
+    if let Some(team) = context.team() {
+        let mut list = team.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|live| live.0 != context);
+    }
+    // SAFETY: not the default context, so it came from `create`, and the list has forgotten it.
+    unsafe { context.free() };
+}
+
+/// The team that the context was made on.
+///
+/// # Safety
+/// `team` is writable.
+pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
+    let found = context.team().map(TeamState::handle);
+    // SAFETY: the caller's promise.
+    unsafe { team.write(found.unwrap_or(Team::INVALID)) };
+    if found.is_some() { 0 } else { -1 }
+}
+
+/// Announces a phase of similar operations.
+///
+/// # Safety
+/// `config` is readable unless `config_mask` is 0.
+pub unsafe fn session_start(context: Context, options: c_long, config: *const SessionConfig, config_mask: c_long) {
+    let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
+    // SAFETY: the caller's promise.
+    let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
+    context.start_session(options, total);
+}
+
+/// Ends the phase.
+pub unsafe fn session_stop(context: Context) {
+    context.stop_session();
+}

@@ -1,0 +1,47 @@
+//! Small extensions of several vendors.
+
+use core::ffi::{c_char, c_int};
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+use crate::World;
+use crate::calls::order;
+use crate::fast::Via;
+
+/// Seconds since a moment that stays the same while the machine runs.
+pub unsafe fn wtime() -> f64 {
+    oxshmem_os::time::fine() as f64 * 1e-9
+}
+
+/// The name of the caller's host.
+pub unsafe fn nodename() -> *mut c_char {
+    static NAME: OnceLock<CString> = OnceLock::new();
+    let read = || {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        CString::new(name.trim_end()).unwrap_or_default()
+    };
+    NAME.get_or_init(read).as_ptr().cast_mut()
+}
+
+/// Completes what was issued to one PE.
+pub unsafe fn pe_quiet(pe: c_int) {
+    // SAFETY: one number is read.
+    unsafe { order::pe_quiet(World("shmemx_pe_quiet"), &raw const pe, 1) }
+}
+
+/// The sources of all puts can be reused: on the node they can when the put returns.
+pub unsafe fn local_complete() {}
+
+/// Whether everything issued on the context is complete. On the node a quiet never blocks, so it is done here.
+pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
+    // SAFETY: no obligations.
+    unsafe { order::quiet(via) };
+    1
+}
+
+/// Whether everything issued on the context is ordered.
+pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
+    // SAFETY: no obligations.
+    unsafe { order::fence(via) };
+    1
+}

@@ -1,0 +1,59 @@
+//! Which addresses of which PEs can be reached, and how; and the cache calls of machines that are gone.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use crate::fast::{FAST, near};
+use crate::life;
+use crate::team::Team;
+
+/// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
+pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
+    pointer(dest, Team::world(), pe)
+}
+
+/// [`ptr`] with a PE number of `team`.
+pub unsafe fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
+    pointer(dest, team, pe)
+}
+
+fn pointer(dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
+    let Some(team) = team.state().filter(|team| (pe as u32) < team.size) else { return null_mut() };
+    if !symmetric(dest) {
+        return null_mut();
+    }
+    if pe as u32 == team.my {
+        return dest.cast_mut();
+    }
+    let extent = if FAST.heap.holds(dest as usize, 1) { &FAST.heap } else { &FAST.statics };
+    extent.in_window(dest as usize, team.window(pe as u32)) as *mut c_void
+}
+
+fn symmetric(address: *const c_void) -> bool {
+    FAST.heap.holds(address as usize, 1) || FAST.statics.holds(address as usize, 1)
+}
+
+/// Whether `pe` is a PE of the job that can be reached.
+pub unsafe fn pe_accessible(pe: c_int) -> c_int {
+    (life::is_open() && (pe as u32) < life::identity().map_or(0, |(_, pes)| pes)).into()
+}
+
+/// Whether `address` is symmetric and can be reached on `pe`.
+pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
+    // SAFETY: no obligations.
+    let pe_is = unsafe { pe_accessible(pe) } != 0;
+    (pe_is && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
+}
+
+/// Caches are coherent on every machine this library runs on.
+pub unsafe fn set_cache_inv() {}
+/// See [`set_cache_inv`].
+pub unsafe fn clear_cache_inv() {}
+/// See [`set_cache_inv`].
+pub unsafe fn set_cache_line_inv(_dest: *mut c_void) {}
+/// See [`set_cache_inv`].
+pub unsafe fn clear_cache_line_inv(_dest: *mut c_void) {}
+/// See [`set_cache_inv`].
+pub unsafe fn udcflush() {}
+/// See [`set_cache_inv`].
+pub unsafe fn udcflush_line(_dest: *mut c_void) {}

@@ -1,0 +1,203 @@
+//! The collective heap calls.
+//!
+//! Each ends with one exchange on the world that is its barrier and carries two words: whether the PE has the memory,
+//! and a hash of all heap calls so far. So all PEs fail together (HEAP-5), and PEs whose calls differ are told.
+
+use core::ffi::{c_long, c_void};
+use core::ptr::null_mut;
+use std::sync::{MutexGuard, PoisonError};
+
+use oxshmem_base::{Error, size};
+use oxshmem_heap::Resized;
+
+use crate::calls::order;
+use crate::diagnose;
+use crate::fast::FAST;
+use crate::life::{self, Life};
+use crate::memory::{Allocation, SymmetricHeap};
+use crate::slot;
+use crate::team::Team;
+
+/// Alignment of every block: fit for any object, vectors included.
+const ALIGNMENT: usize = 64;
+
+fn open_life(call: &'static str) -> &'static Life {
+    life::life().unwrap_or_else(|| diagnose::not_initialised(call))
+}
+
+fn lock(life: &Life) -> MutexGuard<'_, SymmetricHeap> {
+    life.heap.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The barrier at the end of a heap call. Returns whether all PEs succeeded.
+fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64) -> bool {
+    let Some(world) = Team::world().state() else { diagnose::not_initialised(call) };
+    // SAFETY: no obligations.
+    unsafe { order::quiet(crate::World(call)) };
+    let mut all = true;
+    let mut other = None;
+    slot::exchange(world, call, &[succeeded.into(), sequence], |pe, words| {
+        all &= words[0] != 0;
+        if words[1] != sequence {
+            other = Some(pe);
+        }
+    });
+    if let Some(pe) = other {
+        diagnose::fail(
+            &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
+                .because(format!(
+                    "this PE's last one is of {}; they must be the same, in the same order",
+                    size::display(bytes as u64)
+                ))
+                .fix("make the heap calls on all PEs, with the same arguments"),
+        );
+    }
+    all
+}
+
+fn address(offset: u64) -> *mut c_void {
+    (FAST.heap.own().0 + offset as usize) as *mut c_void
+}
+
+/// The offset of a block the user names, which must exist.
+fn offset_of(ptr: *mut c_void) -> u64 {
+    (ptr as usize).wrapping_sub(FAST.heap.own().0) as u64
+}
+
+/// What all allocating calls do. `fill` runs on the new block before the barrier.
+fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
+    let life = open_life(call);
+    if bytes == 0 {
+        return null_mut();
+    }
+    let (allocation, sequence) = {
+        let mut heap = lock(life);
+        let allocation = heap.allocate(call, bytes as u64, align.max(ALIGNMENT) as u64);
+        (allocation, heap.sequence())
+    };
+    if let Ok(offset) = allocation {
+        fill(address(offset));
+    }
+    if agree(call, bytes, allocation.is_ok(), sequence) {
+        return allocation.map_or(null_mut(), address);
+    }
+    give_up(life, allocation)
+}
+
+/// Some PE had no memory: nobody keeps the block, and one PE says why.
+fn give_up(life: &Life, allocation: Allocation) -> *mut c_void {
+    match allocation {
+        Ok(offset) => {
+            lock(life).free(offset);
+        }
+        Err(error) => warn_once(&error),
+    }
+    null_mut()
+}
+
+/// Failure is a return value, so the reason is a note: from the first failure of PE 0 or of a PE that fails alone.
+fn warn_once(error: &Error) {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Relaxed)
+        && let Some((pe, pes)) = life::identity()
+    {
+        let first = pe == 0 || error.to_string().contains("this node");
+        if first {
+            eprintln!("oxshmem: PE {pe} of {pes}: {error}");
+        }
+    }
+}
+
+/// Allocates.
+pub unsafe fn malloc(bytes: usize) -> *mut c_void {
+    allocate("shmem_malloc", bytes, 1, |_| {})
+}
+
+/// Allocates; the hints change nothing on one node.
+pub unsafe fn malloc_with_hints(bytes: usize, _hints: c_long) -> *mut c_void {
+    allocate("shmem_malloc_with_hints", bytes, 1, |_| {})
+}
+
+/// Allocates with an alignment.
+pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
+    if !alignment.is_power_of_two() {
+        diagnose::bad_argument("shmem_align", "alignment", alignment as i64, "the powers of two");
+    }
+    allocate("shmem_align", bytes, alignment, |_| {})
+}
+
+/// Allocates zeroed memory.
+pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
+    const CALL: &str = "shmem_calloc";
+    // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
+    let bytes = count.saturating_mul(size);
+    // SAFETY: runs on the new block of `bytes` bytes.
+    allocate(CALL, bytes, 1, |block| unsafe { block.write_bytes(0, bytes) })
+}
+
+/// Frees a block.
+pub unsafe fn free(ptr: *mut c_void) {
+    const CALL: &str = "shmem_free";
+    let life = open_life(CALL);
+    if ptr.is_null() {
+        return;
+    }
+    let sequence = lock(life).sequence();
+    // Nobody may still be about to use the block, and nobody's transfer to it may be on its way.
+    agree(CALL, 0, true, sequence);
+    if !lock(life).free(offset_of(ptr)) {
+        no_block(CALL, ptr);
+    }
+}
+
+/// Changes the size of a block.
+pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
+    const CALL: &str = "shmem_realloc";
+    if ptr.is_null() {
+        return allocate(CALL, bytes, 1, |_| {});
+    }
+    if bytes == 0 {
+        // SAFETY: passed on.
+        unsafe { free(ptr) };
+        return null_mut();
+    }
+    let life = open_life(CALL);
+    let old = offset_of(ptr);
+    if lock(life).outside_block(old, 1).is_some() {
+        no_block(CALL, ptr);
+    }
+    let (resized, sequence) = {
+        let mut heap = lock(life);
+        let resized = heap.resize(CALL, old, bytes as u64);
+        (resized, heap.sequence())
+    };
+    // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
+    if !agree(CALL, bytes, resized.is_ok(), sequence) {
+        lock(life).undo();
+        if let Err(error) = resized {
+            warn_once(&error);
+        }
+        return null_mut();
+    }
+    lock(life).settle();
+    let new = match resized {
+        Ok(Resized::Moved { to, copy }) => {
+            // SAFETY: both places are in the committed heap and hold `copy` bytes; they may overlap.
+            unsafe { address(to).cast::<u8>().copy_from(ptr.cast(), copy as usize) };
+            address(to)
+        }
+        Ok(Resized::InPlace) | Err(_) => ptr,
+    };
+    agree(CALL, bytes, true, sequence);
+    new
+}
+
+#[cold]
+fn no_block(call: &'static str, ptr: *mut c_void) -> ! {
+    diagnose::fail(
+        &Error::new(format!("{call}: {ptr:p} is not the start of an allocated block"))
+            .because("it was freed before, or did not come from a symmetric allocation on this PE")
+            .fix("pass what shmem_malloc, shmem_calloc, shmem_align or shmem_realloc returned, once"),
+    )
+}

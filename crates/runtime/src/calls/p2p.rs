@@ -1,0 +1,359 @@
+//! Point-to-point synchronisation: wait until, or test whether, symmetric variables of the caller satisfy a comparison.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::calls::amo::Atomic;
+use crate::diagnose;
+use crate::wait::{self, Needs, Reason};
+
+/// The comparison operators, with the numbers of the header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Comparison {
+    Eq,
+    Ne,
+    Gt,
+    Ge,
+    Lt,
+    Le,
+}
+
+impl Comparison {
+    fn of(call: &'static str, number: c_int) -> Self {
+        match number {
+            1 => Self::Eq,
+            2 => Self::Ne,
+            3 => Self::Gt,
+            4 => Self::Ge,
+            5 => Self::Lt,
+            6 => Self::Le,
+            _ => diagnose::bad_argument(call, "cmp", number.into(), "SHMEM_CMP_EQ, NE, GT, GE, LT and LE (1 to 6)"),
+        }
+    }
+
+    #[inline(always)]
+    fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
+        match self {
+            Self::Eq => left == right,
+            Self::Ne => left != right,
+            Self::Gt => left > right,
+            Self::Ge => left >= right,
+            Self::Lt => left < right,
+            Self::Le => left <= right,
+        }
+    }
+}
+
+fn reason<T>(call: &'static str, ivar: *mut T) -> Reason<'static> {
+    Reason { call, address: ivar as usize, needs: Needs::Anyone }
+}
+
+/// Waits until `*ivar cmp value`, and says what satisfied it.
+///
+/// # Safety
+/// `ivar` is a valid, aligned object that others change atomically.
+#[inline(always)]
+pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
+    let comparison = Comparison::of(call, cmp);
+    let reason = reason(call, ivar);
+    // The two comparisons that programs spin on get loops of their own.
+    match comparison {
+        // SAFETY: the caller's promise. So below.
+        Comparison::Eq => {
+            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen == value))
+        }
+        // SAFETY: as above.
+        Comparison::Ne => {
+            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen != value))
+        }
+        _ => wait::until(reason, None, move || {
+            // SAFETY: as above.
+            Some(unsafe { T::load(ivar) }).filter(|seen| comparison.holds(*seen, value))
+        }),
+    }
+}
+
+/// Waits until `*ivar cmp value`.
+///
+/// # Safety
+/// As the standard asks: `ivar` is a symmetric object of the caller. So for all calls of this file.
+#[inline(always)]
+pub unsafe fn wait_until<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { until("shmem_wait_until", ivar, cmp, value) };
+}
+
+/// Waits until `*ivar` differs from `value`.
+///
+/// # Safety
+/// See [`wait_until`].
+#[inline(always)]
+pub unsafe fn wait<T: Atomic + PartialOrd>(ivar: *mut T, value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { until("shmem_wait", ivar, 2, value) };
+}
+
+/// Whether `*ivar cmp value`.
+///
+/// # Safety
+/// See [`wait_until`].
+#[inline(always)]
+pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -> c_int {
+    let comparison = Comparison::of("shmem_test", cmp);
+    // SAFETY: the caller's promise.
+    let seen = unsafe { T::load(ivar) };
+    let holds = comparison.holds(seen, value);
+    if !holds {
+        polled();
+    }
+    holds.into()
+}
+
+/// A test that fails will be called again: where PEs outnumber processors, let the one that is waited for run.
+#[inline(always)]
+fn polled() {
+    if wait::crowded() {
+        std::thread::yield_now();
+    }
+}
+
+/// What each variable is compared with.
+trait Values<T>: Copy {
+    /// The value for element `i`. # Safety: `i` is below the number of elements.
+    unsafe fn at(self, i: usize) -> T;
+}
+
+#[derive(Clone, Copy)]
+struct Same<T>(T);
+
+impl<T: Copy> Values<T> for Same<T> {
+    #[inline(always)]
+    unsafe fn at(self, _: usize) -> T {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Each<T>(*const T);
+
+impl<T: Copy> Values<T> for Each<T> {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> T {
+        // SAFETY: the array has as many elements as there are variables, by the caller's promise.
+        unsafe { self.0.add(i).read_unaligned() }
+    }
+}
+
+/// A set of variables: an array, the mask that leaves some out, and what they are compared with.
+#[derive(Clone, Copy)]
+struct Set<T, V> {
+    ivars: *mut T,
+    nelems: usize,
+    status: *const c_int,
+    comparison: Comparison,
+    values: V,
+}
+
+/// Where the next search for any element begins, so that an element that stays satisfied does not hide the others
+/// (P2P-7).
+static ROTATION: AtomicUsize = AtomicUsize::new(0);
+
+impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
+    /// # Safety
+    /// As for the calls: all arrays have `nelems` elements. So for the other methods.
+    unsafe fn chosen(self, i: usize) -> bool {
+        // SAFETY: `i` is below `nelems`.
+        self.status.is_null() || unsafe { self.status.add(i).read() } == 0
+    }
+
+    unsafe fn satisfied(self, i: usize) -> bool {
+        // SAFETY: `i` is below `nelems`.
+        unsafe { self.comparison.holds(T::load(self.ivars.add(i)), self.values.at(i)) }
+    }
+
+    unsafe fn is_empty(self) -> bool {
+        // SAFETY: indices below `nelems`. So below.
+        (0..self.nelems).all(|i| unsafe { !self.chosen(i) })
+    }
+
+    unsafe fn all(self) -> bool {
+        // SAFETY: as above.
+        (0..self.nelems).all(|i| unsafe { !self.chosen(i) || self.satisfied(i) })
+    }
+
+    unsafe fn any(self) -> Option<usize> {
+        let begin = ROTATION.load(Relaxed);
+        let mut order = (0..self.nelems).map(|step| (begin % self.nelems + step) % self.nelems);
+        // SAFETY: as above.
+        let found = order.find(|&i| unsafe { self.chosen(i) && self.satisfied(i) });
+        if let Some(i) = found {
+            ROTATION.store(i + 1, Relaxed);
+        }
+        found
+    }
+
+    unsafe fn some(self, indices: *mut usize) -> usize {
+        let mut count = 0;
+        for i in 0..self.nelems {
+            // SAFETY: as above; `indices` has room for `nelems` entries.
+            unsafe {
+                if self.chosen(i) && self.satisfied(i) {
+                    indices.add(count).write(i);
+                    count += 1;
+                }
+            }
+        }
+        count
+    }
+
+    unsafe fn wait_all(self, call: &'static str) {
+        // SAFETY: as above. So below.
+        wait::until(reason(call, self.ivars), None, move || unsafe { self.all() }.then_some(()));
+    }
+
+    unsafe fn wait_any(self, call: &'static str) -> usize {
+        // SAFETY: as above.
+        if unsafe { self.is_empty() } {
+            return usize::MAX;
+        }
+        // SAFETY: as above.
+        wait::until(reason(call, self.ivars), None, move || unsafe { self.any() })
+    }
+
+    unsafe fn wait_some(self, call: &'static str, indices: *mut usize) -> usize {
+        // SAFETY: as above.
+        if unsafe { self.is_empty() } {
+            return 0;
+        }
+        // SAFETY: as above.
+        wait::until(reason(call, self.ivars), None, move || {
+            Some(unsafe { self.some(indices) }).filter(|count| *count > 0)
+        })
+    }
+}
+
+macro_rules! set_calls {
+    ($value:ident: $value_type:ty, $values:ident;
+     $all:ident $any:ident $some:ident $test_all:ident $test_any:ident $test_some:ident) => {
+        /// Waits until all variables satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $all<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) {
+            const CALL: &str = concat!("shmem_", stringify!($all));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: the caller's promise. So below.
+            unsafe { set.wait_all(CALL) }
+        }
+
+        /// Waits until a variable satisfies the comparison, and says which.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $any<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($any));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: as above.
+            unsafe { set.wait_any(CALL) }
+        }
+
+        /// Waits until at least one variable satisfies the comparison, and says which ones do.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $some<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($some));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: as above.
+            unsafe { set.wait_some(CALL, indices) }
+        }
+
+        /// Whether all variables satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $test_all<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> c_int {
+            const CALL: &str = concat!("shmem_", stringify!($test_all));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: as above.
+            let holds = unsafe { set.all() };
+            if !holds {
+                polled();
+            }
+            holds.into()
+        }
+
+        /// A variable that satisfies the comparison, or the largest number.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $test_any<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($test_any));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: as above.
+            let found = if nelems == 0 { None } else { unsafe { set.any() } };
+            if found.is_none() {
+                polled();
+            }
+            found.unwrap_or(usize::MAX)
+        }
+
+        /// The variables that satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`wait_until`].
+        pub unsafe fn $test_some<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($test_some));
+            let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
+            // SAFETY: as above.
+            let count = unsafe { set.some(indices) };
+            if count == 0 {
+                polled();
+            }
+            count
+        }
+    };
+}
+
+set_calls!(value: T, Same;
+    wait_until_all wait_until_any wait_until_some test_all test_any test_some);
+set_calls!(values: *const T, Each;
+    wait_until_all_vector wait_until_any_vector wait_until_some_vector test_all_vector test_any_vector test_some_vector);

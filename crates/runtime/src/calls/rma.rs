@@ -1,0 +1,232 @@
+//! Put and get.
+//!
+//! On the node a transfer is complete when the call returns, so the nonblocking forms are the blocking ones and a
+//! put's source may be reused at once.
+
+use core::ffi::c_int;
+use core::ptr;
+
+use crate::far;
+use crate::fast::{Via, near, near_object};
+
+/// How many bytes `n` elements have; more than any memory has when that overflows.
+#[inline(always)]
+fn bytes<T>(n: usize) -> usize {
+    n.saturating_mul(size_of::<T>())
+}
+
+/// Copies like `memmove`, with the sizes of single elements done by one load and one store, so that an aligned
+/// element arrives in one piece (RMA-4).
+///
+/// # Safety
+/// `from` is valid for reading `n` bytes and `to` for writing them.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
+    // SAFETY: the caller's promise covers `n` bytes on both sides, and each arm moves exactly `n`.
+    unsafe {
+        match n {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            16 => to.cast::<u128>().write_unaligned(from.cast::<u128>().read_unaligned()),
+            _ => ptr::copy(from, to, n),
+        }
+    }
+}
+
+/// Stores one element.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` is symmetric and nobody else reads or writes it in a way that races.
+#[inline(always)]
+pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
+    match near_object(dest, via.world(pe)) {
+        // SAFETY: `near_object` found it inside memory that is mapped for reading and writing.
+        Some(there) => unsafe { there.write_unaligned(value) },
+        None => far::p(via.call(), via.context(), dest, value, pe),
+    }
+}
+
+/// Loads one element.
+///
+/// # Safety
+/// As for [`p`].
+#[inline(always)]
+pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
+    match near_object(source, via.world(pe)) {
+        // SAFETY: `near_object` found it inside mapped memory; every bit pattern is a value of the types of the C calls.
+        Some(there) => unsafe { there.read_unaligned() },
+        None => far::g(via.call(), via.context(), source, pe),
+    }
+}
+
+/// Copies `nelems` elements to `pe`.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` is symmetric and `source` readable for `nelems` elements.
+#[inline(always)]
+pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+    let n = bytes::<T>(nelems);
+    match near(dest, n, via.world(pe)) {
+        // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
+        Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+    }
+}
+
+/// Copies `nelems` elements from `pe`.
+///
+/// # Safety
+/// As the standard asks of the call: `source` is symmetric and `dest` writable for `nelems` elements.
+#[inline(always)]
+pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+    let n = bytes::<T>(nelems);
+    match near(source, n, via.world(pe)) {
+        // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
+        Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+    }
+}
+
+/// [`put`] that may return before the source can be reused.
+///
+/// # Safety
+/// As for [`put`]; the source stays untouched until the next quiet.
+#[inline(always)]
+pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+    // SAFETY: the promise of this call is stronger than the one passed on.
+    unsafe { put(via, dest, source, nelems, pe) }
+}
+
+/// [`get`] that may return before the data is there.
+///
+/// # Safety
+/// As for [`get`]; the destination is not looked at until the next quiet.
+#[inline(always)]
+pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+    // SAFETY: the promise of this call is stronger than the one passed on.
+    unsafe { get(via, dest, source, nelems, pe) }
+}
+
+/// How far `count` pieces of `piece` elements, `stride` elements apart, reach from their first byte: in bytes.
+#[inline(always)]
+fn reach<T>(stride: isize, piece: usize, count: usize) -> usize {
+    let before_last = (stride.max(0) as usize).saturating_mul(count.saturating_sub(1));
+    bytes::<T>(before_last.saturating_add(piece))
+}
+
+/// Copies `count` pieces of `piece` elements between memory that is strided on both sides.
+///
+/// # Safety
+/// Both sides are valid for every piece.
+#[inline(always)]
+unsafe fn copy_pieces<T>(from: *const T, from_stride: isize, to: *mut T, to_stride: isize, piece: usize, count: usize) {
+    let n = bytes::<T>(piece);
+    for i in 0..count as isize {
+        // SAFETY: piece `i` starts `i` strides after the first on either side, which the caller vouches for.
+        unsafe {
+            copy(from.wrapping_offset(i * from_stride).cast(), to.wrapping_offset(i * to_stride).cast(), n);
+        }
+    }
+}
+
+/// Block-strided put: `nblocks` blocks of `bsize` elements; strides count elements between block starts.
+///
+/// # Safety
+/// As for [`put`], for every block.
+#[inline(always)]
+pub unsafe fn ibput<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    if nblocks == 0 || bsize == 0 {
+        return;
+    }
+    let extent = reach::<T>(dst, bsize, nblocks);
+    match near(dest, extent, via.world(pe)) {
+        // SAFETY: `near` checked everything from the first block to the last; the caller vouches for the source.
+        Some(there) => unsafe { copy_pieces(source, sst, there, dst, bsize, nblocks) },
+        None => {
+            for i in 0..nblocks as isize {
+                let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
+                // SAFETY: one block of the caller's promise.
+                unsafe { far::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+            }
+        }
+    }
+}
+
+/// Block-strided get.
+///
+/// # Safety
+/// As for [`get`], for every block.
+#[inline(always)]
+pub unsafe fn ibget<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    if nblocks == 0 || bsize == 0 {
+        return;
+    }
+    let extent = reach::<T>(sst, bsize, nblocks);
+    match near(source, extent, via.world(pe)) {
+        // SAFETY: `near` checked everything from the first block to the last; the caller vouches for the destination.
+        Some(there) => unsafe { copy_pieces(there.cast_const(), sst, dest, dst, bsize, nblocks) },
+        None => {
+            for i in 0..nblocks as isize {
+                let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
+                // SAFETY: one block of the caller's promise.
+                unsafe { far::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+            }
+        }
+    }
+}
+
+/// Strided put of single elements.
+///
+/// # Safety
+/// As for [`put`], for every element.
+#[inline(always)]
+pub unsafe fn iput<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: a block of one element is that element.
+    unsafe { ibput(via, dest, source, dst, sst, 1, nelems, pe) }
+}
+
+/// Strided get of single elements.
+///
+/// # Safety
+/// As for [`get`], for every element.
+#[inline(always)]
+pub unsafe fn iget<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: a block of one element is that element.
+    unsafe { ibget(via, dest, source, dst, sst, 1, nelems, pe) }
+}

@@ -1,0 +1,178 @@
+//! The team calls.
+
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::diagnose;
+use crate::leasing::{self, Held, Lease};
+use crate::slot;
+use crate::team::{Members, Team, TeamState};
+
+const NUM_CONTEXTS: c_long = 1;
+/// What a split returns that made no team.
+const FAILED: c_int = -1;
+
+/// `shmem_team_config_t` of the header.
+#[repr(C)]
+pub struct Config {
+    num_contexts: c_int,
+}
+
+/// The caller's number in the team, or -1.
+pub unsafe fn my_pe(team: Team) -> c_int {
+    team.state().map_or(-1, |team| team.my as c_int)
+}
+
+/// The number of members, or -1.
+pub unsafe fn n_pes(team: Team) -> c_int {
+    team.state().map_or(-1, |team| team.size as c_int)
+}
+
+/// The number that `source`'s member `pe` has in `dest`, or -1.
+pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
+    let (Some(source), Some(dest)) = (source.state(), dest.state()) else { return -1 };
+    if pe as u32 >= source.size {
+        return -1;
+    }
+    dest.member(source.world(pe as u32)).map_or(-1, |member| member as c_int)
+}
+
+/// The configuration of a team.
+///
+/// # Safety
+/// `config` is writable unless `mask` is 0.
+pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int {
+    let Some(team) = team.state() else { return -1 };
+    if mask & NUM_CONTEXTS != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { (*config).num_contexts = team.contexts_wanted.load(Relaxed) };
+    }
+    0
+}
+
+/// Waits for all members.
+pub unsafe fn sync(team: Team) -> c_int {
+    slot::synchronise(live("shmem_team_sync", team), "shmem_team_sync");
+    0
+}
+
+/// Makes a team of the members `start + i * stride` of the parent, all of whose members call.
+///
+/// # Safety
+/// `config` is readable unless `mask` is 0; `new_team` is writable.
+pub unsafe fn split_strided(
+    parent: Team,
+    start: c_int,
+    stride: c_int,
+    size: c_int,
+    config: *const Config,
+    mask: c_long,
+    new_team: *mut Team,
+) -> c_int {
+    const NAME: &str = "shmem_team_split_strided";
+    // SAFETY: the caller's promise. So below.
+    unsafe { new_team.write(Team::INVALID) };
+    let Some(parent) = parent.state() else { return FAILED };
+    // All members have the same arguments, so all see the same mistake: nothing has to be sent.
+    let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
+    let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
+    match child.number(parent.my.into()) {
+        // SAFETY: as above.
+        Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
+        None => leasing::decline(lease),
+    }
+    0
+}
+
+/// Makes the rows and columns of a grid: every member of the parent is in one of each.
+///
+/// # Safety
+/// As for [`split_strided`], twice.
+pub unsafe fn split_2d(
+    parent: Team,
+    xrange: c_int,
+    x_config: *const Config,
+    x_mask: c_long,
+    x_team: *mut Team,
+    y_config: *const Config,
+    y_mask: c_long,
+    y_team: *mut Team,
+) -> c_int {
+    const NAME: &str = "shmem_team_split_2d";
+    // SAFETY: the caller's promise. So below.
+    unsafe {
+        x_team.write(Team::INVALID);
+        y_team.write(Team::INVALID);
+    }
+    let Some(parent) = parent.state() else { return FAILED };
+    let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
+    // Two leases, whatever the shape: rows have no member in common, nor have columns.
+    let Some(x_lease) = leasing::pop(NAME, parent) else { return FAILED };
+    let Some(y_lease) = leasing::pop(NAME, parent) else {
+        leasing::decline(x_lease);
+        return FAILED;
+    };
+    // SAFETY: as above.
+    unsafe {
+        x_team.write(make(parent.subset(&grid.row), grid.row.size, grid.x, x_lease, x_config, x_mask));
+        y_team.write(make(parent.subset(&grid.column), grid.column.size, grid.y, y_lease, y_config, y_mask));
+    }
+    0
+}
+
+/// A team on a leased slot.
+///
+/// # Safety
+/// `config` is readable unless `mask` is 0.
+pub(crate) unsafe fn make(
+    members: Members,
+    size: u32,
+    my: u32,
+    mut lease: Lease,
+    config: *const Config,
+    mask: c_long,
+) -> Team {
+    let held = Held::inherited(&mut lease);
+    let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held);
+    if mask & NUM_CONTEXTS != 0 && !config.is_null() {
+        // SAFETY: the caller's promise.
+        team.contexts_wanted.store(unsafe { (*config).num_contexts }, Relaxed);
+    }
+    Team::enlist(Box::new(team))
+}
+
+/// Ends a team; all its members call.
+pub unsafe fn destroy(team: Team) {
+    const NAME: &str = "shmem_team_destroy";
+    let Some(state) = team.state() else { return };
+    if team.is_predefined() {
+        diagnose::fail(
+            &oxshmem_base::Error::new(format!("{NAME}: the team is predefined"))
+                .because("SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and SHMEM_TEAM_NODE live until the last shmem_finalize")
+                .fix("destroy only teams that a split has made"),
+        );
+    }
+    // Nobody may still read this member's last payload when the slot passes to another team.
+    slot::synchronise(state, NAME);
+    leasing::give_back(state);
+    // SAFETY: all members have called, so nobody uses the team any more; this PE's threads must not, says the standard.
+    unsafe { team.delist() };
+}
+
+/// The team behind a handle that must have one.
+#[inline(always)]
+pub(crate) fn live(call: &'static str, team: Team) -> &'static TeamState {
+    match team.state() {
+        Some(state) => state,
+        None => dead(call, team),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn dead(call: &'static str, team: Team) -> ! {
+    if team == Team::INVALID {
+        diagnose::invalid_handle(call, "team")
+    }
+    diagnose::not_initialised(call)
+}

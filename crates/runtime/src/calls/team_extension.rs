@@ -1,0 +1,226 @@
+//! The team calls of Cray OpenSHMEMX. They return nothing: every error ends the job with a message.
+//!
+//! `split_strided` is called by the members of the triplet, and by other members of the parent if they like. So it
+//! agrees among the triplet's members only, who meet where an active set of them would, and leaves alone what the
+//! standard's splits share with all of the parent.
+
+use core::ffi::{c_int, c_long};
+
+use oxshmem_base::Error;
+use oxshmem_schedule::team::Triplet;
+
+use crate::active_set;
+use crate::calls::{order, team as standard};
+use crate::diagnose;
+use crate::leasing;
+use crate::slot;
+use crate::team::{Members, Team, TeamState};
+
+/// `SHMEM_COLOR_UNDEFINED` of the header.
+const COLOR_UNDEFINED: c_int = -1;
+
+#[cold]
+fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
+    diagnose::fail(
+        &Error::new(format!("{call}: {argument} is {value}"))
+            .because(why)
+            .fix(format!("correct {argument}, on all PEs alike")),
+    )
+}
+
+#[cold]
+fn no_slot(call: &'static str) -> ! {
+    diagnose::fail(
+        &Error::new(format!("{call}: no team can be made"))
+            .because(format!("some PE is a member of {} live teams, which is the most", crate::control::SLOTS - 2))
+            .fix("destroy teams that are not used any more"),
+    )
+}
+
+/// Makes a team of the parent's members `PE_start + i * PE_stride`, numbered by rising world number.
+///
+/// # Safety
+/// `new_team` is writable. So below.
+pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+    // SAFETY: passed on.
+    unsafe { meet("shmemx_team_split_strided", parent, start, stride, size, new_team) }
+}
+
+/// [`split_strided`] of the world.
+///
+/// # Safety
+/// See [`split_strided`].
+pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+    // SAFETY: passed on.
+    unsafe { meet("shmemx_team_create_strided", Team::world(), start, stride, size, new_team) }
+}
+
+unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+    let parent = standard::live(call, parent);
+    let child = checked(call, parent, start, stride, size);
+    // SAFETY: the caller's promise. So below.
+    unsafe { new_team.write(Team::INVALID) };
+    if child.number(parent.my.into()).is_none() {
+        return;
+    }
+    let members = parent.subset(&child).in_world_order(child.size);
+    let my =
+        members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
+    let made = active_set::with_members(call, members.clone(), child.size, my, parent.identity(), |meeting| {
+        let lease = leasing::meet(call, meeting, parent.identity()).unwrap_or_else(|| no_slot(call));
+        // SAFETY: no config.
+        unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }
+    });
+    // SAFETY: as above.
+    unsafe { new_team.write(made) };
+}
+
+/// Says which argument is wrong.
+fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, size: c_int) -> Triplet {
+    let most = i64::from(parent.size);
+    if !(0..most).contains(&start.into()) {
+        bad(call, "PE_start", start.into(), format!("the parent team has the PEs 0 to {}", most - 1));
+    }
+    if size < 1 || i64::from(size) > most {
+        bad(call, "PE_size", size.into(), format!("a team of this parent has 1 to {most} PEs"));
+    }
+    if size > 1 && stride < 1 {
+        bad(call, "PE_stride", stride.into(), "it must be positive".into());
+    }
+    let last = i64::from(start) + (i64::from(size) - 1) * i64::from(stride);
+    if size > 1 && last >= most {
+        let why = format!("with PE_start {start} and PE_size {size} the last member would be PE {last} of {most}");
+        bad(call, "PE_stride", stride.into(), why);
+    }
+    parent
+        .numbers()
+        .split_strided(start.into(), stride.into(), size.into())
+        .unwrap_or_else(|why| bad(call, "PE_start", start.into(), why.to_string()))
+}
+
+/// One team for each colour, ordered by key, then by number in the parent. All members of the parent call.
+///
+/// # Safety
+/// See [`split_strided`].
+pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut Team) {
+    const NAME: &str = "shmemx_team_split";
+    let parent = standard::live(NAME, parent);
+    if color < 0 && color != COLOR_UNDEFINED {
+        bad(NAME, "color", color.into(), "a colour is not negative; SHMEM_COLOR_UNDEFINED (-1) opts out".into());
+    }
+    let mut same: Vec<(c_int, u32)> = Vec::new();
+    let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
+    slot::exchange(parent, NAME, &[mine], |member, words| {
+        if (words[0] >> 32) as c_int == color {
+            same.push((words[0] as c_int, member));
+        }
+    });
+    let lease = leasing::pop(NAME, parent).unwrap_or_else(|| no_slot(NAME));
+    // SAFETY: the caller's promise. So below.
+    unsafe { new_team.write(Team::INVALID) };
+    if color == COLOR_UNDEFINED {
+        leasing::decline(lease);
+        return;
+    }
+    same.sort_unstable();
+    let list: Box<[u32]> = same.iter().map(|&(_, member)| parent.world(member)).collect();
+    let size = list.len() as u32;
+    let my = same.iter().position(|&(_, member)| member == parent.my);
+    let my = my.unwrap_or_else(|| unreachable!("the caller has its own colour")) as u32;
+    // SAFETY: as above; no config.
+    unsafe { new_team.write(standard::make(Members::of(list), size, my, lease, core::ptr::null(), 0)) };
+}
+
+/// The axes of a grid with both extents given; members beyond the grid get no team. All members of the parent call.
+///
+/// # Safety
+/// See [`split_strided`], for both.
+pub unsafe fn split_2d(parent: Team, xrange: c_int, yrange: c_int, x_team: *mut Team, y_team: *mut Team) {
+    // SAFETY: passed on.
+    unsafe { split_grid("shmemx_team_split_2d", parent, &[xrange, yrange], &[x_team, y_team]) }
+}
+
+/// The axes of a grid with three extents.
+///
+/// # Safety
+/// See [`split_2d`].
+pub unsafe fn split_3d(
+    parent: Team,
+    xrange: c_int,
+    yrange: c_int,
+    zrange: c_int,
+    x_team: *mut Team,
+    y_team: *mut Team,
+    z_team: *mut Team,
+) {
+    // SAFETY: passed on.
+    unsafe { split_grid("shmemx_team_split_3d", parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
+}
+
+unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams: &[*mut Team]) {
+    const NAMES: [&str; 3] = ["xrange", "yrange", "zrange"];
+    let parent = standard::live(call, parent);
+    let mut places = 1;
+    for (&extent, name) in extents.iter().zip(NAMES) {
+        places *= i128::from(extent.max(0));
+        if extent < 1 || places > i128::from(parent.size) {
+            let why = format!("a grid of {extents:?} does not fit into the {} PEs of the parent team", parent.size);
+            bad(call, name, extent.into(), why);
+        }
+    }
+    let extents: Vec<i64> = extents.iter().map(|&extent| extent.into()).collect();
+    for (axis, &team) in teams.iter().enumerate() {
+        let lease = leasing::pop(call, parent).unwrap_or_else(|| no_slot(call));
+        // SAFETY: the caller's promise. So below.
+        unsafe { team.write(Team::INVALID) };
+        match parent.numbers().split_axis(&extents, axis, parent.my) {
+            Ok(Some(members)) => {
+                let my = members.number(parent.my.into()).unwrap_or_else(|| unreachable!("a member is in its team"));
+                let made = (parent.subset(&members), members.size);
+                // SAFETY: as above; no config.
+                unsafe { team.write(standard::make(made.0, made.1, my, lease, core::ptr::null(), 0)) };
+            }
+            _ => leasing::decline(lease),
+        }
+    }
+}
+
+/// Ends a team and the caller's handle of it.
+///
+/// # Safety
+/// `team` is writable.
+pub unsafe fn destroy(team: *mut Team) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        standard::live("shmemx_team_destroy", *team);
+        standard::destroy(*team);
+        *team = Team::INVALID;
+    }
+}
+
+/// The caller's number in the team.
+pub unsafe fn my_pe(team: Team) -> c_int {
+    standard::live("shmemx_team_my_pe", team).my as c_int
+}
+
+/// The number of members.
+pub unsafe fn n_pes(team: Team) -> c_int {
+    standard::live("shmemx_team_n_pes", team).size as c_int
+}
+
+/// The number that `source`'s member `pe` has in `dest`, or -1.
+pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
+    standard::live("shmemx_team_translate_pe", source);
+    standard::live("shmemx_team_translate_pe", dest);
+    // SAFETY: no obligations.
+    unsafe { standard::translate_pe(source, pe, dest) }
+}
+
+/// Completes the default context's operations, then waits for all members.
+pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
+    const NAME: &str = "shmemx_team_barrier";
+    let team = standard::live(NAME, team);
+    // SAFETY: no obligations.
+    unsafe { order::quiet(crate::World(NAME)) };
+    slot::synchronise(team, NAME);
+}

@@ -1,0 +1,310 @@
+//! Collectives on one node, by bytes: exchanges of [`crate::slot`] around loads from the members' memory.
+//!
+//! Nobody writes into another member's memory before that member has entered (the slices of a large reduction), and
+//! otherwise everybody fetches what it needs into its own destination. So a collective never disturbs a member that has
+//! not called it yet, however programs order their calls, and a source may be reused on return because the closing
+//! exchange comes after everybody's last load.
+//!
+//! What fits the payload of an exchange travels with it, and the collective costs what a barrier costs.
+
+mod reduce;
+mod scan;
+mod variable;
+
+use core::ptr;
+
+use oxshmem_base::Error;
+
+use crate::diagnose;
+use crate::fast::{FAST, near};
+use crate::life;
+use crate::slot::{self, PAYLOAD_WORDS};
+use crate::team::TeamState;
+
+pub(crate) use reduce::reduce;
+pub(crate) use scan::scan;
+pub(crate) use variable::{Blocks, Into, alltoallv};
+
+/// Bytes that travel with an exchange.
+const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
+
+/// One collective call of one team, as the caller makes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) team: &'a TeamState,
+    /// Name of the C call, for messages.
+    pub(crate) name: &'static str,
+}
+
+impl Call<'_> {
+    /// Where member `member` has the caller's symmetric `address`.
+    #[inline(always)]
+    fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
+        match near(address, bytes, self.team.world(member)) {
+            Some(there) => there,
+            None => self.at_checked(member, address, bytes),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
+        let at = address as usize;
+        let extent = if FAST.heap.holds(at, bytes) {
+            life::check_block(self.name, at, bytes);
+            &FAST.heap
+        } else if FAST.statics.holds(at, bytes) {
+            &FAST.statics
+        } else {
+            diagnose::not_symmetric(self.name, at, bytes)
+        };
+        extent.in_window(at, self.team.window(member)) as *mut u8
+    }
+
+    /// The members in the order in which the caller visits them: itself first, so that not all begin with one.
+    fn from_me(self) -> impl Iterator<Item = u32> {
+        let (my, size) = (self.team.my, self.team.size);
+        (my..size).chain(0..my)
+    }
+
+    fn enter(self) {
+        slot::synchronise(self.team, self.name);
+    }
+
+    fn leave(self) {
+        slot::synchronise(self.team, self.name);
+    }
+
+    /// At `SHMEM_CHECK=2`: ends the job with a sentence unless all members make the same call with the same numbers.
+    /// `bytes` is what must agree of the sizes, `root` of the rest.
+    pub(crate) fn check(self, bytes: usize, root: u32) {
+        if life::life().is_some_and(|life| life.settings.check >= 2) {
+            self.compare(bytes, root);
+        }
+    }
+
+    #[cold]
+    fn compare(self, bytes: usize, root: u32) {
+        let mut words = [0; PAYLOAD_WORDS];
+        words[0] = bytes as u64;
+        words[1] = root.into();
+        let mut name = [0_u8; 40];
+        let n = self.name.len().min(40);
+        name[..n].copy_from_slice(&self.name.as_bytes()[..n]);
+        for (word, chunk) in words[2..].iter_mut().zip(name.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(chunk.try_into().expect("chunks of eight"));
+        }
+        let mut other = None;
+        slot::exchange(self.team, self.name, &words, |member, theirs| {
+            if *theirs != words && other.is_none() {
+                other = Some((member, *theirs));
+            }
+        });
+        if let Some((member, theirs)) = other {
+            let name: Vec<u8> =
+                theirs[2..].iter().flat_map(|word| word.to_ne_bytes()).take_while(|b| *b != 0).collect();
+            diagnose::fail(
+                &Error::new(format!("{}: the members of the team make different calls", self.name))
+                    .because(format!(
+                        "PE {} of the team is in {} ({} bytes, root {}), this PE ({}) passes {bytes} bytes, root {root}",
+                        member,
+                        String::from_utf8_lossy(&name),
+                        theirs[0],
+                        theirs[1],
+                        self.team.my
+                    ))
+                    .fix("let all members make the same collective calls in the same order"),
+            );
+        }
+    }
+
+    fn check_root(self, root: i64) -> u32 {
+        if !(0..i64::from(self.team.size)).contains(&root) {
+            diagnose::bad_argument(self.name, "PE_root", root, &format!("0 to {}", self.team.size - 1));
+        }
+        root as u32
+    }
+}
+
+/// The bytes of `source` as payload words.
+///
+/// # Safety
+/// `source` is readable for `bytes` bytes, at most [`PAYLOAD_BYTES`].
+#[inline(always)]
+unsafe fn payload(source: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
+    let mut words = [0; PAYLOAD_WORDS];
+    // SAFETY: the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(source, words.as_mut_ptr().cast(), bytes) };
+    words
+}
+
+/// How many words hold `bytes` bytes.
+#[inline(always)]
+fn words_of(bytes: usize) -> usize {
+    bytes.div_ceil(8)
+}
+
+/// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` and `source` are symmetric and have `bytes` bytes. So for all of this file.
+pub(crate) unsafe fn broadcast(
+    call: Call<'_>,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    root: i64,
+    to_root: bool,
+) {
+    let root = call.check_root(root);
+    call.check(bytes, root);
+    if bytes == 0 {
+        return;
+    }
+    if call.team.my == root {
+        if to_root && !ptr::eq(dest, source) {
+            // SAFETY: the caller's promise.
+            unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
+        }
+        // Finds out here, not in the others, whether the source is symmetric.
+        call.at(root, source, bytes);
+        slot::announce(call.team, call.name);
+    } else {
+        slot::take(call.team, call.name, root, || {
+            let from = call.at(root, source, bytes);
+            // SAFETY: the root has announced its source and waits for us; `at` found all of it.
+            unsafe { ptr::copy(from, dest, bytes) };
+        });
+    }
+}
+
+/// Collects blocks of `bytes` bytes of all members, in team order.
+///
+/// # Safety
+/// See [`broadcast`].
+pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
+    call.check(bytes, 0);
+    if bytes == 0 {
+        return;
+    }
+    if bytes <= PAYLOAD_BYTES {
+        // SAFETY: the caller's promise.
+        let words = unsafe { payload(source, bytes) };
+        slot::exchange(call.team, call.name, &words[..words_of(bytes)], |member, theirs| {
+            // SAFETY: as above; the destination has a block for every member.
+            unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
+        });
+        return;
+    }
+    call.enter();
+    for member in call.from_me() {
+        let from = call.at(member, source, bytes);
+        // SAFETY: the member has entered, so its source is ready.
+        unsafe { ptr::copy(from, dest.add(member as usize * bytes), bytes) };
+    }
+    call.leave();
+}
+
+/// Collects blocks whose sizes differ from member to member.
+///
+/// # Safety
+/// See [`broadcast`].
+pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
+    const INLINE: usize = PAYLOAD_BYTES - 8;
+    call.check(0, 0);
+    let mut words = [0; PAYLOAD_WORDS];
+    words[0] = bytes as u64;
+    if bytes <= INLINE {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(source, words[1..].as_mut_ptr().cast(), bytes) };
+    }
+    let mut offset = 0;
+    let mut all_inline = true;
+    slot::exchange(call.team, call.name, &words, |member, theirs| {
+        let size = theirs[0] as usize;
+        // SAFETY: the destination has room for all blocks; a block beyond the payload is read from its source, whose
+        // member has entered and leaves only after us.
+        unsafe {
+            let to = dest.wrapping_add(offset);
+            if size <= INLINE {
+                ptr::copy_nonoverlapping(theirs[1..].as_ptr().cast(), to, size);
+            } else {
+                all_inline = false;
+                ptr::copy(call.at(member, source, size), to, size);
+            }
+        }
+        offset += size;
+    });
+    // All members see the same sizes, so all decide alike.
+    if !all_inline {
+        call.leave();
+    }
+}
+
+/// Sends block i of the caller's source to member i, where it becomes block `my`.
+///
+/// # Safety
+/// See [`broadcast`].
+pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
+    call.check(bytes, 0);
+    let all = bytes.saturating_mul(call.team.size as usize);
+    if all == 0 {
+        return;
+    }
+    let mine = call.team.my as usize * bytes;
+    if all <= PAYLOAD_BYTES {
+        // SAFETY: the caller's promise.
+        let words = unsafe { payload(source, all) };
+        slot::exchange(call.team, call.name, &words[..words_of(all)], |member, theirs| {
+            // SAFETY: as above: block `my` of the member's payload becomes block `member`.
+            unsafe {
+                let block = theirs.as_ptr().cast::<u8>().add(mine);
+                ptr::copy_nonoverlapping(block, dest.add(member as usize * bytes), bytes);
+            }
+        });
+        return;
+    }
+    call.enter();
+    for member in call.from_me() {
+        let from = call.at(member, source, all);
+        // SAFETY: the member has entered, so its source is ready.
+        unsafe { ptr::copy(from.add(mine), dest.add(member as usize * bytes), bytes) };
+    }
+    call.leave();
+}
+
+/// [`alltoall`] of blocks of `nelems` elements that lie `dst` and `sst` elements apart.
+///
+/// # Safety
+/// See [`broadcast`].
+pub(crate) unsafe fn alltoalls(
+    call: Call<'_>,
+    dest: *mut u8,
+    source: *const u8,
+    (dst, sst): (isize, isize),
+    element: usize,
+    nelems: usize,
+) {
+    call.check(nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
+    if nelems == 0 {
+        return;
+    }
+    for (name, stride) in [("dst", dst), ("sst", sst)] {
+        if stride < 1 {
+            diagnose::bad_argument(call.name, name, stride as i64, "1 and more");
+        }
+    }
+    let (dst, sst) = (dst as usize * element, sst as usize * element);
+    let elements = nelems * call.team.size as usize;
+    let reach = (elements - 1) * sst + element;
+    call.enter();
+    for member in call.from_me() {
+        let from = call.at(member, source, reach);
+        let (theirs, mine) = (call.team.my as usize * nelems, member as usize * nelems);
+        for i in 0..nelems {
+            // SAFETY: the member has entered; element `theirs + i` of its source becomes element `mine + i`.
+            unsafe { ptr::copy(from.add((theirs + i) * sst), dest.add((mine + i) * dst), element) };
+        }
+    }
+    call.leave();
+}

@@ -1,0 +1,91 @@
+//! Reductions on one node.
+
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Operand, Operator, Store};
+
+use super::{Call, PAYLOAD_BYTES, payload, words_of};
+use crate::slot;
+
+/// Teams up to this size find room for their pointers on the stack.
+const ON_STACK: usize = 64;
+
+/// Slices begin at cache lines.
+const LINE: usize = 64;
+
+/// Combines `n` elements of all members, in team order; everybody gets the result.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
+#[inline(always)]
+pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
+    let bytes = n.saturating_mul(size_of::<T>());
+    call.check(bytes, 0);
+    if n == 0 {
+        return;
+    }
+    if bytes <= PAYLOAD_BYTES {
+        // SAFETY: passed on; the size was looked at.
+        unsafe { in_payload::<O, T>(call, dest, source, n) }
+    } else if call.team.size == 1 {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy(source, dest, n) }
+    } else {
+        // SAFETY: passed on.
+        unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+    }
+}
+
+/// The elements travel with one exchange, and everybody combines them in the same order.
+#[inline(always)]
+unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
+    // SAFETY: `n` elements are at most a payload.
+    let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
+    slot::exchange(call.team, call.name, &words[..words_of(n * size_of::<T>())], |member, theirs| {
+        let theirs = theirs.as_ptr().cast::<T>();
+        for i in 0..n {
+            // SAFETY: the payload holds `n` elements, whose type may want more alignment than words have; the destination
+            // holds `n` elements, the first `member` of which are combined already.
+            unsafe {
+                let value = theirs.add(i).read_unaligned();
+                let value = if member == 0 { value } else { <T as Operand<O>>::combine(dest.add(i).read(), value) };
+                dest.add(i).write(value);
+            }
+        }
+    });
+}
+
+/// Every member combines one slice of the elements, and writes it to everybody: each source is read once and each
+/// destination written once, and no element of a source is overwritten before it was read, in place or not.
+unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
+    call.enter();
+    let (begin, end) = slice(n, size, call.team.my as usize, call.team.size as usize);
+    if begin < end {
+        let bytes = n * size;
+        let members = call.team.size as usize;
+        let at = |address: *const u8, member: usize| call.at(member as u32, address, bytes).wrapping_add(begin * size);
+        let store =
+            if 2 * bytes * members > crate::machine::last_level_cache() { Store::Streaming } else { Store::Cached };
+        let run = |dests: &mut [*mut u8], sources: &mut [*const u8]| {
+            for member in 0..members {
+                dests[member] = at(dest, member);
+                sources[member] = at(source, member);
+            }
+            // SAFETY: all members have entered, so sources are ready and destinations may be written; the slice is ours.
+            unsafe { kernel.fold_to_many(dests, sources, end - begin, store) };
+        };
+        if members <= ON_STACK {
+            run(&mut [ptr::null_mut(); ON_STACK][..members], &mut [ptr::null(); ON_STACK][..members]);
+        } else {
+            run(&mut vec![ptr::null_mut(); members], &mut vec![ptr::null(); members]);
+        }
+    }
+    call.leave();
+}
+
+/// The elements that member `my` of `members` works on: begin and end.
+pub(super) fn slice(n: usize, size: usize, my: usize, members: usize) -> (usize, usize) {
+    let step = (LINE / size).max(1);
+    let share = n.div_ceil(members).next_multiple_of(step);
+    ((my * share).min(n), ((my + 1) * share).min(n))
+}

@@ -1,0 +1,95 @@
+//! All-to-all with blocks of different sizes.
+
+use core::ptr;
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::TargetSizes;
+
+use super::Call;
+use crate::{diagnose, life};
+
+/// What one member sends: a block for each member.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    pub(crate) source: *const u8,
+    /// Where each member's block begins, in bytes.
+    pub(crate) offsets: *const usize,
+    /// How long it is.
+    pub(crate) sizes: *const usize,
+}
+
+/// Where what comes in goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Into {
+    /// The block of member i to `offsets[i]`; its size to `sizes[i]`.
+    Places { target: *mut u8, offsets: *const usize, sizes: *mut usize },
+    /// One block behind the other, at most `room` bytes; their total to `total`.
+    Packed { target: *mut u8, room: usize, total: *mut usize },
+}
+
+/// Every member fetches its block from every member.
+///
+/// # Safety
+/// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
+/// named by `into` has the room.
+pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
+    call.check(0, 0);
+    let members = call.team.size as usize;
+    let mine = call.team.my as usize;
+    call.enter();
+    let mut packed = 0;
+    for member in 0..call.team.size {
+        let array = |array: *const usize| call.at(member, array.cast(), members * size_of::<usize>()).cast::<usize>();
+        // SAFETY: the member has entered, so its arrays and its source are ready; they have an element for each member.
+        let (offset, size) = unsafe { (array(blocks.offsets).add(mine).read(), array(blocks.sizes).add(mine).read()) };
+        let from = match size {
+            0 => ptr::null(),
+            _ => call.at(member, blocks.source.wrapping_add(offset), size).cast_const(),
+        };
+        let i = member as usize;
+        let (to, size) = match into {
+            Into::Places { target, offsets, sizes } => {
+                // SAFETY: as above; our own arrays.
+                let (to, room) = unsafe { (target.wrapping_add(offsets.add(i).read()), sizes.add(i).read()) };
+                let size = fitting(call, member, size, room);
+                // SAFETY: as above.
+                unsafe { sizes.add(i).write(size) };
+                (to, size)
+            }
+            Into::Packed { target, room, .. } => {
+                if packed + size > room {
+                    too_long(call, member, packed + size, room);
+                }
+                packed += size;
+                (target.wrapping_add(packed - size), size)
+            }
+        };
+        if size > 0 {
+            // SAFETY: `at` found the block; the caller vouches for the room.
+            unsafe { ptr::copy(from, to, size) };
+        }
+    }
+    if let Into::Packed { total, .. } = into {
+        // SAFETY: the caller's promise.
+        unsafe { total.write(packed) };
+    }
+    call.leave();
+}
+
+/// How much of a block is taken: all of it, unless the target sizes say how much room there is.
+fn fitting(call: Call<'_>, member: u32, size: usize, room: usize) -> usize {
+    match life::life().map_or(TargetSizes::Results, |life| life.settings.alltoallv_target_sizes) {
+        TargetSizes::Abort if size > room => too_long(call, member, size, room),
+        TargetSizes::Truncate => size.min(room),
+        _ => size,
+    }
+}
+
+#[cold]
+fn too_long(call: Call<'_>, member: u32, size: usize, room: usize) -> ! {
+    diagnose::fail(
+        &Error::new(format!("{}: the block of PE {member} does not fit", call.name))
+            .because(format!("with it {size} bytes come in, and there is room for {room}"))
+            .fix("make the target longer, or send less"),
+    )
+}

@@ -1,0 +1,141 @@
+//! Communication contexts: the handle, and the object behind it.
+
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::team::TeamState;
+
+/// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context(pub(crate) *const ContextObject);
+
+/// What a context knows. The first line holds what the data path needs: how its PE numbers become world numbers.
+///
+/// The default context's object is defined in C (a program may name its address in a static initialiser, and may
+/// thereby own the copy that counts), as zeroed memory of this size; init fills it and the last finalize clears it.
+#[repr(C)]
+pub struct ContextObject {
+    /// Members of the team while they are a triplet of the world; zero when the arithmetic does not apply.
+    size: AtomicU32,
+    start: AtomicU32,
+    stride: AtomicU32,
+    /// The options it was made with.
+    options: AtomicU32,
+    team: AtomicPtr<TeamState>,
+    /// Session options (zero: no session) and the total_ops of its config.
+    session: AtomicI64,
+    session_total: AtomicU64,
+    _reserved: [u64; 3],
+}
+
+const _: () = assert!(size_of::<ContextObject>() == 64);
+
+impl ContextObject {
+    /// Of no team.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            size: AtomicU32::new(0),
+            start: AtomicU32::new(0),
+            stride: AtomicU32::new(0),
+            options: AtomicU32::new(0),
+            team: AtomicPtr::new(core::ptr::null_mut()),
+            session: AtomicI64::new(0),
+            session_total: AtomicU64::new(0),
+            _reserved: [0; 3],
+        }
+    }
+}
+
+impl Context {
+    /// `SHMEM_CTX_INVALID`.
+    pub const INVALID: Self = Self(core::ptr::null());
+
+    /// `SHMEM_CTX_DEFAULT`.
+    #[inline(always)]
+    pub fn default_context() -> Self {
+        Self(crate::handles::default_context())
+    }
+
+    pub(crate) fn is_valid(self) -> bool {
+        !self.0.is_null()
+    }
+
+    fn object(self) -> Option<&'static ContextObject> {
+        // SAFETY: a handle is null, the default context's static object, or an object that `create` leaked and that
+        // only `destroy` frees; the standard leaves calls with destroyed handles undefined.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The world number of the team's member `pe`, or a number that no window has.
+    #[inline(always)]
+    pub(crate) fn world(self, pe: c_int) -> u32 {
+        let Some(object) = self.object() else { return u32::MAX };
+        if pe as u32 >= object.size.load(Relaxed) {
+            return u32::MAX;
+        }
+        (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed))
+    }
+
+    /// The team it was made on; `None` for the invalid handle and outside init and finalize.
+    pub(crate) fn team(self) -> Option<&'static TeamState> {
+        // SAFETY: set by `fill` from a team that outlives its contexts (destroying the team first is undefined).
+        unsafe { self.object()?.team.load(Relaxed).as_ref() }
+    }
+
+    /// A new context on `team`.
+    pub(crate) fn create(team: &'static TeamState, options: c_long) -> Self {
+        let object = Box::new(ContextObject::empty());
+        object.options.store(options as u32, Relaxed);
+        let context = Self(Box::into_raw(object));
+        context.fill(team);
+        context
+    }
+
+    /// Makes it a context of `team`.
+    pub(crate) fn fill(self, team: &'static TeamState) {
+        let Some(object) = self.object() else { return };
+        object.team.store(core::ptr::from_ref(team).cast_mut(), Relaxed);
+        object.session_total.store(u64::MAX, Relaxed);
+        if let Some((start, stride)) = team.triplet() {
+            object.start.store(start, Relaxed);
+            object.stride.store(stride as u32, Relaxed);
+            object.size.store(team.size, Relaxed);
+        }
+    }
+
+    /// Lets it resolve nothing and belong to nothing.
+    pub(crate) fn clear(self) {
+        let Some(object) = self.object() else { return };
+        object.size.store(0, Relaxed);
+        object.team.store(core::ptr::null_mut(), Relaxed);
+        object.session.store(0, Relaxed);
+    }
+
+    /// Frees what `create` made.
+    ///
+    /// # Safety
+    /// The handle came from `create` and is not used again.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+    }
+
+    /// Starts a session, or adds to the running one (SES-2).
+    pub(crate) fn start_session(self, options: c_long, total_ops: Option<u64>) {
+        let Some(object) = self.object() else { return };
+        // The top bit marks a session without options.
+        object.session.fetch_or(options | c_long::MIN, Relaxed);
+        if let Some(total) = total_ops {
+            object.session_total.store(total, Relaxed);
+        }
+    }
+
+    /// Stops the session, if there is one.
+    pub(crate) fn stop_session(self) {
+        if let Some(object) = self.object() {
+            object.session.store(0, Relaxed);
+            object.session_total.store(u64::MAX, Relaxed);
+        }
+    }
+}

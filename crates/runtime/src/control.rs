@@ -1,0 +1,222 @@
+//! The control window of a PE: what the runtime itself shares with the node's other PEs.
+//!
+//! ```text
+//! 0          the PE's state, its bell, its wait records
+//! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
+//! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
+//! ```
+//! The file is sparse: what no team uses costs addresses, not memory.
+
+use crate::wait::{Bell, Needs, Reason};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
+pub(crate) const SLOTS: usize = 4096;
+const SLOTS_AT: usize = 4096;
+const SETS_AT: usize = SLOTS_AT + SLOTS * size_of::<Slot>();
+/// Room for active sets.
+pub(crate) const SETS_BYTES: usize = 30 << 20;
+/// Control windows are this far apart.
+pub(crate) const SHIFT: u32 = (SETS_AT + SETS_BYTES).next_power_of_two().trailing_zeros();
+
+/// Where control window 0 is, and which window is the caller's.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes the control windows at `base` the current ones; `own` is the caller's.
+pub(crate) fn open(base: usize, own: u32) {
+    BASE.store(base, Relaxed);
+    OWN.store(base + ((own as usize) << SHIFT), Relaxed);
+}
+
+/// What a PE of the node tells the others about itself.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Not yet through init.
+    Starting = 0,
+    /// Between init and the last finalize.
+    Running = 1,
+    /// Through the last finalize.
+    Finalized = 2,
+    /// Ended without finalize.
+    Gone = 3,
+}
+
+/// The head of a control window.
+#[repr(C, align(128))]
+pub(crate) struct ControlBlock {
+    /// A [`State`]; written by the owner only.
+    state: AtomicU32,
+    _apart: [u32; 31],
+    bell_word: AtomicU32,
+    bell_sleepers: AtomicU32,
+    _apart_too: [u32; 30],
+    /// One while a PE looks for a place in this PE's active sets.
+    pub(crate) sets_lock: AtomicU32,
+    /// Counts the uses of active sets, so that the longest unused can be found.
+    pub(crate) sets_clock: AtomicU32,
+    _apart_again: [u32; 30],
+    /// What the PE's threads wait for.
+    pub(crate) records: Records,
+}
+
+const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
+
+impl ControlBlock {
+    /// The caller's own.
+    pub(crate) fn own() -> &'static Self {
+        // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
+        // standard allows no call that gets here. All fields are atomics.
+        unsafe { &*(OWN.load(Relaxed) as *const Self) }
+    }
+
+    /// The one of the node's PE in window `window`.
+    pub(crate) fn of(window: u32) -> &'static Self {
+        // SAFETY: as in `own`; callers pass windows of the node only.
+        unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
+    }
+
+    /// The bell that ends this PE's naps.
+    pub(crate) fn bell(&self) -> Bell<'_> {
+        Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
+    }
+
+    /// What the PE last said of itself.
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Acquire) {
+            0 => State::Starting,
+            1 => State::Running,
+            2 => State::Finalized,
+            _ => State::Gone,
+        }
+    }
+
+    /// Says it.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u32, Release);
+    }
+}
+
+/// The waits of one PE's threads that have reached the sleeping rung; the hang report reads them.
+#[repr(C)]
+pub(crate) struct Records([Record; 8]);
+
+#[repr(C)]
+struct Record {
+    /// Monotonic nanoseconds, never zero, since when; zero: free.
+    since: AtomicU64,
+    /// Address looked at.
+    address: AtomicU64,
+    /// World number of the PE that must act, or `u64::MAX`.
+    peer: AtomicU64,
+    /// Name of the call, zero padded.
+    call: [AtomicU64; 4],
+}
+
+impl Records {
+    /// Writes a record; `None` if more threads wait than there are records.
+    pub(crate) fn open(&self, reason: &Reason<'_>) -> Option<usize> {
+        let now = monotonic_nanoseconds();
+        let free = |record: &Record| record.since.compare_exchange(0, now, Relaxed, Relaxed).is_ok();
+        let index = self.0.iter().position(free)?;
+        let record = &self.0[index];
+        record.address.store(reason.address as u64, Relaxed);
+        let peer = if let Needs::One(pe) = reason.needs { u64::from(pe) } else { u64::MAX };
+        record.peer.store(peer, Relaxed);
+        let mut name = [0_u8; 32];
+        let n = reason.call.len().min(31);
+        name[..n].copy_from_slice(&reason.call.as_bytes()[..n]);
+        for (word, bytes) in record.call.iter().zip(name.chunks_exact(8)) {
+            word.store(u64::from_ne_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
+        }
+        Some(index)
+    }
+
+    /// Frees a record.
+    pub(crate) fn close(&self, index: Option<usize>) {
+        if let Some(index) = index {
+            self.0[index].since.store(0, Relaxed);
+        }
+    }
+
+    /// The oldest wait, in words.
+    pub(crate) fn oldest(&self) -> Option<String> {
+        let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
+        let name: Vec<u8> = record
+            .call
+            .iter()
+            .flat_map(|word| word.load(Relaxed).to_ne_bytes())
+            .take_while(|byte| *byte != 0)
+            .collect();
+        let seconds = monotonic_nanoseconds().saturating_sub(record.since.load(Relaxed)) / 1_000_000_000;
+        let peer = record.peer.load(Relaxed);
+        let whom = if peer == u64::MAX { String::new() } else { format!(" for PE {peer}") };
+        let (name, address) = (String::from_utf8_lossy(&name), record.address.load(Relaxed));
+        Some(format!("{name} at {address:#x}{whom}, for {seconds} s"))
+    }
+}
+
+/// Nanoseconds of the clock that all processes of the machine share; never zero.
+fn monotonic_nanoseconds() -> u64 {
+    oxshmem_os::time::fine().max(1)
+}
+
+/// One member's line of a slot: a sequence number and the payload that belongs to it.
+///
+/// The owner writes the payload, then `sequence` with release; everybody else reads `sequence` with acquire, then the
+/// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `slot.rs`.
+#[repr(C, align(128))]
+pub(crate) struct Line {
+    /// Number of the synchronisation that the payload belongs to.
+    pub(crate) sequence: AtomicU32,
+    _pad: u32,
+    /// Seven words that travel with it; accessed as plain memory under the protocol above.
+    pub(crate) payload: core::cell::UnsafeCell<[u64; 7]>,
+}
+
+/// What one member has in one slot.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// Even and odd synchronisations.
+    pub(crate) lines: [Line; 2],
+    /// Count of arrivals, used of the team's first member only; zero between synchronisations.
+    pub(crate) arrivals: Apart<AtomicU32>,
+    /// Release of counted synchronisations, and announcements.
+    pub(crate) words: Apart<Words>,
+}
+
+/// A value with a cache line (and its neighbour) of its own.
+#[repr(C, align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+/// The words of a slot that are not lines.
+#[repr(C)]
+pub(crate) struct Words {
+    /// Number of the last synchronisation that everybody reached; used of the team's first member only.
+    pub(crate) released: AtomicU32,
+    /// Who sleeps until `released` changes.
+    pub(crate) sleepers: AtomicU32,
+    /// Number of the last announcement of this member (see `slot.rs`).
+    pub(crate) announced: AtomicU32,
+    /// Number of the last announcement that this member has taken.
+    pub(crate) taken: AtomicU32,
+    /// For active sets, which have no other place to count: exchanges and announcements that this member has begun.
+    pub(crate) counts: [AtomicU32; 2],
+}
+
+const _: () = assert!(size_of::<Slot>() == 512);
+
+/// Slot `slot` of the PE in window `window`.
+#[inline(always)]
+pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SLOTS_AT + slot as usize * size_of::<Slot>();
+    // SAFETY: windows of the node and slot numbers below `SLOTS` only, so `at` is inside the mapped control arena,
+    // aligned by construction; fields are atomics or cells.
+    unsafe { &*(at as *const Slot) }
+}
+
+/// Where the PE in window `window` keeps the active sets that begin with it.
+pub(crate) fn sets(window: u32) -> usize {
+    BASE.load(Relaxed) + ((window as usize) << SHIFT) + SETS_AT
+}

@@ -1,0 +1,133 @@
+//! The cold end of every call: what to say when it cannot be carried out, and how to end the job.
+
+use core::ffi::c_int;
+
+use oxshmem_base::Error;
+
+use crate::context::Context;
+use crate::control::{ControlBlock, State};
+use crate::fast::FAST;
+use crate::life;
+
+/// Says what happened, once, and ends the job.
+#[cold]
+#[inline(never)]
+pub(crate) fn fail(error: &Error) -> ! {
+    let message = match life::identity() {
+        Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
+        None => format!("oxshmem: {error}"),
+    };
+    life::abort(1, &message)
+}
+
+/// The library is not in use.
+#[cold]
+pub(crate) fn not_initialised(call: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: the library is not initialised"))
+            .because(if life::was_finalized() {
+                "the last shmem_finalize came before this call"
+            } else {
+                "neither shmem_init nor shmem_init_thread was called"
+            })
+            .fix("call it between shmem_init and the last shmem_finalize"),
+    )
+}
+
+/// A PE number that the team of the context does not have.
+#[cold]
+pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
+    fail(
+        &Error::new(format!("{call}: PE {pe} does not exist"))
+            .because(format!("the team of the context has the PEs 0 to {}", size.saturating_sub(1)))
+            .fix("pass a PE number of that team"),
+    )
+}
+
+/// A handle that stands for nothing.
+#[cold]
+pub(crate) fn invalid_handle(call: &str, what: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: {what} is the invalid handle"))
+            .because("the call that should have made it failed, or the caller is not a member")
+            .fix(format!("compare the {what} with its INVALID constant before using it")),
+    )
+}
+
+/// An argument whose value the call does not know.
+#[cold]
+pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} is {value}"))
+            .because(format!("the values that {argument} may have are {allowed}"))
+            .fix("correct the argument"),
+    )
+}
+
+/// A team member ended, so that the call can never return.
+#[cold]
+pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
+    fail(
+        &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and this call waits for it"))
+            .because(format!("PE {gone} left main or called exit while other PEs were still communicating"))
+            .fix("let every PE call shmem_finalize, or shmem_global_exit to end the job early"),
+    )
+}
+
+/// An address at which no symmetric object of `bytes` bytes lies.
+#[cold]
+pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
+    let (heap, heap_len) = FAST.heap.own();
+    let (statics, statics_len) = FAST.statics.own();
+    let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
+    let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}"));
+    let error = if inside(heap, heap_len) {
+        error.because(format!("the symmetric heap in use ends {} bytes after that address", heap + heap_len - address))
+    } else if inside(statics, statics_len) {
+        error.because(format!("the static variables end {} bytes after that address", statics + statics_len - address))
+    } else if life::in_heap_reservation(address) {
+        error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
+    } else if let Err(reason) = oxshmem_os::statics::region() {
+        error.because(format!(
+            "it is not in the symmetric heap ({heap_len} bytes at {heap:#x}), and static variables are not symmetric here: {reason}"
+        ))
+    } else {
+        error.because(format!(
+            "it is neither in the symmetric heap ({heap_len} bytes at {heap:#x}) nor in the executable's static \
+             variables ({statics_len} bytes at {statics:#x})"
+        ))
+    };
+    fail(&error.fix("pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private"))
+}
+
+/// An atomic on an address that its type cannot have.
+#[cold]
+pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
+    fail(
+        &Error::new(format!("{call}: {address:#x} is not a multiple of {align}"))
+            .because(format!("an atomic of {align} bytes needs an object that is aligned to its size"))
+            .fix("align the object"),
+    )
+}
+
+/// The state that makes sense of a miss: the size of the context's team.
+pub(crate) fn team_size(call: &str, context: Context) -> u32 {
+    if !context.is_valid() {
+        invalid_handle(call, "context");
+    }
+    if ControlBlockOpen::no() {
+        not_initialised(call);
+    }
+    match context.team() {
+        Some(team) => team.size,
+        None => not_initialised(call),
+    }
+}
+
+struct ControlBlockOpen;
+
+impl ControlBlockOpen {
+    fn no() -> bool {
+        !life::is_open() || ControlBlock::own().state() != State::Running
+    }
+}

@@ -1,0 +1,196 @@
+//! The data path's only state: where the node's windows are, and how an address and a PE number become a pointer.
+//!
+//! A peer's copy of an object lies at the same offset of the peer's window, and windows lie a power of two apart, so
+//! finding it takes two compares, a multiplication and two additions. Everything that does not fit that pattern misses, and the caller
+//! goes to [`crate::far`], which knows why.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+/// An extent of the caller's symmetric memory whose copies on the node are found by arithmetic.
+#[repr(C)]
+pub(crate) struct Extent {
+    /// Where the caller's own copy starts.
+    start: AtomicUsize,
+    /// How much of it is in use; zero while there is none. Grows when the heap commits pages.
+    len: AtomicUsize,
+    /// What leads from an own address to the same object in window 0.
+    bias: AtomicUsize,
+    /// Windows are this far apart: a power of two, but a multiplication costs less than a shift by a variable.
+    stride: AtomicUsize,
+}
+
+impl Extent {
+    const fn none() -> Self {
+        Self {
+            start: AtomicUsize::new(0),
+            len: AtomicUsize::new(0),
+            bias: AtomicUsize::new(0),
+            stride: AtomicUsize::new(0),
+        }
+    }
+
+    /// Opens the extent: own memory at `start`, the same offset of window 0 at `window_0`, windows `1 << shift` apart.
+    pub(crate) fn open(&self, start: usize, len: usize, window_0: usize, shift: u32) {
+        self.start.store(start, Relaxed);
+        self.bias.store(window_0.wrapping_sub(start), Relaxed);
+        self.stride.store(1 << shift, Relaxed);
+        self.len.store(len, Relaxed);
+    }
+
+    /// Lets the extent reach as far as `len` bytes.
+    pub(crate) fn grow(&self, len: usize) {
+        self.len.store(len, Relaxed);
+    }
+
+    /// Closes the extent: every address misses from now on.
+    pub(crate) fn close(&self) {
+        self.len.store(0, Relaxed);
+    }
+
+    /// Whether all of `bytes` bytes at `address` lie inside.
+    #[inline(always)]
+    pub(crate) fn holds(&self, address: usize, bytes: usize) -> bool {
+        let offset = address.wrapping_sub(self.start.load(Relaxed));
+        let len = self.len.load(Relaxed);
+        offset < len && bytes <= len - offset
+    }
+
+    /// Whether the byte at `address` lies inside.
+    #[inline(always)]
+    fn holds_byte(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start.load(Relaxed)) < self.len.load(Relaxed)
+    }
+
+    /// The copy of `address` in window `window`.
+    #[inline(always)]
+    pub(crate) fn in_window(&self, address: usize, window: u32) -> usize {
+        let distance = (window as usize).wrapping_mul(self.stride.load(Relaxed));
+        address.wrapping_add(self.bias.load(Relaxed)).wrapping_add(distance)
+    }
+
+    /// Start and length of the caller's own copy.
+    pub(crate) fn own(&self) -> (usize, usize) {
+        (self.start.load(Relaxed), self.len.load(Relaxed))
+    }
+}
+
+/// The table of the data path. All fields are written at init, at finalize and when the heap grows, and are read
+/// relaxed everywhere: a thread that may use symmetric memory has been ordered after the call that made it.
+#[repr(C, align(128))]
+pub(crate) struct Fast {
+    /// World number of the PE in window 0.
+    first: AtomicU32,
+    /// How many PEs, from `first` on, have windows. Zero before init, after the last finalize, and when every call is
+    /// to be checked: then everything misses.
+    windows: AtomicU32,
+    /// The symmetric heap.
+    pub(crate) heap: Extent,
+    /// The executable's static variables.
+    pub(crate) statics: Extent,
+}
+
+/// The one table.
+pub(crate) static FAST: Fast =
+    Fast { first: AtomicU32::new(0), windows: AtomicU32::new(0), heap: Extent::none(), statics: Extent::none() };
+
+impl Fast {
+    /// Lets world numbers `first .. first + windows` hit.
+    pub(crate) fn open(&self, first: u32, windows: u32) {
+        self.first.store(first, Relaxed);
+        self.windows.store(windows, Relaxed);
+    }
+
+    /// Lets everything miss.
+    pub(crate) fn close(&self) {
+        self.windows.store(0, Relaxed);
+        self.heap.close();
+        self.statics.close();
+    }
+}
+
+/// How a call's PE number is meant, and the call's name for messages.
+pub trait Via: Copy {
+    /// The world number of the caller's `pe`, or a number that no window has.
+    fn world(self, pe: c_int) -> u32;
+    /// The context that the call names.
+    fn context(self) -> crate::Context;
+    /// The name of the C call.
+    fn call(self) -> &'static str;
+}
+
+/// The plain calls: the default context, PE numbers of the world. Holds the call's name.
+#[derive(Clone, Copy)]
+pub struct World(pub &'static str);
+
+impl Via for World {
+    #[inline(always)]
+    fn world(self, pe: c_int) -> u32 {
+        pe as u32
+    }
+    #[inline(always)]
+    fn context(self) -> crate::Context {
+        crate::Context::default_context()
+    }
+    #[inline(always)]
+    fn call(self) -> &'static str {
+        self.0
+    }
+}
+
+/// The calls with a context: PE numbers of the context's team. Holds the handle and the call's name.
+#[derive(Clone, Copy)]
+pub struct On(pub crate::Context, pub &'static str);
+
+impl Via for On {
+    #[inline(always)]
+    fn world(self, pe: c_int) -> u32 {
+        self.0.world(pe)
+    }
+    #[inline(always)]
+    fn context(self) -> crate::Context {
+        self.0
+    }
+    #[inline(always)]
+    fn call(self) -> &'static str {
+        self.1
+    }
+}
+
+/// The window of world number `pe`, if it has one.
+#[inline(always)]
+fn window(pe: u32) -> Option<u32> {
+    let window = pe.wrapping_sub(FAST.first.load(Relaxed));
+    (window < FAST.windows.load(Relaxed)).then_some(window)
+}
+
+/// Where `bytes` bytes at the caller's symmetric `address` lie on world number `pe`, if they can be reached by load
+/// and store and the arithmetic finds them.
+#[inline(always)]
+pub(crate) fn near<T>(address: *const T, bytes: usize, pe: u32) -> Option<*mut T> {
+    let window = window(pe)?;
+    let at = address as usize;
+    if FAST.heap.holds(at, bytes) {
+        return Some(FAST.heap.in_window(at, window) as *mut T);
+    }
+    if FAST.statics.holds(at, bytes) {
+        return Some(FAST.statics.in_window(at, window) as *mut T);
+    }
+    None
+}
+
+/// [`near`] for one object of a few bytes. Only its first byte is looked at: extents end with a page, so an aligned
+/// object that begins inside ends inside, and of a misaligned one at most some bytes of the next mapped page are meant.
+#[inline(always)]
+pub(crate) fn near_object<T>(address: *const T, pe: u32) -> Option<*mut T> {
+    const { assert!(size_of::<T>() <= 16) };
+    let window = window(pe)?;
+    let at = address as usize;
+    if FAST.heap.holds_byte(at) {
+        return Some(FAST.heap.in_window(at, window) as *mut T);
+    }
+    if FAST.statics.holds_byte(at) {
+        return Some(FAST.statics.in_window(at, window) as *mut T);
+    }
+    None
+}

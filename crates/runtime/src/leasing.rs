@@ -1,0 +1,131 @@
+//! How a new team gets its slot: the leases of `oxshmem_schedule::lease`, with the team's exchanges as its messages.
+//!
+//! With the slot goes the number from which the new team counts its exchanges. Every PE knows a number that no line
+//! of its slots has passed; the greatest of the members' numbers is agreed on together with the leases.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
+
+use crate::control::SLOTS;
+use crate::slot::{self, reached};
+use crate::team::TeamState;
+
+/// Pieces that hold the bits of all slots.
+const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
+
+/// What this PE has not given to a team.
+struct Ledger {
+    slots: Slots<PIECES>,
+    /// No line of this PE has passed this number.
+    passed: u32,
+}
+
+static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+
+/// A slot for a team, and what it hands down to the team's children.
+pub(crate) struct Lease {
+    pub(crate) slot: u16,
+    pub(crate) base: u32,
+    pub(crate) children: Leases,
+}
+
+/// The leases of a team, and the number that goes with them.
+#[derive(Default)]
+pub(crate) struct Held {
+    leases: Leases,
+    base: u32,
+}
+
+impl Held {
+    /// What a child of a splitting parent starts with.
+    pub(crate) fn inherited(lease: &mut Lease) -> Self {
+        Self { leases: std::mem::take(&mut lease.children), base: lease.base }
+    }
+}
+
+/// Starts with all slots free but the world's; returns the world's leases.
+pub(crate) fn begin() -> Held {
+    let (slots, leases) = Slots::new(SLOTS as u16);
+    *lock() = Some(Ledger { slots, passed: 0 });
+    Held { leases, base: 0 }
+}
+
+fn lock() -> MutexGuard<'static, Option<Ledger>> {
+    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
+    act(lock().as_mut().expect("teams exist only between begin and the last finalize"))
+}
+
+/// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
+/// `None`, on all members alike, if no slot is free on all of them.
+pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
+    let mut held = parent.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let slot = match held.leases.pop() {
+        Some(slot) => slot,
+        None => {
+            agree(call, parent, parent.identity(), &mut held)?;
+            held.leases.pop()?
+        }
+    };
+    let children = held.leases.hand_down();
+    Some(Lease { slot, base: held.base, children })
+}
+
+/// Finds a slot for a team whose members alone meet, as `meeting`.
+pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
+    let mut held = Held::default();
+    agree(call, meeting, identity, &mut held)?;
+    let slot = held.leases.pop()?;
+    Some(Lease { slot, base: held.base, children: held.leases })
+}
+
+/// Gets leases for `held` by agreement of the team.
+fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -> Option<()> {
+    let mut search = Slots::<PIECES>::search(identity);
+    loop {
+        let offer = with_ledger(|ledger| ledger.slots.offer(&search));
+        let mut agreed = [u64::MAX; WORDS];
+        slot::exchange(team, call, offer.words(), |_, words| {
+            agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
+        });
+        match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
+            Settled::Granted => break,
+            Settled::Again => {}
+            Settled::Crowded => std::thread::yield_now(),
+            Settled::Exhausted => return None,
+        }
+    }
+    let mut base = with_ledger(|ledger| ledger.passed);
+    slot::exchange(team, call, &[base.into()], |_, words| {
+        if reached(words[0] as u32, base) {
+            base = words[0] as u32;
+        }
+    });
+    held.base = base;
+    Some(())
+}
+
+/// Gives back a lease that this PE is not a member for.
+pub(crate) fn decline(mut lease: Lease) {
+    with_ledger(|ledger| {
+        ledger.slots.release(lease.slot);
+        ledger.slots.release_all(&mut lease.children);
+    });
+}
+
+/// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
+pub(crate) fn give_back(team: &TeamState) {
+    let Some(slot) = team.slot else { return };
+    let mut held = team.held.lock().unwrap_or_else(PoisonError::into_inner);
+    with_ledger(|ledger| {
+        ledger.slots.release(slot as u16);
+        ledger.slots.release_all(&mut held.leases);
+        let last = team.beyond();
+        if reached(last, ledger.passed) {
+            ledger.passed = last;
+        }
+    });
+}

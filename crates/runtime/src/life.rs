@@ -1,0 +1,293 @@
+//! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{self, Settings};
+use oxshmem_bootstrap::Job;
+use oxshmem_os::process;
+
+use crate::context::Context;
+use crate::control::{ControlBlock, State};
+use crate::fast::FAST;
+use crate::memory::SymmetricHeap;
+use crate::team::{Members, Team, TeamState};
+use crate::wait::Needs;
+use crate::{leasing, slot, windows};
+
+/// The job this process belongs to: joined once, left when the process ends.
+static JOB: OnceLock<Job> = OnceLock::new();
+/// What exists between the first init and the last finalize; null otherwise. Written under `INITS`.
+static LIFE: AtomicPtr<Life> = AtomicPtr::new(core::ptr::null_mut());
+/// How many inits are not yet finalized.
+static INITS: Mutex<u32> = Mutex::new(0);
+/// How many lives there have been.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+/// Process that joined the job; a forked child has another number and must not act as the PE.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Whether `start_pes` began this life, so that process exit ends it.
+static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
+static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
+
+/// World number of the caller, and how many there are; -1 while not initialised.
+pub(crate) static MY_PE: AtomicI32 = AtomicI32::new(-1);
+/// See [`MY_PE`].
+pub(crate) static N_PES: AtomicI32 = AtomicI32::new(-1);
+
+/// Everything that one life owns.
+pub(crate) struct Life {
+    /// The environment variables, as read at init.
+    pub(crate) settings: Settings,
+    /// The thread level that was granted.
+    pub(crate) thread_level: c_int,
+    /// The symmetric heap.
+    pub(crate) heap: Mutex<SymmetricHeap>,
+    windows: windows::Windows,
+}
+
+/// The current life.
+pub(crate) fn life() -> Option<&'static Life> {
+    // SAFETY: `begin` leaks a box into it; `end` takes it out after the last synchronisation, when the standard allows no
+    // call that could still hold the reference.
+    unsafe { LIFE.load(Relaxed).as_ref() }
+}
+
+/// Whether the library is initialised.
+pub(crate) fn is_open() -> bool {
+    !LIFE.load(Relaxed).is_null()
+}
+
+/// Whether an earlier life has ended.
+pub(crate) fn was_finalized() -> bool {
+    EPOCH.load(Relaxed) > 0
+}
+
+/// Number of this PE and of all, once the job is joined.
+pub(crate) fn identity() -> Option<(u32, u32)> {
+    JOB.get().map(|job| (job.rank(), job.size()))
+}
+
+/// World number of the PE in window 0.
+#[inline(always)]
+pub(crate) fn first_of_node() -> u32 {
+    FIRST_OF_NODE.load(Relaxed)
+}
+
+/// How many PEs the caller's node has.
+pub(crate) fn pes_on_node() -> u32 {
+    JOB.get().map_or(1, |job| job.node().members.len() as u32)
+}
+
+/// Begins a life or deepens it. Returns the granted thread level.
+pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
+    let mut inits = inits();
+    if *inits > 0 {
+        *inits += 1;
+        return Ok(life().map_or(requested, |life| life.thread_level));
+    }
+    let (settings, warnings) = Settings::from_env()?;
+    let job = join(&settings)?;
+    if job.rank() == 0 {
+        greet(&settings, &warnings);
+    }
+    begin(job, settings, requested).unwrap_or_else(|error| crate::diagnose::fail(&error));
+    *inits = 1;
+    Ok(requested)
+}
+
+/// Joins the job, in the first life only.
+fn join(settings: &Settings) -> Result<&'static Job, Error> {
+    if let Some(job) = JOB.get() {
+        return Ok(job);
+    }
+    let job = JOB.get_or_init({
+        let job = Job::join(settings)?;
+        || job
+    });
+    PROCESS.store(process::pid(), Relaxed);
+    // SAFETY: `leave` is a function of this library, which is never unloaded.
+    unsafe { libc::atexit(leave) };
+    Ok(job)
+}
+
+/// What PE 0 prints at the start (INIT-13), and the warnings about the environment.
+fn greet(settings: &Settings, warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("oxshmem: {warning}");
+    }
+    if settings.version {
+        println!("{} (OpenSHMEM {}.{})", crate::VENDOR, crate::MAJOR_VERSION, crate::MINOR_VERSION);
+    }
+    if settings.info {
+        print!("{}", knobs::listing());
+    }
+}
+
+fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(), Error> {
+    let epoch = EPOCH.fetch_add(1, Relaxed);
+    crate::debug::enable(settings.debug, job.rank());
+    let node = job.node();
+    if node.count > 1 {
+        return Err(Error::new(format!("the job spans {} nodes", node.count))
+            .because("this build moves data through shared memory only, which PEs of one node have in common")
+            .fix("run all PEs on one node"));
+    }
+    let first = node.members[0];
+    FIRST_OF_NODE.store(first, Relaxed);
+    oxshmem_reduce::select();
+    let (windows, heap) = windows::open(job, epoch, &settings)?;
+    let info = settings.info;
+    let heap_words = heap.describe();
+    let checked = settings.check >= 2;
+    crate::active_set::forget();
+    LIFE.store(Box::into_raw(Box::new(Life { settings, thread_level, heap: Mutex::new(heap), windows })), Relaxed);
+    let n = job.size();
+    let whole = |slot| Box::new(TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0));
+    let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
+    // The two first leases of the world, on all PEs alike.
+    for team in [Team::shared(), Team::node()] {
+        if let Some(lease) = leasing::pop("shmem_init", world) {
+            team.fill(whole(lease.slot.into()));
+        }
+    }
+    Context::default_context().fill(world);
+    MY_PE.store(job.rank() as i32, Relaxed);
+    N_PES.store(n as i32, Relaxed);
+    if !checked {
+        FAST.open(first, node.members.len() as u32);
+    }
+    ControlBlock::own().set_state(State::Running);
+    slot::synchronise(world, "shmem_init");
+    if info && job.rank() == 0 {
+        println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}", n, node.count);
+    }
+    tracing::debug!(pes = n, epoch, "initialised");
+    Ok(())
+}
+
+/// Takes back one init; the last one ends the life.
+pub(crate) fn finalize() {
+    let mut inits = inits();
+    match *inits {
+        0 => {}
+        1 => {
+            crate::calls::order::barrier_all_named("shmem_finalize");
+            end();
+            *inits = 0;
+        }
+        _ => {
+            crate::calls::order::barrier_all_named("shmem_finalize");
+            *inits -= 1;
+        }
+    }
+}
+
+/// Frees everything that `begin` made. The caller has synchronised the world.
+fn end() {
+    ENDS_AT_EXIT.store(false, Relaxed);
+    ControlBlock::own().set_state(State::Finalized);
+    FAST.close();
+    MY_PE.store(-1, Relaxed);
+    N_PES.store(-1, Relaxed);
+    Context::default_context().clear();
+    Team::delist_all();
+    for team in [Team::world(), Team::shared(), Team::node()] {
+        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined).
+        unsafe { team.delist() };
+    }
+    let life = LIFE.swap(core::ptr::null_mut(), Relaxed);
+    // SAFETY: `begin` leaked it from a box; the caller holds `INITS`, and no other call may run now.
+    drop(unsafe { Box::from_raw(life) });
+    tracing::debug!("finalized");
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        // The heap and control windows of a life vanish from this process with it; static data stays.
+        self.windows.close();
+    }
+}
+
+fn inits() -> MutexGuard<'static, u32> {
+    INITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the library is between the first init and the last finalize, also while another thread is in one of them.
+pub(crate) fn initialised() -> bool {
+    is_open()
+}
+
+/// `start_pes` began this life.
+pub(crate) fn end_at_exit() {
+    ENDS_AT_EXIT.store(true, Relaxed);
+}
+
+/// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
+/// `start_pes`, which have no finalize (INIT-8).
+extern "C" fn leave() {
+    if PROCESS.load(Relaxed) != process::pid() {
+        return;
+    }
+    if is_open() && ENDS_AT_EXIT.load(Relaxed) {
+        finalize();
+    }
+    if is_open() {
+        ControlBlock::own().set_state(State::Gone);
+    } else if let Some(job) = JOB.get() {
+        job.done();
+    }
+}
+
+/// Ends the whole job: prints `message` unless it is empty, flushes the C library's output.
+pub(crate) fn abort(status: c_int, message: &str) -> ! {
+    if life().is_some_and(|life| life.settings.trap_on_abort) {
+        eprintln!("{message}");
+        std::process::abort();
+    }
+    match JOB.get() {
+        Some(job) => job.abort(status, message),
+        None => {
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
+            process::exit_now(status)
+        }
+    }
+}
+
+/// A PE among those that a wait needs which has ended without finalize.
+pub(crate) fn gone_among(needs: Needs<'_>) -> Option<u32> {
+    let gone = |pe: &u32| ControlBlock::of(pe.wrapping_sub(first_of_node())).state() == State::Gone;
+    match needs {
+        Needs::Anyone => None,
+        Needs::One(pe) => Some(pe).filter(|pe| gone(pe)),
+        Needs::Team(team) => (0..team.size).map(|member| team.world(member)).find(|pe| gone(pe)),
+    }
+}
+
+/// Whether `address` lies in the part of the caller's heap that is reserved, allocated or not.
+pub(crate) fn in_heap_reservation(address: usize) -> bool {
+    let (start, _) = FAST.heap.own();
+    life().is_some_and(|life| {
+        let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        (address.wrapping_sub(start) as u64) < heap.capacity()
+    })
+}
+
+/// At `SHMEM_CHECK=2`: the object must lie inside one allocated block.
+pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
+    let Some(life) = life().filter(|life| life.settings.check >= 2) else { return };
+    let (start, _) = FAST.heap.own();
+    let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
+    let problem = heap.outside_block((address - start) as u64, bytes as u64);
+    drop(heap);
+    if let Some(why) = problem {
+        crate::diagnose::fail(
+            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
+                .because(why)
+                .fix("check the length of the transfer against the size that was allocated"),
+        );
+    }
+}

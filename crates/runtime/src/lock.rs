@@ -1,0 +1,66 @@
+//! The distributed lock: a queue of waiting PEs whose links live in the lock variable itself.
+//!
+//! Every PE has a copy of the variable. One PE's copy (the *home*, spread over the PEs by address) holds the queue's
+//! tail: which PE asked last. In every copy, the home's too, another half belongs to that PE's place in the queue: who comes next,
+//! and whether it is its turn. A free lock is taken and released by one compare-and-swap at its home; a waiting PE
+//! looks at its own copy only, and PEs are served in the order in which they asked (LCK-2).
+//!
+//! The protocol is written over [`Words`], so that the model checker runs these very lines.
+
+/// The turn bit of a place; the rest names the successor.
+pub(crate) const TURN: u32 = 1;
+
+/// The words of one lock as one PE reaches them. PE numbers are stored plus one; zero is nobody.
+pub(crate) trait Words {
+    /// Makes `to` the last in the queue if `from` is: returns who was.
+    fn exchange_tail_if(&self, from: u32, to: u32) -> u32;
+    /// Makes `to` the last in the queue: returns who was.
+    fn swap_tail(&self, to: u32) -> u32;
+    /// The PE's own place.
+    fn place(&self) -> u32;
+    /// Takes the turn out of the PE's own place.
+    fn take_turn(&self);
+    /// Takes the successor out of the PE's own place.
+    fn clear_place(&self);
+    /// Adds bits to the place of PE `owner` (plus one), and wakes it if it sleeps.
+    fn add_to_place(&self, owner: u32, bits: u32);
+    /// Returns when `ready` says so; `owner` (plus one) is whom the wait is for.
+    fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool);
+}
+
+/// Takes the lock for PE `me` (plus one), after all who asked before.
+pub(crate) fn set(words: &impl Words, me: u32) {
+    let before = words.swap_tail(me);
+    if before != 0 {
+        // The place is clear: nobody can know us as successor before this.
+        words.add_to_place(before, me << 1);
+        words.wait(before, &mut || words.place() & TURN != 0);
+        words.take_turn();
+    }
+}
+
+/// Takes the lock if nobody has it.
+pub(crate) fn test(words: &impl Words, me: u32) -> bool {
+    words.exchange_tail_if(0, me) == 0
+}
+
+/// Hands the lock on. Returns `false` if PE `me` does not hold it, as far as can be seen.
+pub(crate) fn clear(words: &impl Words, me: u32) -> bool {
+    if words.place() == 0 {
+        // From a successful exchange on, the variable may be anybody's, even freed (LCK-6): our place is clear already,
+        // and stays so, because a successor would have become the tail first.
+        let tail = words.exchange_tail_if(me, 0);
+        if tail == me {
+            return true;
+        }
+        if tail == 0 {
+            return false;
+        }
+        // Somebody is queued behind us and is about to say who.
+        words.wait(tail, &mut || words.place() != 0);
+    }
+    let next = words.place() >> 1;
+    words.clear_place();
+    words.add_to_place(next, TURN);
+    true
+}

@@ -1,0 +1,136 @@
+//! Synchronisation of a team on one node, with a payload.
+//!
+//! Everything that teams do on a node is made of two operations on the team's slot:
+//!
+//! * [`exchange`]: everybody gives up to seven words and sees everybody's. A barrier is an exchange of nothing; a small
+//!   reduction costs what a barrier costs.
+//! * [`announce`] and [`take`]: one member says that something is ready, the others come for it, and it waits until
+//!   all have.
+//!
+//! **Why two lines are enough.** Exchange k uses line k mod 2. A member that writes its line for exchange k+2 has
+//! finished k+1, so all members have entered k+1, so all have left k and nobody reads the payload of k any more.
+//! Announcements have words of their own and do not count here, so they may come between in any number.
+//!
+//! **Why nothing is reset.** Numbers only grow, compared in a window of 2^31. A slot that passes to another team goes
+//! on from a number that no member's line has reached (the lease carries it). Who still looks at a line for an earlier
+//! number sees a later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
+//!
+//! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
+//! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::control::Slot;
+use crate::team::TeamState;
+use crate::wait::{self, Bell, Needs, Reason};
+
+/// Teams up to this size read each other's lines; larger ones count.
+const READ_ALL: u32 = 16;
+
+/// How many words of payload an exchange carries.
+pub(crate) const PAYLOAD_WORDS: usize = 7;
+
+/// Whether `number` has reached `target`, in a window of half the numbers.
+#[inline(always)]
+pub(crate) fn reached(number: u32, target: u32) -> bool {
+    number.wrapping_sub(target) as i32 >= 0
+}
+
+/// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
+/// caller's own included. Stores made before by any member are visible to all after.
+///
+/// Returns the parity of the exchange. What a member keeps for the others elsewhere (the staging areas) may be
+/// double-buffered by it, for the same reason as the lines.
+#[inline(always)]
+pub(crate) fn exchange(
+    team: &TeamState,
+    call: &'static str,
+    payload: &[u64],
+    visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
+) {
+    let number = team.next_exchange();
+    let parity = number as usize & 1;
+    let (my, size) = (team.my, team.size);
+    let mine = team.place(my);
+    if !payload.is_empty() {
+        debug_assert!(payload.len() <= PAYLOAD_WORDS);
+        // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+        let words = unsafe { &mut *mine.lines[parity].payload.get() };
+        words[..payload.len()].copy_from_slice(payload);
+    }
+    if size <= READ_ALL && !wait::crowded() {
+        mine.lines[parity].sequence.store(number, Release);
+        for other in others(my, size) {
+            until_reached(team, call, &team.place(other).lines[parity].sequence, number);
+        }
+    } else if size > 1 {
+        count_in(team, call, number);
+    }
+    if !payload.is_empty() {
+        visit_all(team, parity, visit);
+    }
+}
+
+/// The other members, beginning with the next one, so that not all look at the same line first.
+#[inline(always)]
+fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
+    (my + 1..size).chain(0..my)
+}
+
+#[inline(always)]
+fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU32, number: u32) {
+    let reason = Reason { call, address: word.as_ptr() as usize, needs: Needs::Team(team) };
+    wait::until(reason, None, move || reached(word.load(Acquire), number).then_some(()));
+}
+
+/// The counted way: the last to arrive releases everybody.
+fn count_in(team: &TeamState, call: &'static str, number: u32) {
+    let first: &Slot = team.place(0);
+    let words = &first.words.0;
+    let bell = Bell { word: &words.released, sleepers: &words.sleepers };
+    // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
+    if first.arrivals.0.fetch_add(1, AcqRel) + 1 == team.size {
+        // Nobody counts in again before the release.
+        first.arrivals.0.store(0, Relaxed);
+        words.released.store(number, Release);
+        bell.changed();
+        return;
+    }
+    let reason = Reason { call, address: words.released.as_ptr() as usize, needs: Needs::Team(team) };
+    wait::until(reason, Some(bell), move || reached(words.released.load(Acquire), number).then_some(()));
+}
+
+#[inline(always)]
+fn visit_all(team: &TeamState, parity: usize, mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
+    for member in 0..team.size {
+        let line = &team.place(member).lines[parity];
+        // SAFETY: the member wrote its payload before it took part in this exchange, which we have seen, and writes the
+        // line again only after we have left: see the head of the file.
+        visit(member, unsafe { &*line.payload.get() });
+    }
+}
+
+/// Synchronises the team without a payload.
+#[inline(always)]
+pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
+    exchange(team, call, &[], |_, _| {});
+}
+
+/// Says that what the others come for is ready, and returns when all of them have taken it.
+pub(crate) fn announce(team: &TeamState, call: &'static str) {
+    let number = team.next_announcement();
+    let words = &team.place(team.my).words.0;
+    words.announced.store(number, Release);
+    for other in others(team.my, team.size) {
+        until_reached(team, call, &team.place(other).words.0.taken, number);
+    }
+}
+
+/// Waits for the announcement of member `from`, does `come` and says that it is done.
+pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl FnOnce()) {
+    let number = team.next_announcement();
+    until_reached(team, call, &team.place(from).words.0.announced, number);
+    come();
+    team.place(team.my).words.0.taken.store(number, Release);
+}

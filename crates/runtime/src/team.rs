@@ -1,0 +1,342 @@
+//! Teams: who belongs to one, and what its members share.
+
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::context::Context;
+use crate::control::{self, Slot};
+use crate::leasing::Held;
+use crate::life;
+
+use oxshmem_schedule::team::Triplet;
+
+/// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Team(pub(crate) *const TeamObject);
+
+/// What a handle points to. The predefined teams' objects are defined in C; see `handles`.
+#[repr(C)]
+pub struct TeamObject {
+    state: AtomicPtr<TeamState>,
+    _reserved: usize,
+}
+
+impl TeamObject {
+    /// Of no team.
+    pub(crate) const fn empty() -> Self {
+        Self { state: AtomicPtr::new(core::ptr::null_mut()), _reserved: 0 }
+    }
+}
+
+/// The members of a team, by world number. Triplets are closed under strided and 2D splits; lists are for colour
+/// splits and for nodes whose PEs are not evenly spaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Members {
+    /// Member i is `start + i * stride`.
+    Triplet { start: u32, stride: i32 },
+    /// Member i is element i.
+    List(Box<[u32]>),
+}
+
+impl Members {
+    /// The PEs of a list, as a triplet if they are evenly spaced.
+    pub(crate) fn of(list: Box<[u32]>) -> Self {
+        let stride = if list.len() < 2 { 1 } else { i64::from(list[1]) - i64::from(list[0]) };
+        let even = list.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
+        match even && stride != 0 {
+            true => Self::Triplet { start: list[0], stride: stride as i32 },
+            false => Self::List(list),
+        }
+    }
+
+    /// The world number of member `member`.
+    #[inline(always)]
+    pub(crate) fn world(&self, member: u32) -> u32 {
+        match self {
+            Self::Triplet { start, stride } => start.wrapping_add(member.wrapping_mul(*stride as u32)),
+            Self::List(list) => list[member as usize],
+        }
+    }
+
+    /// The number that world number `pe` has among `size` members.
+    pub(crate) fn find(&self, size: u32, pe: u32) -> Option<u32> {
+        match self {
+            Self::Triplet { start, stride } => {
+                Triplet { start: (*start).into(), stride: (*stride).into(), size }.number(pe.into())
+            }
+            Self::List(list) => list.iter().position(|&world| world == pe).map(|i| i as u32),
+        }
+    }
+
+    /// The same members by rising world number.
+    pub(crate) fn in_world_order(self, size: u32) -> Self {
+        match self {
+            Self::Triplet { start, stride } => {
+                let ordered = Triplet { start: start.into(), stride: stride.into(), size }.in_world_order();
+                Self::Triplet { start: ordered.start as u32, stride: ordered.stride as i32 }
+            }
+            Self::List(mut list) => {
+                list.sort_unstable();
+                Self::of(list)
+            }
+        }
+    }
+}
+
+/// A live team, as one of its members knows it.
+pub(crate) struct TeamState {
+    pub(crate) members: Members,
+    pub(crate) size: u32,
+    /// The caller's number in the team.
+    pub(crate) my: u32,
+    /// Its synchronisation slot, the same on all members; `None` for an active set.
+    pub(crate) slot: Option<u32>,
+    /// Where member 0's place to synchronise is, and how far apart members' places are. (A list looks its places up.)
+    places: usize,
+    step: isize,
+    looked_up: bool,
+    /// The number of the last exchange. Only one thread at a time is in a collective of a team.
+    exchanges: AtomicU32,
+    announcements: AtomicU32,
+    /// `num_contexts` of its config.
+    pub(crate) contexts_wanted: AtomicI32,
+    /// The shareable contexts that live on it.
+    pub(crate) contexts: Mutex<Vec<LiveContext>>,
+    /// Slots reserved on all members for this team's children.
+    pub(crate) held: Mutex<Held>,
+    /// The handle that stands for it.
+    handle: AtomicPtr<TeamObject>,
+}
+
+/// A context handle in a list that threads share.
+pub(crate) struct LiveContext(pub(crate) Context);
+
+// SAFETY: the handle is an address; what it points to is made of atomics and is freed only by `destroy`.
+unsafe impl Send for LiveContext {}
+
+impl TeamState {
+    /// A team whose synchronisations go on from `base`.
+    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u32) -> Self {
+        let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
+        let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
+        let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
+        let looked_up = matches!(members, Members::List(_));
+        Self { slot: Some(slot), looked_up, ..Self::at(members, size, my, places, step, base) }
+    }
+
+    /// A team whose members synchronise at `places`, `step` bytes apart.
+    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u32) -> Self {
+        Self {
+            members,
+            size,
+            my,
+            slot: None,
+            places,
+            step,
+            looked_up: false,
+            exchanges: AtomicU32::new(base),
+            announcements: AtomicU32::new(base),
+            contexts_wanted: AtomicI32::new(0),
+            contexts: Mutex::new(Vec::new()),
+            held: Mutex::new(Held::default()),
+            handle: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// The world number of member `member`.
+    #[inline(always)]
+    pub(crate) fn world(&self, member: u32) -> u32 {
+        self.members.world(member)
+    }
+
+    /// The numbers that members have in this team, as a triplet that can be split.
+    pub(crate) fn numbers(&self) -> Triplet {
+        Triplet::world(self.size)
+    }
+
+    /// The members of this team whose numbers `part` names.
+    pub(crate) fn subset(&self, part: &Triplet) -> Members {
+        if let Members::Triplet { .. } = self.members {
+            let start = self.world(part.start as u32);
+            let second = if part.size > 1 { self.world((part.start + part.stride) as u32) } else { start + 1 };
+            return Members::Triplet { start, stride: second.wrapping_sub(start) as i32 };
+        }
+        let number = |i: u32| (part.start + i64::from(i) * part.stride) as u32;
+        Members::of((0..part.size).map(|i| self.world(number(i))).collect())
+    }
+
+    /// What tells the team from its members' other teams; the same on all members.
+    pub(crate) fn identity(&self) -> u64 {
+        self.slot.map_or(0, u64::from)
+    }
+
+    /// With leases for its children.
+    pub(crate) fn holding(self, held: Held) -> Self {
+        Self { held: Mutex::new(held), ..self }
+    }
+
+    /// Where member `member` synchronises.
+    #[inline(always)]
+    pub(crate) fn place(&self, member: u32) -> &'static Slot {
+        let distance =
+            if self.looked_up { (self.window(member) as isize) << control::SHIFT } else { member as isize * self.step };
+        // SAFETY: `new` and `at` got a place in the control arena for every member; all fields are atomics or cells.
+        unsafe { &*((self.places as isize + distance) as *const Slot) }
+    }
+
+    /// The window of member `member` on this node.
+    #[inline(always)]
+    pub(crate) fn window(&self, member: u32) -> u32 {
+        self.world(member).wrapping_sub(life::first_of_node())
+    }
+
+    /// The number that world number `pe` has in the team.
+    pub(crate) fn member(&self, pe: u32) -> Option<u32> {
+        self.members.find(self.size, pe)
+    }
+
+    /// The handle that stands for it.
+    pub(crate) fn handle(&self) -> Team {
+        Team(self.handle.load(Relaxed))
+    }
+
+    /// Start and stride in world numbers, for a team that is a triplet.
+    pub(crate) fn triplet(&self) -> Option<(u32, i32)> {
+        match &self.members {
+            Members::Triplet { start, stride } => Some((*start, *stride)),
+            Members::List(_) => None,
+        }
+    }
+
+    /// The number of the exchange that begins now.
+    #[inline(always)]
+    pub(crate) fn next_exchange(&self) -> u32 {
+        next(&self.exchanges)
+    }
+
+    /// The number of the announcement that begins now.
+    #[inline(always)]
+    pub(crate) fn next_announcement(&self) -> u32 {
+        next(&self.announcements)
+    }
+
+    /// The same team, but with these numbers of exchanges and announcements behind it.
+    pub(crate) fn after(self, exchanges: u32, announcements: u32) -> Self {
+        self.exchanges.store(exchanges, Relaxed);
+        self.announcements.store(announcements, Relaxed);
+        self
+    }
+
+    /// How many exchanges and announcements the team has begun.
+    pub(crate) fn counts(&self) -> (u32, u32) {
+        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
+    }
+
+    /// A number that no line of this team has reached.
+    pub(crate) fn beyond(&self) -> u32 {
+        let (a, b) = (self.exchanges.load(Relaxed), self.announcements.load(Relaxed));
+        if crate::slot::reached(a, b) { a } else { b }
+    }
+}
+
+/// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
+#[inline(always)]
+fn next(counter: &AtomicU32) -> u32 {
+    let number = counter.load(Relaxed).wrapping_add(1);
+    counter.store(number, Relaxed);
+    number
+}
+
+/// Addresses of the handles that splits have made and nobody has destroyed.
+fn live() -> MutexGuard<'static, BTreeSet<usize>> {
+    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Team {
+    /// `SHMEM_TEAM_INVALID`.
+    pub const INVALID: Self = Self(core::ptr::null());
+
+    /// `SHMEM_TEAM_WORLD`.
+    #[inline(always)]
+    pub fn world() -> Self {
+        Self(crate::handles::world())
+    }
+
+    /// `SHMEM_TEAM_SHARED`.
+    pub fn shared() -> Self {
+        Self(crate::handles::shared())
+    }
+
+    /// `SHMEM_TEAM_NODE`.
+    pub fn node() -> Self {
+        Self(crate::handles::node())
+    }
+
+    /// Whether the user must not destroy it.
+    pub(crate) fn is_predefined(self) -> bool {
+        self == Self::world() || self == Self::shared() || self == Self::node()
+    }
+
+    /// The team behind the handle; `None` for the invalid handle, and for predefined handles while not initialised.
+    #[inline(always)]
+    pub(crate) fn state(self) -> Option<&'static TeamState> {
+        // SAFETY: a handle is null, a predefined object, or an object that `enlist` leaked and only `delist` frees; the
+        // standard leaves calls with destroyed handles undefined. The state lives as long as the object points to it.
+        unsafe { self.0.as_ref()?.state.load(Relaxed).as_ref() }
+    }
+
+    /// Puts a live team behind a predefined handle.
+    pub(crate) fn fill(self, state: Box<TeamState>) -> &'static TeamState {
+        let state = Box::leak(state);
+        state.handle.store(self.0.cast_mut(), Relaxed);
+        // SAFETY: as in `state`; predefined handles are never null.
+        let object = unsafe { &*self.0 };
+        object.state.store(state, Relaxed);
+        state
+    }
+
+    /// A new handle for a live team.
+    pub(crate) fn enlist(state: Box<TeamState>) -> Self {
+        let handle = Self(Box::leak(Box::new(TeamObject::empty())));
+        handle.fill(state);
+        live().insert(handle.0 as usize);
+        handle
+    }
+
+    /// Ends all teams that the user has not destroyed.
+    pub(crate) fn delist_all() {
+        let handles = std::mem::take(&mut *live());
+        for handle in handles {
+            // SAFETY: only at the last finalize, after which no call may use a team.
+            unsafe { Self(handle as *const TeamObject).delist() };
+        }
+    }
+
+    /// Takes the team away from behind the handle, with the contexts that still live on it.
+    ///
+    /// # Safety
+    /// Nobody uses the team, a context of it, or (unless it is predefined) the handle any more.
+    pub(crate) unsafe fn delist(self) {
+        // SAFETY: as in `state`.
+        let Some(object) = (unsafe { self.0.as_ref() }) else { return };
+        let state = object.state.swap(core::ptr::null_mut(), Relaxed);
+        if state.is_null() {
+            return;
+        }
+        // SAFETY: `fill` leaked it from a box, and the swap made us the only one who has it.
+        let state = unsafe { Box::from_raw(state) };
+        let contexts = state.contexts.lock().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
+        for LiveContext(context) in contexts {
+            // Not freed: a program may still destroy a context whose team it has destroyed.
+            context.clear();
+        }
+        if !self.is_predefined() {
+            live().remove(&(self.0 as usize));
+            // SAFETY: `enlist` leaked it from a box.
+            drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The one place that blocks.
+//!
+//! A wait climbs a ladder: loads without pause, loads with pause, yields, naps. How long it stays on a rung depends on
+//! whether the node's PEs have a processor each. A nap is a futex wait with a timeout that grows with the time already
+//! waited, so a sleeper that nobody wakes adds a few percent to its wait and no more, and a waiter costs a processor
+//! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
+//! rings the waiter's [`Bell`] and the nap ends at once.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use oxshmem_os::futex;
+
+use crate::control::ControlBlock;
+use crate::{diagnose, hang, life};
+
+/// Loads without pause before anything else.
+static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
+/// Whether the node's PEs outnumber its processors.
+static CROWDED: AtomicU32 = AtomicU32::new(0);
+
+/// How waits behave on this node, decided once at init.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// A processor for every PE: spin long.
+    Dedicated,
+    /// More PEs than processors: hand the processor over at once.
+    Crowded,
+}
+
+/// Sets the mode of all waits.
+pub(crate) fn set_mode(mode: Mode) {
+    let (looks, crowded) = match mode {
+        Mode::Dedicated => (4000, 0),
+        Mode::Crowded => (16, 1),
+    };
+    EAGER_LOOKS.store(looks, Relaxed);
+    CROWDED.store(crowded, Relaxed);
+}
+
+/// Whether PEs outnumber processors on this node.
+#[inline(always)]
+pub(crate) fn crowded() -> bool {
+    CROWDED.load(Relaxed) != 0
+}
+
+/// What a waiter sleeps on, and what tells others that somebody sleeps.
+///
+/// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. Whoever
+/// ends the wait changes the waited-for state, then looks at `sleepers`, with a full fence between. So either the
+/// ringer sees the sleeper or the sleeper sees the change; the loom model in `lock.rs` runs this protocol.
+#[derive(Clone, Copy)]
+pub(crate) struct Bell<'a> {
+    /// Changes whenever a sleeper should look again.
+    pub(crate) word: &'a AtomicU32,
+    /// How many sleep or are about to.
+    pub(crate) sleepers: &'a AtomicU32,
+}
+
+impl Bell<'_> {
+    /// Wakes the sleepers, if any, of a bell whose word is changed only by ringing.
+    pub(crate) fn ring(&self) {
+        core::sync::atomic::fence(SeqCst);
+        if self.sleepers.load(Relaxed) != 0 {
+            self.word.fetch_add(1, SeqCst);
+            futex::wake(self.word, u32::MAX >> 1);
+        }
+    }
+
+    /// Wakes the sleepers, if any, after the caller itself changed the word.
+    #[inline(always)]
+    pub(crate) fn changed(&self) {
+        core::sync::atomic::fence(SeqCst);
+        if self.sleepers.load(Relaxed) != 0 {
+            futex::wake(self.word, u32::MAX >> 1);
+        }
+    }
+}
+
+/// Whom a wait needs, so that it can end with a sentence when that PE is gone.
+#[derive(Clone, Copy)]
+pub(crate) enum Needs<'a> {
+    /// Any PE may end the wait.
+    Anyone,
+    /// World number of the PE that must act.
+    One(u32),
+    /// All members must act.
+    Team(&'a crate::team::TeamState),
+}
+
+/// Who waits for what.
+#[derive(Clone, Copy)]
+pub(crate) struct Reason<'a> {
+    /// The call that waits.
+    pub(crate) call: &'static str,
+    /// What it looks at.
+    pub(crate) address: usize,
+    /// Who must act.
+    pub(crate) needs: Needs<'a>,
+}
+
+/// Returns what `ready` comes up with. `bell` is rung by whoever makes it so, if that one is the runtime.
+///
+/// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
+#[inline(always)]
+pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
+    for _ in 0..EAGER_LOOKS.load(Relaxed) {
+        if let Some(result) = ready() {
+            return result;
+        }
+    }
+    wait_long(reason.call, reason.address, reason.needs, bell, ready)
+}
+
+#[cold]
+#[inline(never)]
+fn wait_long<R>(
+    call: &'static str,
+    address: usize,
+    needs: Needs<'_>,
+    bell: Option<Bell<'_>>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> R {
+    let mut result = None;
+    climb(Reason { call, address, needs }, bell, &mut || {
+        result = ready();
+        result.is_some()
+    });
+    result.expect("the climb ends when there is a result")
+}
+
+/// The rungs after the first.
+fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
+    let begin = Instant::now();
+    if !crowded() {
+        while begin.elapsed() < Duration::from_micros(50) {
+            for _ in 0..32 {
+                if ready() {
+                    return;
+                }
+                core::hint::spin_loop();
+            }
+        }
+    }
+    // A ringer will wake us: a few yields. Nobody will: yield longer before the blind naps.
+    let yields = if bell.is_some() { 8 } else { 64 };
+    for _ in 0..yields {
+        std::thread::yield_now();
+        if ready() {
+            return;
+        }
+    }
+    sleep(reason, bell, ready, begin);
+}
+
+/// The last rung: record the wait, nap, look whether the one who must act still can.
+fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool, begin: Instant) {
+    let own = ControlBlock::own();
+    let record = own.records.open(&reason);
+    let rung = bell.is_some();
+    let mut reports = hang::Reports::begin();
+    let bell = bell.unwrap_or(own.bell());
+    loop {
+        bell.sleepers.fetch_add(1, SeqCst);
+        let word = bell.word.load(SeqCst);
+        let done = ready();
+        if !done {
+            let waited = begin.elapsed();
+            let most = Duration::from_millis(if rung { 10 } else { 1 });
+            let nap = (waited / 16).clamp(Duration::from_micros(20), most);
+            futex::wait(bell.word, word, Some(if rung { most } else { nap }));
+        }
+        bell.sleepers.fetch_sub(1, SeqCst);
+        if done || ready() {
+            break;
+        }
+        if begin.elapsed() > Duration::from_millis(20) {
+            check_needed(&reason, ready);
+            reports.look(begin.elapsed());
+        }
+    }
+    own.records.close(record);
+}
+
+/// Ends the job with a sentence if the wait can never end.
+fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
+    let Some(gone) = life::gone_among(reason.needs) else { return };
+    // The PE may have done its part before it went.
+    if !ready() {
+        diagnose::peer_gone(reason.call, gone);
+    }
+}

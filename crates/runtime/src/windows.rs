@@ -1,0 +1,262 @@
+//! Builds the windows of a node: who makes which memory file, and where it is mapped.
+
+use oxshmem_base::knobs::{Settings, Wait};
+use oxshmem_base::{Error, size};
+use oxshmem_bootstrap::{Job, Parcel, node};
+use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
+use oxshmem_os::{cpus, program, statics};
+
+use crate::control;
+use crate::fast::FAST;
+use crate::memory::SymmetricHeap;
+use crate::wait::{self, Mode};
+
+/// The reservations of one life. Dropping them unmaps the windows.
+pub(crate) struct Windows {
+    control: Option<AddressRange>,
+    heap: Option<AddressRange>,
+    statics: Option<AddressRange>,
+}
+
+impl Windows {
+    /// Unmaps everything.
+    pub(crate) fn close(&mut self) {
+        self.control = None;
+        self.heap = None;
+        self.statics = None;
+    }
+}
+
+/// What a PE tells the others of its node before they share memory.
+struct Card {
+    /// Length of the static region; zero when it is not shared.
+    statics: u64,
+    /// Processors the quota of its cgroup leaves it, and those it may run on.
+    usable: u32,
+    allowed: Vec<u32>,
+    program: String,
+}
+
+/// Exchanges descriptors with the node's other PEs and maps everybody's memory.
+pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Windows, SymmetricHeap), Error> {
+    let members = job.node().members.len();
+    let me = job.node().my_index;
+    let region = statics::region();
+    let mine = Parcel {
+        bytes: Card::own(region.as_ref().map_or(0, |region| region.len as u64)).encode(),
+        fds: match &region {
+            Ok(region) => {
+                vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?]
+            }
+            Err(_) => Vec::new(),
+        },
+    };
+    let gathered = node::share(job, epoch, mine, |parcels| make_common(parcels.len(), settings))?;
+    let cards: Vec<Card> =
+        gathered.of.iter().map(|parcel| Card::decode(&parcel.bytes)).collect::<Option<_>>().ok_or_else(unreadable)?;
+    same_program(job, &cards)?;
+
+    let terms = Terms::decode(&gathered.common.bytes).ok_or_else(unreadable)?;
+    let mut common = gathered.common.fds.into_iter();
+    let (Some(control_file), Some(heap_file)) = (common.next(), common.next()) else { return Err(unreadable()) };
+    let control_file = SharedMemory::from_fd(control_file).map_err(|e| no_memory("open the control windows", &e))?;
+    let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
+
+    let control = map_whole(&control_file, members, control::SHIFT, "control windows")?;
+    control::open(control.base() as usize, me as u32);
+    let heap = map_whole(&heap_file, members, terms.heap_shift, "symmetric heaps")?;
+    let heap_start = heap.base() as usize + (me << terms.heap_shift);
+    FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
+    let statics = match &region {
+        Ok(region) if cards.iter().all(|card| card.statics > 0) => {
+            let files = gathered.of.into_iter().map(|mut parcel| parcel.fds.pop());
+            Some(map_statics(region, files)?)
+        }
+        _ => None,
+    };
+    choose_mode(settings, &cards, me);
+    let heap_at = (me as u64) << terms.heap_shift;
+    let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
+    Ok((Windows { control: Some(control), heap: Some(heap), statics }, symmetric))
+}
+
+/// What the leader decides for the node.
+struct Terms {
+    heap_cap: u64,
+    heap_shift: u32,
+    page: u64,
+    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not the machine's memory.
+    limited: bool,
+}
+
+/// The most addresses that one arena takes: a quarter of what x86-64 and AArch64 give a process.
+const MOST_ADDRESSES: u64 = 1 << 45;
+
+/// Runs on the leader: makes the files that all share.
+fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
+    let control = SharedMemory::create(c"oxshmem control", (members as u64) << control::SHIFT, Pages::Small)?;
+    let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
+    let page = huge.unwrap_or(memory::page_size() as u64);
+    let limited = settings.symmetric_size.is_some();
+    let wanted = settings.symmetric_size.map_or_else(installed_memory, with_slack);
+    let most = (MOST_ADDRESSES / members as u64 + 1).next_power_of_two() / 2;
+    if limited && wanted > most {
+        return Err(std::io::Error::other(format!(
+            "SHMEM_SYMMETRIC_SIZE asks for {} on each of {members} PEs; a node can address {} for each",
+            size::display(wanted),
+            size::display(most)
+        )));
+    }
+    let heap_cap = wanted.min(most);
+    let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
+    let pages = huge.map_or(Pages::Small, Pages::Huge);
+    let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
+    let terms = Terms { heap_cap, heap_shift, page, limited };
+    let fds = vec![control.fd().try_clone_to_owned()?, heap.fd().try_clone_to_owned()?];
+    Ok(Parcel { bytes: terms.encode(), fds })
+}
+
+/// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Nothing stays nothing.
+fn with_slack(size: u64) -> u64 {
+    if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
+}
+
+/// What this machine has, in bytes.
+fn installed_memory() -> u64 {
+    // SAFETY: takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    u64::try_from(pages).unwrap_or(1 << 20) * memory::page_size() as u64
+}
+
+fn map_whole(file: &SharedMemory, members: usize, shift: u32, what: &str) -> Result<AddressRange, Error> {
+    let bytes = members << shift;
+    let map = || {
+        let mut range = AddressRange::reserve(bytes, memory::page_size())?;
+        range.map(0, file, 0, bytes)?;
+        Ok(range)
+    };
+    map().map_err(|error: std::io::Error| {
+        Error::new(format!("the {what} of {members} PEs cannot be mapped"))
+            .because(format!("mmap of {} of addresses failed: {error}", size::display(bytes as u64)))
+            .fix("raise the limit of addresses (ulimit -v), or lower SHMEM_SYMMETRIC_SIZE")
+    })
+}
+
+/// Maps every PE's static region, and lets the data path find them.
+fn map_statics(
+    region: &statics::Statics,
+    files: impl ExactSizeIterator<Item = Option<std::os::fd::OwnedFd>>,
+) -> Result<AddressRange, Error> {
+    let shift = region.len.next_power_of_two().trailing_zeros();
+    let mut range = AddressRange::reserve(files.len() << shift, memory::page_size())
+        .map_err(|error| no_memory("reserve the windows of the static variables", &error))?;
+    for (window, file) in files.enumerate() {
+        let file = file.ok_or_else(unreadable)?;
+        SharedMemory::from_fd(file)
+            .and_then(|file| range.map(window << shift, &file, 0, region.len))
+            .map_err(|error| no_memory("map a peer's static variables", &error))?;
+    }
+    FAST.statics.open(region.start, region.len, range.base() as usize, shift);
+    Ok(range)
+}
+
+/// Chooses how PEs wait, from how many there are and how many processors they have.
+fn choose_mode(settings: &Settings, cards: &[Card], me: usize) {
+    let mut union: Vec<u32> = cards.iter().flat_map(|card| card.allowed.iter().copied()).collect();
+    union.sort_unstable();
+    union.dedup();
+    let quota = cards.iter().filter(|card| (card.usable as usize) < card.allowed.len()).map(|card| card.usable).min();
+    let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
+    let mode = match settings.wait {
+        Wait::Auto if cards.len() > processors => Mode::Crowded,
+        Wait::Auto | Wait::Spin => Mode::Dedicated,
+        Wait::Yield | Wait::Sleep => Mode::Crowded,
+    };
+    wait::set_mode(mode);
+    // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
+    // has already chosen processors for single PEs.
+    let unbound = cards.iter().all(|card| card.allowed == union);
+    if unbound && !union.is_empty() && (settings.bind || mode == Mode::Crowded) {
+        // A processor that went away since the list was made: run unbound.
+        let _ = cpus::pin_to(union[me % union.len()] as usize);
+    }
+    tracing::debug!(?mode, processors, pes = cards.len(), "waits");
+}
+
+/// All PEs of a node must run the same program, or their static variables do not correspond.
+fn same_program(job: &Job, cards: &[Card]) -> Result<(), Error> {
+    let Some(leader) = cards.first() else { return Ok(()) };
+    for (card, pe) in cards.iter().zip(&job.node().members).skip(1) {
+        let shared = leader.statics > 0 && card.statics > 0;
+        if shared && (card.program != leader.program || card.statics != leader.statics) {
+            let first = job.node().members[0];
+            return Err(Error::new(format!("PE {pe} runs a different program than PE {first}"))
+                .because(format!("PE {pe} is {}, PE {first} is {}", card.program, leader.program))
+                .fix(
+                    "start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables",
+                ));
+        }
+    }
+    Ok(())
+}
+
+impl Card {
+    fn own(statics: u64) -> Self {
+        let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
+        let build = program::build_id().unwrap_or_else(|| "without build-id".into());
+        Self {
+            statics,
+            usable: cpus::usable() as u32,
+            allowed,
+            program: format!("{} (build-id {build})", program::path().unwrap_or_default().display()),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.statics.to_le_bytes().to_vec();
+        bytes.extend(self.usable.to_le_bytes());
+        bytes.extend((self.allowed.len() as u32).to_le_bytes());
+        bytes.extend(self.allowed.iter().flat_map(|cpu| cpu.to_le_bytes()));
+        bytes.extend(self.program.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (statics, rest) = bytes.split_first_chunk()?;
+        let (usable, rest) = rest.split_first_chunk()?;
+        let (count, rest) = rest.split_first_chunk()?;
+        let (allowed, program) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
+        Some(Self {
+            statics: u64::from_le_bytes(*statics),
+            usable: u32::from_le_bytes(*usable),
+            allowed: allowed.chunks_exact(4).map(|cpu| u32::from_le_bytes([cpu[0], cpu[1], cpu[2], cpu[3]])).collect(),
+            program: String::from_utf8_lossy(program).into_owned(),
+        })
+    }
+}
+
+impl Terms {
+    fn encode(&self) -> Vec<u8> {
+        let words = [self.heap_cap, u64::from(self.heap_shift), self.page, u64::from(self.limited)];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let words: Vec<u64> =
+            bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight"))).collect();
+        let [heap_cap, heap_shift, page, limited] = words[..] else { return None };
+        Some(Self { heap_cap, heap_shift: heap_shift as u32, page, limited: limited != 0 })
+    }
+}
+
+fn no_memory(what: &str, error: &std::io::Error) -> Error {
+    Error::new(format!("oxshmem could not {what}"))
+        .because(error.to_string())
+        .fix("look at the limits of memory and descriptors (ulimit -a)")
+}
+
+fn unreadable() -> Error {
+    Error::new("a PE of this node sent something unreadable at start-up")
+        .because("the PEs do not run the same version of oxshmem")
+        .fix("build and start all PEs with one version")
+}

@@ -1,0 +1,51 @@
+/* Contexts made from a team. */
+// needs: shmem_team_create_ctx
+#include "check.h"
+
+static long target[64];
+
+/* A context that works: puts, atomics, gets, completion. */
+static void check_works(shmem_ctx_t context, long seed)
+{
+    shmem_barrier_all();
+    shmem_ctx_long_p(context, &target[1], seed + me, right_pe());
+    shmem_ctx_long_atomic_set(context, &target[2], seed - me, right_pe());
+    shmem_ctx_quiet(context);
+    CHECK_EQ(shmem_ctx_long_g(context, &target[1], right_pe()), seed + me);
+    shmem_barrier_all();
+    CHECK_EQ(target[1], seed + left_pe());
+    CHECK_EQ(target[2], seed - left_pe());
+}
+
+TEST(CTX_2_world, "a context made from the world team uses world numbers")
+{
+    shmem_ctx_t context;
+    REQUIRE(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &context) == 0);
+    check_works(context, 100);
+    shmem_ctx_destroy(context);
+}
+
+TEST(CTX_2_invalid, "team_create_ctx on SHMEM_TEAM_INVALID gives nonzero and SHMEM_CTX_INVALID")
+{
+    shmem_ctx_t context = SHMEM_CTX_DEFAULT;
+    CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &context) != 0);
+    CHECK(context == SHMEM_CTX_INVALID);
+}
+
+TEST(CTX_3, "contexts on the world can be created without having been requested")
+{
+    shmem_ctx_t contexts[8];
+    for (int i = 0; i < 8; i++)
+        REQUIRE(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &contexts[i]) == 0);
+    for (int i = 0; i < 8; i++)
+        check_works(contexts[i], i);
+}
+
+TEST(CTX_7_team, "ctx_get_team tells the team a team context was made from")
+{
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    shmem_ctx_t context;
+    REQUIRE(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &context) == 0);
+    CHECK_EQ(shmem_ctx_get_team(context, &team), 0);
+    CHECK(team == SHMEM_TEAM_WORLD);
+}

@@ -1,0 +1,41 @@
+//! What a provider can do by itself.
+
+bitflags::bitflags! {
+    /// Yes-or-no properties of a provider.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Features: u32 {
+        /// Operations of one lane to one PE take effect in the order in which they were issued, so a fence is free.
+        const ORDERED = 1 << 0;
+        /// [`crate::Lane::put_signal`] is one operation of the provider; otherwise it is a put, a fence and an atomic.
+        const FUSED_SIGNAL = 1 << 1;
+        /// The target is served without a thread or a call of its own: the network card does it.
+        const ONE_SIDED = 1 << 2;
+        /// Registered memory may grow at its end without the peers' being told.
+        const GROWS = 1 << 3;
+    }
+}
+
+/// Against what the provider's atomics are atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AmoDomain {
+    /// Against the processors of the target's node: the target's processor executes them, or the card is coherent with
+    /// it. On-node PEs may then use processor atomics on the same object.
+    Processor,
+    /// Against other atomics of the same card only. All PEs must go through the card, also for their own memory.
+    Network,
+    /// The provider has none; software above it makes them of the target's processor.
+    None,
+}
+
+/// What a provider can do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// Yes-or-no properties.
+    pub features: Features,
+    /// Against what atomics of every kind and of 4 and 8 bytes are atomic.
+    pub amo: AmoDomain,
+    /// Longest put whose source is copied by the call itself.
+    pub inject: usize,
+    /// Longest single operation; longer ones are split above.
+    pub longest: usize,
+}

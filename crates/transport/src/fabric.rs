@@ -1,0 +1,111 @@
+//! The interface of a provider.
+
+use oxshmem_base::Error;
+
+use crate::{Amo, Capabilities, Region, Remote, SignalUpdate, Width};
+
+/// Memory of this process that peers may reach. It stays mapped while the fabric is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Address of its first byte.
+    pub base: *mut u8,
+    /// Its length.
+    pub len: usize,
+}
+
+// SAFETY: an address and a length; who uses the memory keeps the promises of `Lane`.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// Where peers' cards come from; a card is fetched when its PE is first needed.
+pub trait Cards: Send + Sync {
+    /// What PE `pe` returned from [`Fabric::card`].
+    fn card(&self, pe: u32) -> Result<Vec<u8>, Error>;
+}
+
+/// How a lane will be used.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct LaneOptions {
+    /// Only one thread ever uses it.
+    pub private: bool,
+}
+
+/// One job's view of a network.
+pub trait Fabric: Send + Sync {
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Lets peers reach `segment` as `region`. Called once per region before [`Fabric::card`], and again with a longer
+    /// segment at the same base when the region has grown.
+    fn register(&self, region: Region, segment: Segment) -> Result<(), Error>;
+
+    /// Everything a peer needs to reach this PE.
+    fn card(&self) -> Vec<u8>;
+
+    /// Begins to serve and allows lanes to reach peers. Connections are made when they are first needed.
+    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error>;
+
+    /// A new lane.
+    fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error>;
+
+    /// Serves what peers have asked of this PE, and moves its own operations on. Returns how much was done. Called from
+    /// every wait; a provider that needs the target's help has a thread as well, so that a PE which computes is served.
+    fn progress(&self) -> usize;
+
+    /// Ends service and connections. Operations are complete before.
+    fn close(&self);
+
+    /// One line for `SHMEM_INFO`: device, address, what was rejected and why.
+    fn describe(&self) -> String;
+}
+
+/// The operations of one context. One thread at a time uses a lane.
+///
+/// Operations are only issued; they are complete, their local buffers reusable and their effects visible when
+/// [`Lane::outstanding`] has been zero since. An error is kept and returned by the next [`Lane::progress`].
+///
+/// # Safety
+/// A provider accesses local buffers only between the call and the operation's completion, and remote memory only
+/// inside registered regions.
+pub unsafe trait Lane: Send {
+    /// Copies `n` bytes to `to`. The source may be reused on return.
+    ///
+    /// # Safety
+    /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.
+    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize);
+
+    /// [`Lane::put`] whose source may be reused only after completion.
+    ///
+    /// # Safety
+    /// As for `put`, until completion.
+    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize);
+
+    /// Copies `n` bytes from `from`.
+    ///
+    /// # Safety
+    /// `dest` is writable for `n` bytes until completion; `from` is inside a region of a PE of the job.
+    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize);
+
+    /// Updates an object atomically; the old value goes to `old` (as many bytes as `width`) unless that is null.
+    ///
+    /// # Safety
+    /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.
+    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8);
+
+    /// Copies `n` bytes to `to`, then updates the signal of the same PE: who sees the update sees the data. The source may
+    /// be reused only after completion.
+    ///
+    /// # Safety
+    /// As for `put_nbi`; `signal` is an aligned 8-byte object inside a region of the same PE.
+    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate);
+
+    /// What was issued before takes effect, at each PE, before what is issued after.
+    fn fence(&mut self);
+
+    /// How many operations are not complete.
+    fn outstanding(&self) -> u64;
+
+    /// Moves operations on. Returns how many completed; the first error is final.
+    fn progress(&mut self) -> Result<usize, Error>;
+}

@@ -1,0 +1,419 @@
+//! The command line of `oshrun`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser};
+use oxshmem_base::Error;
+
+/// Runs a program as the PEs of one OpenSHMEM job on this machine.
+///
+/// Several programs in one job are separated by a colon: oshrun -n 2 ./a : -n 2 ./b
+///
+/// The exit status is that of the first PE that fails, 128+N if signal N ended it, 124 after --timeout, 126 or 127 if
+/// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
+#[derive(Debug, Parser)]
+#[command(name = "oshrun", version, max_term_width = 100)]
+pub struct Options {
+    #[command(flatten)]
+    app: App,
+
+    /// Accepted for other launchers' sake: on one machine all PEs share the node
+    #[arg(short = 'N', long = "ppn", value_name = "N")]
+    per_node: Option<u32>,
+
+    /// Begin every line of output with the PE's number: [0] text
+    #[arg(short, long)]
+    label: bool,
+
+    /// Begin every line of output in Open MPI's manner: [1,0]<stdout>:text
+    #[arg(long, conflicts_with = "label")]
+    tag_output: bool,
+
+    /// Begin every line of output with the time of day (UTC)
+    #[arg(long)]
+    timestamp_output: bool,
+
+    /// Show the output of these PEs only, for example 0-3,7
+    #[arg(long, value_name = "PES", value_parser = pe_list)]
+    only: Option<PeList>,
+
+    /// Write each PE's output to DIR/pe.N.out and DIR/pe.N.err
+    #[arg(long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+
+    /// Who reads oshrun's standard input: a PE's number, all or none
+    #[arg(long, value_name = "PE|all|none", default_value = "0", value_parser = stdin)]
+    stdin: Stdin,
+
+    /// Stop the job after so many seconds, with exit status 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+
+    /// How long PEs may take to end after SIGTERM or --timeout before they are killed
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    grace: Duration,
+
+    /// Pin PE i to the i-th processor that this process may use
+    #[arg(long)]
+    bind: bool,
+
+    /// Show what would be started and start nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Run the demonstration program that comes with oxshmem (on 4 PEs unless -n says otherwise)
+    #[arg(long)]
+    demo: bool,
+
+    /// Say more about what the launcher does
+    #[arg(short, long)]
+    verbose: bool,
+
+    #[arg(long, hide = true)]
+    allow_run_as_root: bool,
+
+    #[arg(long, hide = true)]
+    oversubscribe: bool,
+}
+
+/// What may be said anew for each program of the job.
+#[derive(Debug, Args, Clone)]
+struct App {
+    /// Number of PEs that run this program (also -np N) [default: 1]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    count: Option<u32>,
+
+    /// Give the PEs this variable, with its present or a new value
+    #[arg(short = 'x', long = "env", value_name = "NAME[=VALUE]")]
+    variables: Vec<String>,
+
+    /// Run in this directory
+    #[arg(long, visible_alias = "wd", value_name = "DIR")]
+    wdir: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// The options after a colon.
+#[derive(Debug, Parser)]
+#[command(name = "oshrun")]
+struct NextApp {
+    #[command(flatten)]
+    app: App,
+}
+
+/// What the user wants, checked.
+#[derive(Debug)]
+pub struct Plan {
+    /// The programs, in the order of their PEs' numbers.
+    pub programs: Vec<Program>,
+    /// How output lines begin.
+    pub label: Label,
+    /// Whether lines carry the time.
+    pub timestamps: bool,
+    /// Whose output is shown.
+    pub only: Option<PeList>,
+    /// Where output goes instead.
+    pub output_dir: Option<PathBuf>,
+    /// Who reads the input.
+    pub stdin: Stdin,
+    /// When the job is stopped.
+    pub timeout: Option<Duration>,
+    /// How long PEs may take to end when they are asked to.
+    pub grace: Duration,
+    /// Whether PEs are pinned.
+    pub bind: bool,
+    /// Whether nothing is to be started.
+    pub dry_run: bool,
+    /// Whether to say more.
+    pub verbose: bool,
+}
+
+/// One program of the job.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// How many PEs run it.
+    pub count: u32,
+    /// The program as the user named it and its arguments.
+    pub command: Vec<OsString>,
+    /// Additional variables.
+    pub variables: Vec<(String, OsString)>,
+    /// Where it runs.
+    pub wdir: Option<PathBuf>,
+}
+
+/// How output lines begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// As the PE wrote them.
+    None,
+    /// `[0] `
+    Number,
+    /// `[1,0]<stdout>:`
+    Tag,
+}
+
+/// Who reads the launcher's standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nobody.
+    None,
+    /// Every PE gets a copy.
+    All,
+    /// This PE.
+    Pe(u32),
+}
+
+/// A list of PE numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeList(Vec<(u32, u32)>);
+
+impl PeList {
+    /// Whether the list names this PE.
+    pub fn contains(&self, pe: u32) -> bool {
+        self.0.iter().any(|&(first, last)| (first..=last).contains(&pe))
+    }
+}
+
+impl Plan {
+    /// Reads the arguments, without the program's own name. A wrong command line, `--help` and `--version` come back
+    /// as clap's error, which knows how to print itself and with which status to exit.
+    pub fn from_arguments(arguments: Vec<OsString>) -> Result<Plan, Refusal> {
+        let mut sections = arguments.split(|argument| argument == ":");
+        let options = Options::try_parse_from(prepared(sections.next().unwrap_or_default(), Options::command()))?;
+        let mut apps = vec![options.app];
+        for section in sections {
+            apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
+        }
+        if options.demo {
+            apps[0].count.get_or_insert(4);
+            apps[0].command.insert(0, demo()?);
+        }
+        let plan = Plan {
+            programs: apps.into_iter().map(App::checked).collect::<Result<_, _>>()?,
+            label: match (options.label, options.tag_output) {
+                (true, _) => Label::Number,
+                (_, true) => Label::Tag,
+                _ => Label::None,
+            },
+            timestamps: options.timestamp_output,
+            only: options.only,
+            output_dir: options.output_dir,
+            stdin: options.stdin,
+            timeout: options.timeout,
+            grace: options.grace,
+            bind: options.bind,
+            dry_run: options.dry_run,
+            verbose: options.verbose,
+        };
+        match plan.stdin {
+            Stdin::Pe(pe) if pe >= plan.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
+                .because(format!("the job has PEs 0 to {}", plan.size() - 1))
+                .into()),
+            _ => Ok(plan),
+        }
+    }
+
+    /// Number of PEs of the job.
+    pub fn size(&self) -> u32 {
+        self.programs.iter().map(|program| program.count).sum()
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum Refusal {
+    /// What clap found, or help that was asked for.
+    Usage(clap::Error),
+    /// What we found.
+    Error(Error),
+}
+
+impl From<clap::Error> for Refusal {
+    fn from(error: clap::Error) -> Self {
+        Refusal::Usage(error)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Error(error)
+    }
+}
+
+impl App {
+    fn checked(self) -> Result<Program, Error> {
+        if self.command.is_empty() {
+            return Err(Error::new("no program to run was named")
+                .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`"));
+        }
+        let variables = self.variables.iter().filter_map(|text| match text.split_once('=') {
+            Some(("", _)) => Some(Err(Error::new(format!("-x {text}: the variable has no name")))),
+            Some((name, value)) => Some(Ok((name.to_string(), value.into()))),
+            // A variable that is not set is simply not set in the PEs either.
+            None => std::env::var_os(text).map(|value| Ok((text.clone(), value))),
+        });
+        Ok(Program {
+            count: self.count.unwrap_or(1),
+            variables: variables.collect::<Result<_, _>>()?,
+            command: self.command,
+            wdir: self.wdir,
+        })
+    }
+}
+
+/// Makes the arguments what clap expects: our own name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
+/// before the program, whose arguments are none of ours.
+fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
+    let takes_value = |option: &str| {
+        let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
+        valued.any(|known| match option.strip_prefix("--") {
+            Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+            None => known.get_short().is_some_and(|short| option == format!("-{short}")),
+        })
+    };
+    let mut prepared = vec!["oshrun".into()];
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.to_str() {
+            Some("-np") => {
+                prepared.push("-n".into());
+                prepared.extend(rest.next().cloned());
+            }
+            Some(option) if option.starts_with('-') && option != "--" => {
+                prepared.push(argument.clone());
+                if takes_value(option) {
+                    prepared.extend(rest.next().cloned());
+                }
+            }
+            _ => {
+                if argument != "--" {
+                    prepared.push("--".into());
+                }
+                prepared.push(argument.clone());
+                prepared.extend(rest.by_ref().cloned());
+            }
+        }
+    }
+    prepared
+}
+
+/// The demonstration program beside this one.
+fn demo() -> Result<OsString, Error> {
+    let here = std::env::current_exe().map_err(|error| Error::new("oshrun cannot find itself").because(error))?;
+    let demo = here.with_file_name("oshdemo");
+    match demo.exists() {
+        true => Ok(demo.into()),
+        false => Err(Error::new("the demonstration program is not installed")
+            .because(format!("{} is not there", demo.display()))
+            .fix("build it with `cargo xtask build`")),
+    }
+}
+
+fn pe_list(text: &str) -> Result<PeList, String> {
+    let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
+    let range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => Ok((number(first)?, number(last)?)),
+        None => number(part).map(|pe| (pe, pe)),
+    };
+    text.split(',').map(range).collect::<Result<_, String>>().map(PeList)
+}
+
+fn stdin(text: &str) -> Result<Stdin, String> {
+    match text {
+        "none" => Ok(Stdin::None),
+        "all" => Ok(Stdin::All),
+        pe => pe.parse().map(Stdin::Pe).map_err(|_| "a PE's number, all or none is expected".to_string()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(number)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "a number of seconds above 0 is expected".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(line: &str) -> Plan {
+        Plan::from_arguments(line.split(' ').map(OsString::from).collect()).unwrap()
+    }
+
+    fn refused(line: &str) -> String {
+        match Plan::from_arguments(line.split(' ').map(OsString::from).collect()) {
+            Err(Refusal::Usage(error)) => error.to_string(),
+            Err(Refusal::Error(error)) => error.to_string(),
+            Ok(plan) => panic!("{line} was taken as {plan:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_is_shown_consistent_by_clap() {
+        Options::command().debug_assert();
+        NextApp::command().debug_assert();
+    }
+
+    #[test]
+    fn all_ways_to_say_how_many() {
+        for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"]
+        {
+            assert_eq!(plan(line).size(), 3, "{line}");
+        }
+        assert_eq!(plan("./a").size(), 1);
+    }
+
+    #[test]
+    fn the_programs_own_arguments_are_left_alone() {
+        let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
+        let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
+        assert_eq!(plan.label, Label::None);
+    }
+
+    #[test]
+    fn several_programs_each_with_their_own_options() {
+        let plan = plan("-l -n 2 -x A=1 ./a x : -np 3 --wdir /tmp ./b : ./c");
+        let counts: Vec<_> = plan.programs.iter().map(|program| program.count).collect();
+        assert_eq!(counts, [2, 3, 1]);
+        assert_eq!(plan.programs[0].variables, [("A".to_string(), "1".into())]);
+        assert_eq!(plan.programs[1].wdir.as_deref(), Some("/tmp".as_ref()));
+        assert_eq!(plan.label, Label::Number);
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused_with_a_reason() {
+        for (line, word) in [
+            ("-n 0 ./a", "0"),
+            ("-n", "-n"),
+            ("-n many ./a", "many"),
+            ("-n 2", "no program"),
+            ("-n 2 ./a : -n 2", "no program"),
+            ("--stdin 2 -n 2 ./a", "no such PE"),
+            ("--only 0-x ./a", "PE"),
+            ("--timeout 0 ./a", "above 0"),
+            ("--timeot 3 ./a", "--timeout"),
+            ("-x =3 ./a", "no name"),
+        ] {
+            let text = refused(line);
+            assert!(text.contains(word), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn lists_and_times() {
+        let list = pe_list("0-3,7").unwrap();
+        let named: Vec<u32> = (0..10).filter(|&pe| list.contains(pe)).collect();
+        assert_eq!(named, [0, 1, 2, 3, 7]);
+        assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
+        assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
+        assert!(seconds("-1").is_err() && seconds("nan").is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! `oshcc`, `oshc++`, `oshfort`: compilers that know where OpenSHMEM is.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use oxshmem_base::Error;
+use oxshmem_launcher::wrapper::{Action, Wrapper};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let called = arguments.next().unwrap_or_else(|| "oshcc".into());
+    let name = Path::new(&called).file_name().unwrap_or(&called).to_string_lossy().into_owned();
+    // The system resolves symbolic links in this path, so the folder is the one of the real installation.
+    let here = match std::env::current_exe() {
+        Ok(here) => here,
+        Err(error) => {
+            return fail(&name, 1, &Error::new("cannot find its own installation").because(error));
+        }
+    };
+    let wrapper = Wrapper::new(&name, here.parent().unwrap_or(Path::new("/")), |name| std::env::var_os(name));
+    match wrapper.act(&arguments.collect::<Vec<OsString>>()) {
+        Action::Print(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Action::Run(command) => {
+            let error = Command::new(&command[0]).args(&command[1..]).exec();
+            let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+            let error = Error::new(format!("cannot run the compiler {}", command[0].display()))
+                .because(error)
+                .fix("install it, or name another one with OSHCC, OSHCXX or OSHFORT");
+            fail(&name, status, &error)
+        }
+    }
+}
+
+fn fail(name: &str, status: u8, error: &Error) -> ExitCode {
+    eprintln!("{name}: {error}");
+    ExitCode::from(status)
+}

@@ -1,0 +1,128 @@
+//! What happens to PEs when the launcher itself is killed.
+//!
+//! The kernel kills the PEs (parent-death signal), but not what *they* started: the `a` in `oshrun sh -c './a; true'`.
+//! So a second process, the guardian, waits for the launcher's end and then ends whatever carries the job's mark in its
+//! environment. The mark is random, so nothing else can be hit.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use oxshmem_os::signals::Process;
+
+/// The variable that marks every process of a job.
+pub(crate) const MARK: &str = "OXSHMEM_JOB";
+
+/// The first argument that makes this program a guardian.
+pub const ARGUMENT: &str = "--guardian";
+
+/// A new job's mark. A job inside a job carries both marks, so that it ends with the outer one.
+pub(crate) fn new_mark() -> std::io::Result<String> {
+    let mut random = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let own = format!("{:032x}", u128::from_le_bytes(random));
+    Ok(match std::env::var(MARK) {
+        Ok(outer) => format!("{outer}.{own}"),
+        Err(_) => own,
+    })
+}
+
+/// Starts the guardian. It lives until the child handle's input is closed by [`dismiss`] or by the launcher's death.
+///
+/// It runs as `/proc/self/exe`, so that `killall oshrun` does not find it, and in a process group of its own, so that
+/// Ctrl-C does not.
+pub(crate) fn post(mark: &str) -> std::io::Result<Child> {
+    Command::new("/proc/self/exe")
+        .args([ARGUMENT, mark])
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+/// The job is over in good order: there is nothing left to guard.
+pub(crate) fn dismiss(guardian: &mut Child) {
+    // It has nothing to clean up and no state to save, and dead it cannot mistake our exit for a kill.
+    let _ = guardian.kill();
+    let _ = guardian.wait();
+}
+
+/// The guardian's whole life.
+pub fn keep(mark: &str) {
+    let mut input = std::io::stdin().lock();
+    let mut byte = [0];
+    while !matches!(input.read(&mut byte), Ok(0)) {}
+    sweep(mark);
+}
+
+/// Kills every process that carries the mark, until none is left.
+pub(crate) fn sweep(mark: &str) {
+    // A process that forks while we look may hide its child from one round, not from many.
+    for _ in 0..100 {
+        if kill_marked(mark) == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill_marked(mark: &str) -> usize {
+    let own = std::process::id();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    processes.filter(|&pid| pid != own && kill_if_marked(pid, mark).unwrap_or(false)).count()
+}
+
+fn kill_if_marked(pid: u32, mark: &str) -> std::io::Result<bool> {
+    let folder = format!("/proc/{pid}");
+    if std::fs::metadata(&folder)?.uid() != std::fs::metadata("/proc/self")?.uid() {
+        return Ok(false);
+    }
+    let process = Process::hold(pid)?;
+    let environment = std::fs::read(format!("{folder}/environ"))?;
+    let marked = environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark));
+    if marked {
+        process.signal(libc::SIGKILL)?;
+    }
+    Ok(marked)
+}
+
+fn carries(variable: &[u8], mark: &str) -> bool {
+    let value = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+    let rest = value.and_then(|value| value.strip_prefix(mark.as_bytes()));
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_job_and_jobs_inside_it_carry_the_mark() {
+        assert!(carries(b"OXSHMEM_JOB=a1", "a1"));
+        assert!(carries(b"OXSHMEM_JOB=a1.b2", "a1"));
+        assert!(!carries(b"OXSHMEM_JOB=a1", "a1.b2"));
+        assert!(!carries(b"OXSHMEM_JOB=a12", "a1"));
+        assert!(!carries(b"XOXSHMEM_JOB=a1", "a1"));
+        assert!(!carries(b"OTHER=a1", "a1"));
+        let (one, other) = (new_mark().unwrap(), new_mark().unwrap());
+        assert!(one.len() >= 32 && one != other);
+    }
+
+    #[test]
+    fn a_sweep_ends_the_marked_and_nobody_else() {
+        let mark = new_mark().unwrap();
+        let start = |value: &str| Command::new("sleep").arg("600").env(MARK, value).spawn().unwrap();
+        let (mut ours, mut other) = (start(&mark), start("somebody-else"));
+        sweep(&mark);
+        assert!(!ours.wait().unwrap().success());
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

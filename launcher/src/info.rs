@@ -1,0 +1,119 @@
+//! What `osh_info` tells: the version, the environment variables and the machine as oxshmem sees it.
+
+use oxshmem_base::knobs::KNOBS;
+use oxshmem_base::size;
+use oxshmem_os::{Pages, SharedMemory, cpus, memory};
+use serde_json::{Value, json};
+
+/// The programs that start PEs, as they are found in PATH, and how they reach us.
+const LAUNCHERS: [(&str, &str); 6] = [
+    ("oshrun", "our own"),
+    ("mpiexec.hydra", "PMI-1"),
+    ("srun", "PMI-1 with --mpi=pmi2"),
+    ("flux", "PMI-1 with -o pmi=simple"),
+    ("mpirun", "PMI-1 if it is Hydra's"),
+    ("prterun", "PMIx, not spoken yet"),
+];
+
+/// Everything, in named parts.
+pub fn facts() -> Value {
+    json!({ "oxshmem": build(), "machine": machine(), "launchers": launchers(), "variables": variables() })
+}
+
+/// The same for a reader.
+pub fn as_text(facts: &Value) -> String {
+    let mut text = String::new();
+    for (part, title) in [("oxshmem", "oxshmem"), ("machine", "This machine"), ("launchers", "Launchers in PATH")] {
+        text += &format!("{title}\n");
+        for (name, value) in facts[part].as_object().into_iter().flatten() {
+            text += &format!("  {:<20} {}\n", name.replace('_', " "), plain(value));
+        }
+        text.push('\n');
+    }
+    text += "Environment variables\n";
+    for knob in facts["variables"].as_array().into_iter().flatten() {
+        let value = match &knob["set_by"] {
+            Value::Null => format!("default: {}", plain(&knob["default"])),
+            name => format!("set: {}={}", plain(name), plain(&knob["value"])),
+        };
+        text += &format!("  {:<40} {} [{value}]\n", plain(&knob["name"]), plain(&knob["meaning"]));
+    }
+    text
+}
+
+fn build() -> Value {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "specification": "OpenSHMEM 1.6",
+        "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "profile": if cfg!(debug_assertions) { "development" } else { "release" },
+    })
+}
+
+fn machine() -> Value {
+    let (allowed, usable) = (cpus::allowed(), cpus::usable());
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let why = match usable < allowed.len() {
+        true => "a control group's processor quota".to_string(),
+        false => format!("those this process may run on, of {} online", online.trim()),
+    };
+    let memory = memory::available();
+    let huge = memory::huge_page_size();
+    let memfd = SharedMemory::create(c"osh_info", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
+    json!({
+        "processors": usable,
+        "processors_because": why,
+        "memory": size::display(memory.bytes),
+        "memory_bytes": memory.bytes,
+        "memory_because": memory.limited_by,
+        "huge_pages": huge.map_or("none".into(), |size| {
+            format!("{} free of {}", memory::free_huge_pages(size), size::display(size))
+        }),
+        "shared_memory": memfd.map_or_else(|error| format!("not available: {error}"), |()| "available (memfd_create)".into()),
+        "kernel": std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+    })
+}
+
+fn launchers() -> Value {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &str| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    LAUNCHERS
+        .iter()
+        .filter_map(|(name, way)| Some((name.to_string(), json!(format!("{} ({way})", find(name)?.display())))))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn variables() -> Value {
+    KNOBS
+        .iter()
+        .map(|knob| {
+            let (set_by, value) = knob.current().unzip();
+            json!({
+                "name": knob.name, "aliases": knob.aliases, "values": knob.values(), "default": knob.default,
+                "meaning": knob.doc, "set_by": set_by, "value": value,
+            })
+        })
+        .collect()
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fact_is_told_in_both_forms() {
+        let facts = facts();
+        let text = as_text(&facts);
+        assert_eq!(facts["variables"].as_array().unwrap().len(), KNOBS.len());
+        assert!(facts["machine"]["processors"].as_u64().unwrap() >= 1);
+        assert!(facts["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
+        for word in ["SHMEM_SYMMETRIC_SIZE", "OpenSHMEM 1.6", "memfd_create", env!("CARGO_PKG_VERSION")] {
+            assert!(text.contains(word), "{word} is missing in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The PEs' output: whole lines, never mixed, with the labels that were asked for.
+//!
+//! Complete lines go out at once, as many as one read brought. The beginning of a line waits for its end, so that no
+//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Mutex, watch};
+
+use crate::arguments::Label;
+
+/// How long the beginning of a line waits for its end.
+const PROMPT: Duration = Duration::from_millis(100);
+/// How long a stream may be silent after the last PE has ended; whoever still holds it open is no PE.
+const LULL: Duration = Duration::from_millis(300);
+/// The longest line that is kept whole.
+const LONGEST: usize = 1 << 20;
+
+/// Which of a PE's two output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// How the lines of one stream look.
+#[derive(Clone, Debug)]
+pub(crate) struct Style {
+    pub(crate) label: Label,
+    pub(crate) timestamps: bool,
+    pub(crate) pe: u32,
+    pub(crate) stream: Stream,
+}
+
+impl Style {
+    fn is_plain(&self) -> bool {
+        self.label == Label::None && !self.timestamps
+    }
+
+    /// The whole lines in `text` as they are shown.
+    fn dress(&self, text: &[u8]) -> Vec<u8> {
+        if self.is_plain() {
+            return text.to_vec();
+        }
+        let prefix = self.prefix();
+        text.split_inclusive(|&byte| byte == b'\n')
+            .flat_map(|line| [prefix.as_bytes(), line])
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    fn prefix(&self) -> String {
+        let time = if self.timestamps { time_of_day(SystemTime::now()) + " " } else { String::new() };
+        let stream = match self.stream {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        };
+        match self.label {
+            Label::None => time,
+            Label::Number => format!("{time}[{}] ", self.pe),
+            Label::Tag => format!("{time}[1,{}]<{stream}>:", self.pe),
+        }
+    }
+}
+
+/// Carries one stream until its end. If the launcher's own output is closed the stream is dropped, so that the PE
+/// meets a broken pipe as it would without a launcher.
+pub(crate) async fn pump<S: AsyncWrite + Unpin>(
+    mut source: impl AsyncRead + Unpin,
+    sink: &Mutex<S>,
+    style: Style,
+    mut over: watch::Receiver<bool>,
+) {
+    let mut held = Vec::new();
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        let length = tokio::select! {
+            length = source.read(&mut bytes) => length.unwrap_or(0),
+            () = tokio::time::sleep(PROMPT), if style.is_plain() && !held.is_empty() => {
+                if write(sink, &std::mem::take(&mut held)).await.is_err() { return }
+                continue;
+            }
+            () = lull(&mut over) => 0,
+        };
+        held.extend_from_slice(&bytes[..length]);
+        let ready = match held.iter().rposition(|&byte| byte == b'\n') {
+            _ if length == 0 || held.len() > LONGEST => held.len(),
+            Some(end) => end + 1,
+            None => 0,
+        };
+        let mut shown = style.dress(&held[..ready]);
+        held.drain(..ready);
+        // A label at the end of an unfinished line would be followed by the next one on the same line.
+        if !style.is_plain() && !shown.is_empty() && !shown.ends_with(b"\n") {
+            shown.push(b'\n');
+        }
+        if write(sink, &shown).await.is_err() || length == 0 {
+            return;
+        }
+    }
+}
+
+async fn write<S: AsyncWrite + Unpin>(sink: &Mutex<S>, bytes: &[u8]) -> std::io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut sink = sink.lock().await;
+    sink.write_all(bytes).await?;
+    sink.flush().await
+}
+
+/// Returns when the job has been over for a while.
+async fn lull(over: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the job; if it is gone the job is over too.
+    let _ = over.wait_for(|&over| over).await;
+    tokio::time::sleep(LULL).await;
+}
+
+/// `14:03:59.123`, UTC.
+fn time_of_day(now: SystemTime) -> String {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs() % 86_400;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style(label: Label) -> Style {
+        Style { label, timestamps: false, pe: 3, stream: Stream::Stderr }
+    }
+
+    fn pumped(pieces: &'static [&'static str], label: Label) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (mut writer, reader) = tokio::io::duplex(64);
+            let sink = Mutex::new(Vec::new());
+            let (_over, receiver) = watch::channel(false);
+            let feed = async {
+                for piece in pieces {
+                    writer.write_all(piece.as_bytes()).await.unwrap();
+                }
+                drop(writer);
+            };
+            tokio::join!(pump(reader, &sink, style(label), receiver), feed);
+            String::from_utf8(sink.into_inner()).unwrap()
+        })
+    }
+
+    #[test]
+    fn lines_are_dressed_and_the_last_one_is_ended() {
+        assert_eq!(pumped(&["a\nb", "c\n", "\nd"], Label::Number), "[3] a\n[3] bc\n[3] \n[3] d\n");
+        assert_eq!(pumped(&["a\n"], Label::Tag), "[1,3]<stderr>:a\n");
+        assert_eq!(pumped(&["a\nb"], Label::None), "a\nb", "bytes pass as they are");
+        assert_eq!(pumped(&[], Label::Number), "");
+    }
+
+    #[test]
+    fn a_prompt_is_seen_before_its_line_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (mut writer, reader) = tokio::io::duplex(64);
+            let (here, mut there) = tokio::io::duplex(64);
+            let sink = Mutex::new(here);
+            let (_over, receiver) = watch::channel(false);
+            let mut shown = [0; 5];
+            let user = async {
+                writer.write_all(b"name?").await.unwrap();
+                there.read_exact(&mut shown).await.unwrap();
+                drop(writer);
+            };
+            tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
+            assert_eq!(&shown, b"name?");
+        });
+    }
+
+    #[test]
+    fn the_time_is_of_the_day() {
+        let time = UNIX_EPOCH + Duration::from_millis(86_400_000 * 3 + 3_723_045);
+        assert_eq!(time_of_day(time), "01:02:03.045");
+    }
+}

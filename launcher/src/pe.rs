@@ -1,0 +1,102 @@
+//! One PE as a process: how it is started, and what the launcher holds of it.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use oxshmem_os::{cpus, process, signals, sockets};
+use tokio::process::{Child, Command};
+
+use crate::arguments::Program;
+use crate::guardian::MARK;
+
+/// What the launcher keeps of a started PE.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) pid: u32,
+    pub(crate) pmi: tokio::net::UnixStream,
+}
+
+/// Where a PE's three streams lead.
+pub(crate) struct Streams {
+    pub(crate) stdin: Stdio,
+    pub(crate) stdout: Stdio,
+    pub(crate) stderr: Stdio,
+}
+
+/// The variables that tell a PE its place, apart from the descriptor's number.
+pub(crate) fn variables(pe: u32, size: u32, mark: &str) -> [(&'static str, String); 4] {
+    [
+        ("PMI_RANK", pe.to_string()),
+        ("PMI_SIZE", size.to_string()),
+        (MARK, mark.to_string()),
+        ("OXSHMEM_LOCAL_PES", size.to_string()),
+    ]
+}
+
+/// Variables of an outer launcher that would mislead a PMI program about this job.
+const MISLEADING: [&str; 3] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED"];
+
+/// Starts PE `pe`. Each PE leads a process group, so that signals reach what it starts too.
+pub(crate) fn start(
+    pe: u32,
+    size: u32,
+    mark: &str,
+    program: &Program,
+    file: &Path,
+    processor: Option<usize>,
+    streams: Streams,
+) -> std::io::Result<Started> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let mut command = Command::new(file);
+    command
+        .arg0(&program.command[0])
+        .args(&program.command[1..])
+        .envs(program.variables.iter().map(|(name, value)| (name, value)))
+        .envs(variables(pe, size, mark))
+        .env("PMI_FD", theirs.as_raw_fd().to_string())
+        .stdin(streams.stdin)
+        .stdout(streams.stdout)
+        .stderr(streams.stderr)
+        .process_group(0);
+    for name in MISLEADING {
+        command.env_remove(name);
+    }
+    if let Some(wdir) = &program.wdir {
+        command.current_dir(wdir).env("PWD", std::path::absolute(wdir)?);
+    }
+    let launcher = std::process::id();
+    let prepare = move || {
+        process::die_with_parent()?;
+        // The launcher may have died before the kernel knew our wish.
+        if std::os::unix::process::parent_id() != launcher {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
+        sockets::keep_on_exec(theirs.as_fd())?;
+        processor.map_or(Ok(()), cpus::pin_to)
+    };
+    #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
+    // SAFETY: the closure runs in the forked child of a launcher whose only other threads do blocking reads and writes;
+    // it makes system calls, and allocates at most a processor mask, which the C library supports after fork.
+    unsafe {
+        command.pre_exec(prepare)
+    };
+    let child = command.spawn()?;
+    // The closure holds the PE's end of the socket; the launcher must not keep it open.
+    drop(command);
+    let pid = child.id().expect("a child that was not waited for has a number");
+    Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)? })
+}
+
+/// Sends a signal to a PE and what it started. A group that has ended is no error.
+pub(crate) fn signal(pid: u32, signal: i32) {
+    let _ = signals::signal_group(pid, signal);
+}
+
+/// Whether anything that a PE started still runs in its group.
+pub(crate) fn has_remains(pid: u32) -> bool {
+    signals::signal_group(pid, 0).is_ok()
+}

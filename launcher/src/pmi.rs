@@ -1,0 +1,162 @@
+//! The PMI-1 server without its sockets: lines in, lines out. Work per PE and fence is constant.
+
+use std::collections::HashMap;
+
+use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
+use oxshmem_bootstrap::process_mapping;
+
+/// What the job as a whole needs to know about a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Answer this PE.
+    Answer(Reply),
+    /// This PE waits; the answer comes when the others are in.
+    Wait,
+    /// Everybody is in the barrier: answer all of them.
+    Release,
+    /// End the job with this status.
+    Abort(i32),
+}
+
+/// How far a PE has come in the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has not spoken: perhaps not a PMI program at all.
+    #[default]
+    Silent,
+    /// It has joined the job.
+    Joined,
+    /// It waits in a barrier.
+    Waiting,
+    /// It has left properly.
+    Finalized,
+}
+
+/// The key-value space of one job and where its PEs stand.
+#[derive(Debug)]
+pub(crate) struct Server {
+    space: String,
+    values: HashMap<String, String>,
+    /// Which program of the command line each PE runs.
+    apps: Vec<u32>,
+    stages: Vec<Stage>,
+    waiting: usize,
+}
+
+impl Server {
+    pub(crate) fn new(space: String, apps: Vec<u32>) -> Server {
+        let size = apps.len() as u32;
+        let values = HashMap::from([(PROCESS_MAPPING.to_string(), process_mapping(size, size))]);
+        Server { space, values, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
+    }
+
+    pub(crate) fn stage(&self, pe: usize) -> Stage {
+        self.stages[pe]
+    }
+
+    /// How many PEs stand in a barrier.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(crate) fn handle(&mut self, pe: usize, request: Request) -> Outcome {
+        Outcome::Answer(match request {
+            Request::Init { version, .. } => {
+                let accepted = version == 1;
+                if accepted {
+                    self.stages[pe] = Stage::Joined;
+                }
+                Reply::Init { version: 1, subversion: 1, accepted }
+            }
+            Request::Maxes => Reply::Maxes(LIMITS),
+            Request::AppNumber => Reply::AppNumber(self.apps[pe] as i32),
+            Request::SpaceName => Reply::SpaceName(self.space.clone()),
+            Request::UniverseSize => Reply::UniverseSize(self.apps.len() as i32),
+            // A later value replaces an earlier one: a script may run several programs one after the other.
+            Request::Put { key, value, .. } => {
+                self.values.insert(key, value);
+                Reply::Put(Ok(()))
+            }
+            Request::Get { key, .. } => Reply::Get(self.values.get(&key).cloned().ok_or("key_not_found".into())),
+            Request::BarrierIn => return self.enter(pe),
+            Request::Finalize => {
+                self.leave_barrier(pe);
+                self.stages[pe] = Stage::Finalized;
+                Reply::Finalized
+            }
+            Request::Abort { status } => return Outcome::Abort(status),
+            Request::Other(command) => Reply::Unsupported(command),
+        })
+    }
+
+    fn enter(&mut self, pe: usize) -> Outcome {
+        if self.stages[pe] != Stage::Waiting {
+            self.stages[pe] = Stage::Waiting;
+            self.waiting += 1;
+        }
+        if self.waiting < self.stages.len() {
+            return Outcome::Wait;
+        }
+        self.waiting = 0;
+        self.stages.fill(Stage::Joined);
+        Outcome::Release
+    }
+
+    /// A PE that ends while it waits no longer counts as waiting.
+    pub(crate) fn leave_barrier(&mut self, pe: usize) {
+        if self.stages[pe] == Stage::Waiting {
+            self.stages[pe] = Stage::Joined;
+            self.waiting -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(key: &str, value: &str) -> Request {
+        Request::Put { space: "s".into(), key: key.into(), value: value.into() }
+    }
+
+    fn get(key: &str) -> Request {
+        Request::Get { space: "s".into(), key: key.into() }
+    }
+
+    #[test]
+    fn the_latest_value_is_found() {
+        let mut server = Server::new("s".into(), vec![0, 0, 1]);
+        assert_eq!(server.handle(0, put("a", "1")), Outcome::Answer(Reply::Put(Ok(()))));
+        server.handle(1, put("a", "2"));
+        assert_eq!(server.handle(2, get("a")), Outcome::Answer(Reply::Get(Ok("2".into()))));
+        assert!(matches!(server.handle(2, get("b")), Outcome::Answer(Reply::Get(Err(_)))));
+        let mapping = "(vector,(0,1,3))".to_string();
+        assert_eq!(server.handle(2, get(PROCESS_MAPPING)), Outcome::Answer(Reply::Get(Ok(mapping))));
+        assert_eq!(server.handle(2, Request::AppNumber), Outcome::Answer(Reply::AppNumber(1)));
+    }
+
+    #[test]
+    fn a_barrier_opens_for_all_at_once_and_again() {
+        let mut server = Server::new("s".into(), vec![0; 3]);
+        for _ in 0..2 {
+            assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait);
+            assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait, "twice from one PE is once");
+            assert_eq!(server.handle(2, Request::BarrierIn), Outcome::Wait);
+            assert_eq!(server.handle(1, Request::BarrierIn), Outcome::Release);
+        }
+        server.handle(0, Request::BarrierIn);
+        server.leave_barrier(0);
+        assert_eq!(server.waiting(), 0);
+    }
+
+    #[test]
+    fn versions_we_do_not_speak_are_refused_and_unknown_commands_answered() {
+        let mut server = Server::new("s".into(), vec![0]);
+        let reply = server.handle(0, Request::Init { version: 2, subversion: 0 });
+        assert!(matches!(reply, Outcome::Answer(Reply::Init { accepted: false, .. })));
+        assert_eq!(server.stage(0), Stage::Silent);
+        let reply = server.handle(0, Request::Other("publish_name".into()));
+        assert_eq!(reply, Outcome::Answer(Reply::Unsupported("publish_name".into())));
+        assert_eq!(server.handle(0, Request::Abort { status: 7 }), Outcome::Abort(7));
+    }
+}

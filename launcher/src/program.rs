@@ -1,0 +1,104 @@
+//! Which file a program name means, and why it cannot be run if it cannot.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use oxshmem_base::{Error, names};
+
+/// A program that cannot be started, and the shell's exit status for it.
+pub(crate) type Unusable = (i32, Error);
+
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+/// The file to execute. Names with a slash are taken as they are (from `wdir`, where the PE will run), others are
+/// looked up in PATH.
+pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unusable> {
+    if let Some(wdir) = wdir.filter(|wdir| !wdir.is_dir()) {
+        let error = Error::new(format!("cannot run in {}", wdir.display())).because("there is no such directory");
+        return Err((2, error));
+    }
+    if name.as_encoded_bytes().contains(&b'/') {
+        let file = wdir.map_or_else(|| name.into(), |wdir| wdir.join(name));
+        usable(&file, name)?;
+        return Ok(if wdir.is_some() { fs::canonicalize(&file).unwrap_or(file) } else { file });
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut refused = None;
+    for folder in std::env::split_paths(&path) {
+        let file = folder.join(name);
+        match usable(&file, name) {
+            Ok(()) => return Ok(file),
+            Err((NOT_EXECUTABLE, error)) if file.is_file() => refused = Some((NOT_EXECUTABLE, error)),
+            Err(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| not_in_path(name, wdir.unwrap_or(Path::new(".")))))
+}
+
+fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
+    let cannot = |status, why: String| Err((status, Error::new(format!("cannot run {}", name.display())).because(why)));
+    match fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let (status, error) = missing(file, name);
+            Err((status, error))
+        }
+        Err(error) => cannot(NOT_EXECUTABLE, error.to_string()),
+        Ok(found) if found.is_dir() => cannot(NOT_EXECUTABLE, "it is a directory".into()),
+        Ok(found) if found.permissions().mode() & 0o111 == 0 => {
+            let fix = format!("chmod +x {}, if it is a program", file.display());
+            let error = Error::new(format!("cannot run {}", name.display()));
+            Err((NOT_EXECUTABLE, error.because("the file has no execute permission").fix(fix)))
+        }
+        Ok(_) => match missing_interpreter(file) {
+            Some(interpreter) => {
+                cannot(NOT_FOUND, format!("its first line asks for {interpreter}, which is not there"))
+            }
+            None => Ok(()),
+        },
+    }
+}
+
+fn missing(file: &Path, name: &OsStr) -> Unusable {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let error = Error::new(format!("cannot run {}", name.display()));
+    if !folder.is_dir() {
+        return (NOT_FOUND, error.because(format!("there is no directory {}", folder.display())));
+    }
+    let error = error.because("there is no such file");
+    match nearest_program(&file.file_name().unwrap_or_default().to_string_lossy(), folder) {
+        Some(near) => (NOT_FOUND, error.fix(format!("did you mean {}?", folder.join(near).display()))),
+        None => (NOT_FOUND, error),
+    }
+}
+
+fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
+    let error = Error::new(format!("cannot run {}", name.display())).because("no directory of PATH holds it");
+    let name = name.to_string_lossy();
+    let near = if here.join(&*name).is_file() { Some(name.to_string()) } else { nearest_program(&name, here) };
+    match near {
+        Some(near) => (NOT_FOUND, error.fix(format!("did you mean ./{near}?"))),
+        None => (NOT_FOUND, error),
+    }
+}
+
+fn nearest_program(name: &str, folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let programs: Vec<String> = entries
+        .filter(|entry| entry.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names::nearest(name, programs.iter().map(String::as_str)).map(str::to_string)
+}
+
+/// The interpreter that a script names, if it is not there: the kernel would only say that the *script* is missing.
+fn missing_interpreter(file: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut head = Vec::new();
+    fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let interpreter = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
+    (!Path::new(interpreter).exists()).then(|| interpreter.to_string())
+}

@@ -1,0 +1,85 @@
+//! The signals that the launcher itself receives.
+
+use oxshmem_os::signals;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// What the sender of a signal wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// The PEs shall have this signal.
+    Forward(i32),
+    /// The job shall stop until it is continued.
+    Stop,
+}
+
+impl Wish {
+    /// Whether a process that does not handle the signal ends by it.
+    pub(crate) fn is_an_end(signal: i32) -> bool {
+        !matches!(signal, libc::SIGCONT | libc::SIGWINCH)
+    }
+}
+
+const FORWARDED: [i32; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGQUIT,
+    libc::SIGCONT,
+    libc::SIGWINCH,
+];
+
+/// All signals that the launcher listens to.
+pub(crate) struct Signals {
+    wishes: mpsc::UnboundedReceiver<Wish>,
+}
+
+impl Signals {
+    /// Signals that were ignored when the launcher started (nohup, a shell's background job) stay ignored.
+    pub(crate) fn listen() -> Signals {
+        let (sender, wishes) = mpsc::unbounded_channel();
+        let ignored = ignored();
+        let forwarded = FORWARDED.iter().map(|&number| (number, Wish::Forward(number)));
+        for (number, wish) in forwarded.chain([(libc::SIGTSTP, Wish::Stop)]) {
+            if ignored >> (number - 1) & 1 == 0
+                && let Ok(arrivals) = signal(SignalKind::from_raw(number))
+            {
+                tokio::task::spawn_local(pass_on(arrivals, wish, sender.clone()));
+            }
+        }
+        Signals { wishes }
+    }
+
+    /// The next wish.
+    pub(crate) async fn next(&mut self) -> Wish {
+        match self.wishes.recv().await {
+            Some(wish) => wish,
+            // Every signal is ignored: none will come.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Stops the launcher itself until somebody sends SIGCONT.
+    pub(crate) fn stop_here() {
+        let stopped = signals::Process::hold(std::process::id()).and_then(|own| own.signal(libc::SIGSTOP));
+        // If we cannot stop, the PEs have; they continue with the next SIGCONT.
+        drop(stopped);
+    }
+}
+
+async fn pass_on(mut arrivals: Signal, wish: Wish, wishes: mpsc::UnboundedSender<Wish>) {
+    while arrivals.recv().await.is_some() {
+        if wishes.send(wish).is_err() {
+            return;
+        }
+    }
+}
+
+/// The set of signals this process was told to ignore.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
+}

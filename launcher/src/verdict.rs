@@ -1,0 +1,77 @@
+//! How a job ended: the exit status and the sentence about it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// Status after `--timeout`, as timeout(1) has it.
+pub(crate) const TIMED_OUT: i32 = 124;
+
+/// The shell's number for the way a process ended.
+pub(crate) fn code(status: ExitStatus) -> i32 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => 1,
+    }
+}
+
+/// `was killed by SIGSEGV` or `exited with status 3`.
+pub(crate) fn manner(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) if status.core_dumped() => {
+            format!("was killed by {} (core dumped)", name(signal))
+        }
+        Some(signal) => format!("was killed by {}", name(signal)),
+        None => format!("exited with status {}", code(status)),
+    }
+}
+
+/// `; 3 other PEs stopped`, or nothing.
+pub(crate) fn stopped(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => "; 1 other PE stopped".into(),
+        many => format!("; {many} other PEs stopped"),
+    }
+}
+
+/// A signal's name, or its number where it has none.
+pub(crate) fn name(signal: i32) -> String {
+    let known = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGUSR1, "SIGUSR1"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGXFSZ, "SIGXFSZ"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    let found = known.iter().find(|(number, _)| *number == signal);
+    found.map_or_else(|| format!("signal {signal}"), |(_, name)| name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_follow_the_shell() {
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(libc::SIGSEGV)), 139);
+        assert_eq!(manner(ExitStatus::from_raw(libc::SIGKILL)), "was killed by SIGKILL");
+        assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)), "was killed by SIGSEGV (core dumped)");
+        assert_eq!(manner(ExitStatus::from_raw(3 << 8)), "exited with status 3");
+        assert_eq!(name(40), "signal 40");
+    }
+}

@@ -1,0 +1,278 @@
+//! The compiler wrappers: a compiler's command line with what an OpenSHMEM program needs added to it.
+//!
+//! One program acts by the name it is called. What it would do is a pure function of its arguments and surroundings.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// A language that has a wrapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `oshcc`
+    C,
+    /// `oshc++`
+    Cxx,
+    /// `oshfort`
+    Fortran,
+}
+
+impl Language {
+    /// The language that a wrapper's name stands for.
+    pub fn of_name(name: &str) -> Option<Language> {
+        Some(match name {
+            "oshcc" | "shmemcc" => Language::C,
+            "oshc++" | "oshcxx" | "oshCC" | "shmemc++" | "shmemcxx" | "shmemCC" => Language::Cxx,
+            "oshfort" | "shmemfort" => Language::Fortran,
+            _ => return None,
+        })
+    }
+
+    /// The variables that name another compiler, and the compiler if none is set.
+    fn compilers(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Language::C => (&["OSHCC", "SHMEM_CC"], "cc"),
+            Language::Cxx => (&["OSHCXX", "SHMEM_CXX"], "c++"),
+            Language::Fortran => (&["OSHFORT", "SHMEM_FC"], "gfortran"),
+        }
+    }
+}
+
+/// What the wrapper does.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Prints this line.
+    Print(String),
+    /// Becomes this command.
+    Run(Vec<OsString>),
+}
+
+/// Where oxshmem is installed and which compiler serves it.
+#[derive(Debug)]
+pub struct Wrapper {
+    name: String,
+    compiler: Vec<OsString>,
+    include: PathBuf,
+    lib: PathBuf,
+}
+
+/// What a fully static program needs beside the archive: the system libraries of Rust's standard library.
+const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
+/// The same for a program that only takes oxshmem itself from the archive.
+const SYSTEM_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
+
+const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's own arguments.
+
+  -show, -showme            print the command that would run
+  -showme:compile           print the arguments that compile a file
+  -showme:link              print the arguments that link a program
+  -showme:libs              print the names of the libraries
+  -showme:libdirs           print the folders of the libraries
+  -showme:incdirs           print the folders of the headers
+  -showme:command           print the compiler's name
+  -showme:version           print the version
+  -static-oxshmem           take oxshmem from its archive, the rest as usual
+
+OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";
+
+impl Wrapper {
+    /// The wrapper of this name in the installation that has `bin` as one of its folders.
+    pub fn new(name: &str, bin: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Wrapper {
+        let language = Language::of_name(name).unwrap_or(Language::C);
+        let (overrides, default) = language.compilers();
+        let chosen =
+            overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
+        let prefix = bin.parent().unwrap_or(Path::new("/"));
+        Wrapper {
+            name: name.into(),
+            compiler: chosen.unwrap_or_else(|| vec![default.into()]),
+            include: prefix.join("include"),
+            lib: prefix.join("lib"),
+        }
+    }
+
+    /// What to do with these arguments.
+    pub fn act(&self, arguments: &[OsString]) -> Action {
+        let mut arguments = arguments.to_vec();
+        let mut show = None;
+        arguments.retain(|argument| match question(argument) {
+            Some(asked) => {
+                show.get_or_insert(asked);
+                false
+            }
+            None => true,
+        });
+        let all = self.compile_flags().into_iter().chain(self.link_flags(&arguments));
+        match show.as_deref() {
+            // Without a file the question is about the wrapper itself: everything it would ever add.
+            Some("") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
+                Action::Print(line(self.compiler.iter().cloned().chain(arguments.clone()).chain(all)))
+            }
+            Some("") => Action::Print(line(self.command(&arguments))),
+            Some("compile") => Action::Print(line(self.compile_flags())),
+            Some("link") => Action::Print(line(self.link_flags(&arguments))),
+            Some("libs") => Action::Print("oxshmem".into()),
+            Some("libdirs") => Action::Print(quoted(self.lib.as_os_str())),
+            Some("incdirs") => Action::Print(quoted(self.include.as_os_str())),
+            Some("command") => Action::Print(line(self.compiler.clone())),
+            Some("version") => {
+                Action::Print(format!("{}: oxshmem {} (OpenSHMEM 1.6)", self.name, env!("CARGO_PKG_VERSION")))
+            }
+            Some(_) => Action::Print(format!("{} {HELP}", self.name)),
+            None => Action::Run(self.command(&arguments)),
+        }
+    }
+
+    /// The compiler's command. The user's arguments come first, so that their folders are searched first.
+    fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
+        let mut command = self.compiler.clone();
+        command.extend(arguments.iter().filter(|argument| *argument != "-static-oxshmem").cloned());
+        if has_input(arguments) {
+            command.extend(self.compile_flags());
+            if arguments.iter().all(is_linkable) {
+                command.extend(self.link_flags(arguments));
+            }
+        }
+        command
+    }
+
+    fn compile_flags(&self) -> Vec<OsString> {
+        vec![joined("-I", &self.include)]
+    }
+
+    fn link_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
+        let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+        let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
+        if has("-static") || has("-static-pie") || has("--static") {
+            return archive().chain(STATIC_LIBRARIES.map(OsString::from)).collect();
+        }
+        if has("-static-oxshmem") {
+            return archive().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect();
+        }
+        vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib), "-loxshmem".into()]
+    }
+}
+
+/// What is asked for if the argument is one of ours: empty for the whole command.
+fn question(argument: &OsString) -> Option<String> {
+    let text = argument.to_str()?;
+    let text = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    match text {
+        "show" | "showme" => Some(String::new()),
+        _ => text.strip_prefix("showme:").map(str::to_string),
+    }
+}
+
+/// Whether the compiler is given something to work on. A question like `--version` gets no flags.
+fn has_input(arguments: &[OsString]) -> bool {
+    let mut is_value = false;
+    arguments.iter().any(|argument| {
+        let value = std::mem::replace(&mut is_value, argument == "-o" || argument == "-x");
+        let text = argument.to_string_lossy();
+        !value && (text == "-" || !text.starts_with('-'))
+    })
+}
+
+/// Whether the argument leaves room for a link at the end.
+fn is_linkable(argument: &OsString) -> bool {
+    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"].iter().any(|stop| argument == stop)
+}
+
+/// A compiler given by a variable may carry arguments: `gcc -m64`.
+fn words(text: OsString) -> Vec<OsString> {
+    text.to_string_lossy().split_whitespace().map(OsString::from).collect()
+}
+
+/// `OSHCC=oshcc` is how users tell their build system about us; to believe it would never end.
+fn names_a_compiler(words: &[OsString]) -> bool {
+    let name = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+    name.is_some_and(|name| Language::of_name(name).is_none())
+}
+
+fn joined(flag: &str, folder: &Path) -> OsString {
+    let mut joined = OsString::from(flag);
+    joined.push(folder);
+    joined
+}
+
+fn line(words: impl IntoIterator<Item = OsString>) -> String {
+    words.into_iter().map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it back.
+pub(crate) fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+%@".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapper(name: &str, variables: &[(&str, &str)]) -> Wrapper {
+        let variable = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
+        Wrapper::new(name, Path::new("/opt/osh/bin"), variable)
+    }
+
+    fn acts(name: &str, arguments: &str) -> String {
+        let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
+        match wrapper(name, &[]).act(&arguments) {
+            Action::Print(text) => format!("print {text}"),
+            Action::Run(command) => line(command),
+        }
+    }
+
+    const LINK: &str = "-L/opt/osh/lib -Wl,-rpath,/opt/osh/lib -loxshmem";
+
+    #[test]
+    fn flags_are_added_where_they_serve() {
+        assert_eq!(acts("oshcc", "a.c -o a"), format!("cc a.c -o a -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshc++", "-c a.cc"), "c++ -c a.cc -I/opt/osh/include");
+        assert_eq!(acts("oshfort", "a.f90"), format!("gfortran a.f90 -I/opt/osh/include {LINK}"));
+        for none in ["--version", "-v", "", "-o a", "-print-search-dirs"] {
+            assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
+        }
+        assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
+    }
+
+    #[test]
+    fn archives_bring_the_system_libraries() {
+        let shared_rest = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_s";
+        assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
+        let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
+        assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
+    }
+
+    #[test]
+    fn questions_are_answered_in_both_dialects() {
+        assert_eq!(acts("oshcc", "-show"), format!("print cc -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "--showme"), format!("print cc -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "-show -c a.c"), "print cc -c a.c -I/opt/osh/include");
+        assert_eq!(acts("oshcc", "-showme a.c"), format!("print cc a.c -I/opt/osh/include {LINK}"));
+        assert_eq!(acts("oshcc", "--showme:compile"), "print -I/opt/osh/include");
+        assert_eq!(acts("oshcc", "--showme:link"), format!("print {LINK}"));
+        assert_eq!(acts("oshcc", "-showme:libs"), "print oxshmem");
+        assert_eq!(acts("oshcc", "-showme:libdirs"), "print /opt/osh/lib");
+        assert_eq!(acts("oshcc", "-showme:incdirs"), "print /opt/osh/include");
+        assert_eq!(acts("oshfort", "--showme:command"), "print gfortran");
+        assert!(acts("oshcxx", "--showme:version").starts_with("print oshcxx: oxshmem"));
+        assert!(acts("oshcc", "--showme:help").contains("-showme:libs"));
+    }
+
+    #[test]
+    fn another_compiler_may_be_named_but_not_ourselves() {
+        let command = |variables: &[_]| wrapper("oshcc", variables).act(&["--showme:command".into()]);
+        assert_eq!(command(&[("OSHCC", "clang -m64")]), Action::Print("clang -m64".into()));
+        assert_eq!(command(&[("SHMEM_CC", "gcc-12")]), Action::Print("gcc-12".into()));
+        assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
+        assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("a b".as_ref()), "'a b'");
+        assert_eq!(quoted("it's".as_ref()), "'it'\\''s'");
+        assert_eq!(quoted("-DX=1".as_ref()), "-DX=1");
+        assert_eq!(quoted("".as_ref()), "''");
+    }
+}

@@ -1,0 +1,141 @@
+//! Signals to the launcher, and that nothing outlives it.
+
+mod launch;
+
+use launch::{Running, runs, send, until};
+
+/// Every PE tells its own number and that of a child, which would live on if nobody ended it.
+const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
+
+#[test]
+fn nothing_outlives_a_killed_launcher() {
+    for script in [
+        WITH_CHILD,
+        // Not even what has left the PE's process group and session.
+        "setsid sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait",
+        "trap '' TERM INT HUP; sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; sleep 600",
+    ] {
+        let job = Running::script(3, script);
+        let pids = job.pids(6);
+        send("KILL", job.pid());
+        until("all PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
+    }
+}
+
+#[test]
+fn nothing_outlives_a_launcher_killed_while_it_starts() {
+    for delay in (0..20).map(|moment| 3 * moment) {
+        let job = Running::script(8, WITH_CHILD);
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        send("KILL", job.pid());
+        let here = job.folder.0.to_str().expect("a path that is text").to_string();
+        until("nothing of the job runs", || processes_with(&here).is_empty());
+    }
+}
+
+/// Processes that carry this text in their environment.
+fn processes_with(text: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("a Linux system").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let carries = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    pids.filter(carries).collect()
+}
+
+#[test]
+fn a_killed_pe_takes_the_job_and_its_children_down() {
+    let job = Running::script(4, WITH_CHILD);
+    let pids = job.pids(8);
+    let victim = std::fs::read_to_string(job.folder.0.join("pe.2")).unwrap().trim().parse().unwrap();
+    send("KILL", victim);
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(137));
+    assert!(
+        ended.stderr.contains(&format!("PE 2 (pid {victim}) was killed by SIGKILL; 3 other PEs stopped; exit 137"))
+    );
+    assert!(!pids.iter().any(|&pid| runs(pid)), "oshrun waits for their end");
+}
+
+#[test]
+fn what_a_pe_leaves_in_the_background_ends_with_the_job() {
+    let job = Running::script(2, "sleep 600 & echo $! > $HERE/child.$PMI_RANK");
+    let pids = job.pids(2);
+    let ended = job.wait();
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    until("the children are gone", || !pids.iter().any(|&pid| runs(pid)));
+}
+
+#[test]
+fn signals_end_the_job_with_the_shells_number() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131), ("USR1", 138)] {
+        let job = Running::script(3, "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
+        let pids = job.pids(3);
+        send(signal, job.pid());
+        let ended = job.wait();
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(code), ""), "SIG{signal}");
+        assert!(!pids.iter().any(|&pid| runs(pid)));
+    }
+}
+
+#[test]
+fn signals_reach_pes_that_handle_them() {
+    let script = "trap 'echo got $PMI_RANK; exit 0' USR2; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.05; done";
+    let job = Running::script(2, script);
+    job.pids(2);
+    send("USR2", job.pid());
+    let ended = job.wait();
+    // The sleep that the shell waits for is in the same process group and ends by the signal.
+    assert_eq!((ended.status, ended.sorted()), (Some(0), vec!["got 0", "got 1"]), "{}", ended.stderr);
+}
+
+#[test]
+fn the_second_interrupt_kills() {
+    let job = Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 1; done");
+    let pids = job.pids(2);
+    send("INT", job.pid());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(pids.iter().all(|&pid| runs(pid)), "the first one is the program's to handle");
+    send("INT", job.pid());
+    assert_eq!(job.wait().status, Some(130));
+}
+
+#[test]
+fn a_stubborn_job_is_killed_after_a_while() {
+    let job = Running::script(2, "trap '' TERM; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
+    job.pids(2);
+    send("TERM", job.pid());
+    assert_eq!(job.wait().status, Some(143));
+}
+
+#[test]
+fn a_program_that_ends_well_when_it_is_asked_to_has_succeeded() {
+    let job = Running::script(2, "trap 'exit 0' TERM; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.05; done");
+    job.pids(2);
+    send("TERM", job.pid());
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("oshrun:"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_job_stops_and_continues_with_its_launcher() {
+    let job = Running::script(2, "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
+    let pids = job.pids(2);
+    let state = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
+    };
+    let all = || pids.iter().copied().chain([job.pid()]);
+    send("TSTP", job.pid());
+    until("all have stopped", || all().all(|pid| state(pid) == Some('T')));
+    send("CONT", job.pid());
+    until("all run again", || all().all(|pid| state(pid).is_some_and(|state| state != 'T')));
+    // Ended while it is stopped, a job must not hang either.
+    send("TSTP", job.pid());
+    until("all have stopped", || all().all(|pid| state(pid) == Some('T')));
+    send("TERM", job.pid());
+    send("CONT", job.pid());
+    assert_eq!(job.wait().status, Some(143));
+}

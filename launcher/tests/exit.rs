@@ -1,0 +1,163 @@
+//! The exit status of `oshrun` and the sentence that explains it.
+
+mod launch;
+
+use std::path::PathBuf;
+
+use launch::{Folder, run, run_script};
+
+#[test]
+fn a_job_that_ends_well_is_silent() {
+    let ended = run("-n 3 true");
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn the_first_failure_in_time_counts() {
+    let ended = run_script("-n 3", "if [ $PMI_RANK = 1 ]; then exit 3; fi; sleep 600; exit 5");
+    assert_eq!(ended.status, Some(3));
+    assert!(ended.stderr.starts_with("oshrun: PE 1 (pid "), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with(") exited with status 3; 2 other PEs stopped; exit 3\n"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "one sentence: {}", ended.stderr);
+}
+
+#[test]
+fn a_signal_is_128_more_and_named() {
+    for (signal, code) in [("SEGV", 139), ("KILL", 137), ("ABRT", 134)] {
+        let script = format!("if [ $PMI_RANK = 2 ]; then kill -s {signal} $$; fi; sleep 600");
+        let ended = run_script("-n 4", &script);
+        assert_eq!(ended.status, Some(code));
+        let expected = format!("was killed by SIG{signal}");
+        assert!(ended.stderr.contains(&expected) && ended.stderr.contains("PE 2"), "{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("3 other PEs stopped; exit {code}")), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn pes_that_ignore_the_polite_signal_are_killed() {
+    let ended =
+        run_script("-n 3", "[ $PMI_RANK = 0 ] && { sleep 0.3; exit 9; }; trap '' TERM; while :; do sleep 1; done");
+    assert_eq!(ended.status, Some(9));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_127() {
+    let folder = Folder::new();
+    std::fs::write(folder.0.join("hello"), "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(folder.0.join("hello"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let here = folder.0.display();
+    let cases = [
+        ("-n 2 ./no-such-program-at-all".to_string(), "there is no such file"),
+        ("-n 2 no-such-program-at-all".to_string(), "no directory of PATH holds it"),
+        (format!("-n 2 {here}/helo"), "did you mean"),
+        (format!("-n 2 --wdir {here} hello"), "did you mean ./hello?"),
+        (format!("-n 2 {here}/no/hello"), "there is no directory"),
+    ];
+    for (line, reason) in cases {
+        let ended = run(&line);
+        assert_eq!(ended.status, Some(127), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(reason), "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_executed_is_126() {
+    let folder = Folder::new();
+    let file = folder.0.join("notes.txt");
+    std::fs::write(&file, "text").unwrap();
+    for (name, reason) in [(&file, "no execute permission"), (&folder.0, "is a directory")] {
+        let ended = run(&format!("-n 2 {}", name.display()));
+        assert_eq!(ended.status, Some(126), "{}", ended.stderr);
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_missing_interpreter_is_named() {
+    let folder = Folder::new();
+    let script = folder.0.join("script");
+    std::fs::write(&script, "#!/no/such/python\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let ended = run(&script.display().to_string());
+    assert_eq!(ended.status, Some(127));
+    assert!(ended.stderr.contains("/no/such/python"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let (source, program) = (folder.0.join("main.c"), folder.0.join("main"));
+    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");
+    assert!(cc.status().expect("a C compiler").success());
+    let ended = run(&format!("-n 1 sleep 600 : -n 1 {}", program.display()));
+    assert_eq!(ended.status, Some(127), "{}", ended.stderr);
+    assert!(ended.stderr.contains("PE 1 of 2 could not be started"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("loader"), "{}", ended.stderr);
+}
+
+#[test]
+fn wrong_arguments_are_2_and_say_why() {
+    for (line, word) in [
+        ("-n 0 true", "0"),
+        ("-n true", "true"),
+        ("-n 2", "no program"),
+        ("--no-such-option true", "--no-such-option"),
+        ("--timeot 3 true", "--timeout"),
+        ("--stdin 5 -n 2 true", "no such PE"),
+        ("--wdir /no/such/folder true", "/no/such/folder"),
+        ("--output-dir /proc/no true", "/proc/no"),
+    ] {
+        let ended = run(line);
+        assert!(ended.stderr.starts_with("oshrun: "), "{line}: {}", ended.stderr);
+        assert_eq!(ended.status, Some(2), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let help = run("--help");
+    assert_eq!((help.status, help.stderr.as_str()), (Some(0), ""));
+    assert!(help.stdout.contains("--timeout"));
+    assert!(run("--version").stdout.starts_with("oshrun "));
+}
+
+#[test]
+fn a_timeout_is_124_with_a_sentence() {
+    let ended = run("--timeout 0.3 -n 2 sleep 600");
+    assert_eq!(ended.status, Some(124));
+    assert!(ended.stderr.contains("within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"), "{}", ended.stderr);
+    assert_eq!(run("--timeout 60 -n 2 true").status, Some(0));
+}
+
+#[test]
+fn what_other_launchers_want_is_accepted_silently() {
+    let ended = run("--allow-run-as-root --oversubscribe -np 9 --ppn 4 true");
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn global_exit_decides_whatever_its_status() {
+    for (line, status) in [("-n 4 PROBE abort 7 2", 7), ("-n 4 PROBE abort 0 1", 0), ("-n 1 PROBE abort 300 0", 44)] {
+        let ended = run(line);
+        assert_eq!(ended.status, Some(status), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("this is the end\n"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_pe_that_leaves_before_the_others_have_met_ends_the_job() {
+    let ended = run("-n 3 PROBE fence-or-exit");
+    assert_eq!(ended.status, Some(1));
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("ended before"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_pe_that_leaves_without_finalize_is_noted_once() {
+    let ended = run("-n 3 PROBE desert");
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("without shmem_finalize; 2 still run"));
+    assert_eq!(ended.stderr.lines().count(), 1);
+}

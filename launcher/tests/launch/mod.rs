@@ -1,0 +1,165 @@
+//! How the tests start jobs and watch them.
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Long enough for the busiest machine; no test passes or fails by being slower than that.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `oshrun` with these arguments.
+pub(crate) fn oshrun<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oshrun"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs `oshrun` with the words of this line, where `PROBE` is the test program.
+pub(crate) fn run(line: &str) -> Ended {
+    Ended::from(oshrun(words(line)).output().expect("oshrun starts"))
+}
+
+/// Runs a shell script on `n` PEs.
+pub(crate) fn run_script(options: &str, script: &str) -> Ended {
+    let arguments = options.split_whitespace().chain(["sh", "-c", script]);
+    Ended::from(oshrun(arguments).output().expect("oshrun starts"))
+}
+
+/// The words of a line, with `PROBE` replaced.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let word = |word: &str| match word {
+        "PROBE" => probe().to_str().expect("a path that is text").to_string(),
+        other => other.to_string(),
+    };
+    line.split_whitespace().map(word).collect()
+}
+
+/// The program that acts as a PE.
+pub(crate) fn probe() -> PathBuf {
+    let probe = Path::new(env!("CARGO_BIN_EXE_oshrun")).with_file_name("examples").join("probe");
+    assert!(probe.exists(), "{} is missing: cargo build --examples", probe.display());
+    probe
+}
+
+/// How a job ended and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Ended {
+        Ended {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ended {
+    /// The lines of standard output in alphabetical order.
+    pub(crate) fn sorted(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.stdout.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+/// A job in the background. Whatever a failed test leaves of it is killed.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) folder: Folder,
+}
+
+impl Running {
+    /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`.
+    pub(crate) fn script(n: usize, script: &str) -> Running {
+        let folder = Folder::new();
+        let mut command = oshrun(["-n", &n.to_string(), "sh", "-c", script]);
+        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: command.spawn().expect("oshrun starts"), folder }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn wait(mut self) -> Ended {
+        until("oshrun ends", || self.child.try_wait().expect("our child").is_some());
+        let read = |stream: &mut dyn std::io::Read| {
+            let mut text = String::new();
+            stream.read_to_string(&mut text).expect("text");
+            text
+        };
+        Ended {
+            status: self.child.wait().expect("our child").code(),
+            stdout: self.child.stdout.take().map(|mut stream| read(&mut stream)).unwrap_or_default(),
+            stderr: self.child.stderr.take().map(|mut stream| read(&mut stream)).unwrap_or_default(),
+        }
+    }
+
+    /// The process numbers that the script wrote to files in `$HERE`, once there are `count` of them.
+    pub(crate) fn pids(&self, count: usize) -> Vec<u32> {
+        let read = || {
+            let files = std::fs::read_dir(&self.folder.0).expect("our folder").flatten();
+            let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+            texts.filter(|text| text.ends_with('\n')).filter_map(|text| text.trim().parse().ok()).collect::<Vec<u32>>()
+        };
+        until("all processes have told their numbers", || read().len() == count);
+        read()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Already over, in a test that passes.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder of one test, gone at its end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("oshrun-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a place for temporary files");
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A left-over folder in /tmp harms no later test.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether a process runs: it is there and no zombie.
+pub(crate) fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+}
+
+/// Waits for something that must come true.
+pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal by its name.
+pub(crate) fn send(signal: &str, pid: u32) {
+    let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().expect("kill runs");
+    assert!(status.success(), "kill -s {signal} {pid}");
+}

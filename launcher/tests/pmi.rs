@@ -1,0 +1,181 @@
+//! The PMI-1 server with our own client and foreign ones, and our client with foreign servers.
+
+mod launch;
+
+use std::process::Command;
+
+use launch::{Ended, Folder, probe, run, run_script};
+
+fn exchanged(n: usize) -> Vec<String> {
+    let mut lines: Vec<String> = (0..n).map(|pe| format!("PE {pe} exchanged")).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn pes_meet_and_exchange_values_and_descriptors() {
+    for n in [1, 2, 3, 8] {
+        let ended = run(&format!("-n {n} PROBE exchange 3"));
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ended.sorted(), exchanged(n));
+    }
+}
+
+#[test]
+fn sixty_four_pes_meet() {
+    let ended = run("-n 64 PROBE exchange");
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.sorted(), exchanged(64));
+}
+
+#[test]
+fn pes_behind_a_shell_meet_too() {
+    let script = format!("{} exchange; true", probe().display());
+    assert_eq!(run_script("-n 3", &script).sorted(), exchanged(3));
+}
+
+#[test]
+fn one_job_may_run_several_programs_in_turn() {
+    let script = format!("{0} exchange && {0} hello && {0} exchange", probe().display());
+    let ended = run_script("-n 3", &script);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.stdout.matches("exchanged").count(), 6);
+}
+
+#[test]
+fn pes_of_different_programs_meet() {
+    assert_eq!(run("-n 2 PROBE exchange : -n 3 PROBE exchange").sorted(), exchanged(5));
+}
+
+#[test]
+fn a_job_knows_itself() {
+    let lines = run("-n 2 PROBE hello");
+    assert_eq!(
+        lines.sorted(),
+        ["PE 0 of 2, node 0 of 1, members [0, 1], ours true", "PE 1 of 2, node 0 of 1, members [0, 1], ours true"]
+    );
+}
+
+#[test]
+fn init_without_a_launcher_is_one_pe_and_without_an_answer_an_error() {
+    let alone = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(probe());
+        for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE"] {
+            command.env_remove(name);
+        }
+        Ended::from(command.envs(variables.iter().copied()).output().unwrap())
+    };
+    assert_eq!(alone(&[]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
+    let refused = alone(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]);
+    assert_eq!(refused.status, Some(99));
+    for words in ["one of 4 tasks by Slurm (step 134.0)", "PMI_FD is not set", "srun --mpi=pmi2", "SHMEM_SINGLETON=1"] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    let dead = alone(&[("PMI_FD", "99"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")]);
+    assert!(dead.stderr.contains("PMI_FD=99 does not answer"), "{}", dead.stderr);
+    let wanted = alone(&[("PMI_SIZE", "4"), ("SHMEM_SINGLETON", "1")]);
+    assert_eq!(wanted.stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
+}
+
+/// A client written from the protocol alone, in the shell's own means.
+#[test]
+fn a_raw_client_is_served() {
+    let script = r#"
+        python3 - <<'END'
+import os, socket
+wire = socket.socket(fileno=os.dup(int(os.environ["PMI_FD"])))
+lines = wire.makefile("rw")
+def ask(line):
+    lines.write(line + "\n"); lines.flush()
+    return lines.readline().strip()
+rank = os.environ["PMI_RANK"]
+answers = [ask("cmd=init pmi_version=1 pmi_subversion=1"), ask("cmd=get_maxes"), ask("cmd=get_universe_size"),
+           ask("cmd=publish_name service=a port=b")]
+space = ask("cmd=get_my_kvsname").split("kvsname=")[1]
+answers.append(ask(f"cmd=put kvsname={space} key=k{rank} value=v {rank}"))
+answers.append(ask("cmd=barrier_in"))
+answers.append(ask(f"cmd=get kvsname={space} key=k{1 - int(rank)}"))
+answers.append(ask(f"cmd=get kvsname={space} key=none"))
+answers.append(ask("cmd=finalize"))
+print("\n".join(answers))
+END
+    "#;
+    if !has("python3") {
+        println!("not run: python3 is not installed");
+        return;
+    }
+    let ended = run_script("-l -n 2", script);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let of_0: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("[0] ")).collect();
+    assert_eq!(
+        of_0,
+        [
+            "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
+            "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024",
+            "cmd=universe_size size=2",
+            "cmd=publish_name_result rc=-1 msg=not_supported",
+            "cmd=put_result rc=0 msg=success",
+            "cmd=barrier_out",
+            "cmd=get_result rc=0 msg=success value=v 1",
+            "cmd=get_result rc=-1 msg=key_not_found value=unknown",
+            "cmd=finalize_ack",
+        ]
+    );
+}
+
+#[test]
+fn babble_on_the_socket_ends_the_job_with_a_reason() {
+    let ended = run("-n 2 PROBE babble");
+    assert_eq!(ended.status, Some(1));
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI-1"), "{}", ended.stderr);
+}
+
+#[test]
+fn our_client_meets_under_hydra() {
+    if !has("mpiexec.hydra") {
+        println!("not run: mpiexec.hydra is not installed");
+        return;
+    }
+    let output = Command::new("mpiexec.hydra").args(["-n", "5"]).arg(probe()).args(["exchange", "2"]).output().unwrap();
+    let ended = Ended::from(output);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.sorted(), exchanged(5));
+}
+
+#[test]
+fn a_foreign_mpi_program_runs_here() {
+    if !has("mpicc.mpich") {
+        println!("not run: mpicc.mpich is not installed");
+        return;
+    }
+    let folder = Folder::new();
+    let (source, program) = (folder.0.join("sum.c"), folder.0.join("sum"));
+    std::fs::write(
+        &source,
+        r#"#include <mpi.h>
+           #include <stdio.h>
+           int main(void) {
+               int rank, sum;
+               MPI_Init(NULL, NULL);
+               MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+               MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+               printf("%d: %d\n", rank, sum);
+               MPI_Finalize();
+               return 0;
+           }"#,
+    )
+    .unwrap();
+    let mut compiler = Command::new("mpicc.mpich");
+    if !compiler.arg(&source).arg("-o").arg(&program).status().unwrap().success() {
+        println!("not run: mpicc.mpich cannot compile (libmpich-dev?)");
+        return;
+    }
+    let ended = run(&format!("-n 3 {}", program.display()));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.sorted(), ["0: 3", "1: 3", "2: 3"]);
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

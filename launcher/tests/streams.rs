@@ -1,0 +1,173 @@
+//! Output, input and the PEs' surroundings.
+
+mod launch;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Stdio;
+
+use launch::{Folder, oshrun, run, run_script};
+
+const WHO: &str = "echo pe $PMI_RANK of $PMI_SIZE";
+
+#[test]
+fn labels_in_all_styles() {
+    assert_eq!(run_script("-l -n 2", WHO).sorted(), ["[0] pe 0 of 2", "[1] pe 1 of 2"]);
+    assert_eq!(run_script("--label -n 2", WHO).sorted(), ["[0] pe 0 of 2", "[1] pe 1 of 2"]);
+    assert_eq!(run_script("--tag-output -n 2", WHO).sorted(), ["[1,0]<stdout>:pe 0 of 2", "[1,1]<stdout>:pe 1 of 2"]);
+    let stderr = run_script("--tag-output -n 1", "echo oops >&2").stderr;
+    assert_eq!(stderr, "[1,0]<stderr>:oops\n");
+    let timed = run_script("--timestamp-output -n 1", WHO).stdout;
+    let (time, text) = timed.split_once(' ').unwrap();
+    assert_eq!((time.len(), text), ("14:03:59.123".len(), "pe 0 of 1\n"));
+}
+
+#[test]
+fn both_streams_stay_apart_and_lines_stay_whole() {
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do printf %s begin$PMI_RANK-; echo end$i; echo error$i >&2; done";
+    let ended = run_script("-n 4", script);
+    assert_eq!(ended.status, Some(0));
+    let mut seen = BTreeMap::new();
+    for line in ended.stdout.lines() {
+        let (pe, end) = line.strip_prefix("begin").and_then(|rest| rest.split_once("-end")).expect(line);
+        let expected = seen.entry(pe.to_string()).or_insert(0);
+        *expected += 1;
+        assert_eq!(end, expected.to_string(), "each PE's lines keep their order");
+    }
+    assert_eq!(seen.values().copied().collect::<Vec<i32>>(), [9; 4]);
+    assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error")).count(), 36);
+}
+
+#[test]
+fn large_output_arrives_complete() {
+    let ended = run_script("-n 3", "head -c 3000000 /dev/zero | tr '\\0' x | fold -w 99; echo");
+    assert_eq!(ended.stdout.bytes().filter(|&byte| byte == b'x').count(), 9_000_000);
+    assert!(ended.stdout.lines().all(|line| line.len() <= 99));
+}
+
+#[test]
+fn an_unfinished_last_line_is_kept() {
+    assert_eq!(run_script("-n 1", "printf abc").stdout, "abc");
+    assert_eq!(run_script("-l -n 1", "printf abc").stdout, "[0] abc\n");
+    assert_eq!(run_script("-n 2", "[ $PMI_RANK = 0 ] && printf abc || true").stdout, "abc");
+}
+
+#[test]
+fn bytes_of_a_lone_writer_pass_untouched() {
+    let script = "printf '\\000\\377\\n\\r\\tx'";
+    let output = oshrun(["-n", "1", "sh", "-c", script]).output().unwrap();
+    assert_eq!(output.stdout, b"\0\xff\n\r\tx");
+}
+
+#[test]
+fn output_can_be_chosen_and_filed() {
+    assert_eq!(run_script("-n 6 --only 0-1,4", WHO).sorted(), ["pe 0 of 6", "pe 1 of 6", "pe 4 of 6"]);
+    let folder = Folder::new();
+    let place = folder.0.join("out");
+    let ended = run_script(&format!("-n 2 --output-dir {}", place.display()), "echo out $PMI_RANK; echo err >&2");
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+    assert_eq!(std::fs::read_to_string(place.join("pe.1.out")).unwrap(), "out 1\n");
+    assert_eq!(std::fs::read_to_string(place.join("pe.0.err")).unwrap(), "err\n");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_writers_not_the_launcher() {
+    let mut child = oshrun(["-n", "2", "yes"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    // As in a pipe without a launcher, the writers end by SIGPIPE.
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
+}
+
+fn fed(options: &[&str], input: &str, script: &str) -> Vec<String> {
+    let mut arguments = options.to_vec();
+    arguments.extend(["-n", "3", "sh", "-c", script]);
+    let mut child = oshrun(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("oshrun starts");
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let mut lines: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn input_goes_where_it_should() {
+    let script = "echo $PMI_RANK $(cat)";
+    assert_eq!(fed(&[], "some text\n", script), ["0 some text", "1", "2"]);
+    assert_eq!(fed(&["--stdin", "2"], "some text\n", script), ["0", "1", "2 some text"]);
+    assert_eq!(fed(&["--stdin", "none"], "some text\n", script), ["0", "1", "2"]);
+    assert_eq!(fed(&["--stdin", "all"], "some text\n", script), ["0 some text", "1 some text", "2 some text"]);
+}
+
+#[test]
+fn input_that_no_pe_reads_is_left_for_the_next_command() {
+    let oshrun = env!("CARGO_BIN_EXE_oshrun");
+    let script = format!("printf 'a\\nb\\nc\\n' | while read word; do {oshrun} -n 2 true; echo $word; done");
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a\nb\nc\n");
+}
+
+#[test]
+fn input_that_never_ends_keeps_nobody() {
+    let mut child = oshrun(["--stdin", "all", "-n", "2", "head", "-n", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("oshrun starts");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"word\n").unwrap();
+    launch::until("the job has ended", || child.try_wait().unwrap().is_some());
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"word\nword\n"[..]));
+}
+
+#[test]
+fn several_programs_are_one_job() {
+    let ended = run("-l -n 2 echo a : -n 1 -x WORD=b --wdir / printenv WORD PWD : -n 1 pwd");
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let here = format!("[3] {}", std::env::current_dir().unwrap().display());
+    let lines = ended.sorted();
+    assert_eq!(lines[..3], ["[0] a", "[1] a", "[2] /"], "{lines:?}");
+    assert!(lines.contains(&"[2] b") && lines.contains(&here.as_str()), "{lines:?}");
+}
+
+#[test]
+fn variables_reach_the_pes() {
+    let mut command = oshrun(["-n", "1", "-x", "GIVEN=a b=c", "-x", "INHERITED", "-x", "UNSET_ANYWHERE"]);
+    command
+        .args(["sh", "-c", "echo $GIVEN,$INHERITED,${UNSET_ANYWHERE-unset},$OXSHMEM_LOCAL_PES"])
+        .env("INHERITED", "yes");
+    assert_eq!(String::from_utf8_lossy(&command.output().unwrap().stdout), "a b=c,yes,unset,1\n");
+}
+
+#[test]
+fn arguments_pass_without_a_shell() {
+    let output = oshrun(["-n", "1", "printf", "%s;", "a|b", "$HOME", "c d", "*", "-np", ""]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a|b;$HOME;c d;*;-np;;");
+}
+
+#[test]
+fn pinned_pes_have_one_processor_and_others_all() {
+    let allowed = |line: &str| run(line).sorted().iter().map(|line| line.to_string()).collect::<Vec<_>>();
+    let all = oxshmem_os::cpus::allowed();
+    let pinned = allowed("--bind -n 2 grep Cpus_allowed_list: /proc/self/status");
+    let mut expected = [0, 1].map(|pe| format!("Cpus_allowed_list:\t{}", all[pe % all.len()]));
+    expected.sort();
+    assert_eq!(pinned, expected);
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
+    assert_eq!(allowed("-n 1 grep Cpus_allowed_list: /proc/self/status"), [own]);
+}
+
+#[test]
+fn a_dry_run_shows_and_starts_nothing() {
+    let folder = Folder::new();
+    let file = folder.0.join("made");
+    let ended = run(&format!("--dry-run --bind -n 2 -x A=1 touch {}", file.display()));
+    assert_eq!(ended.status, Some(0));
+    let lines = ended.sorted();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[1].starts_with("PE 1 on processor ") && lines[1].contains("PMI_RANK=1 ") && lines[1].contains("A=1"));
+    assert!(!file.exists());
+}

@@ -1,0 +1,105 @@
+//! The wrappers and `osh_info` as programs.
+
+mod launch;
+
+use std::path::Path;
+use std::process::Command;
+
+use launch::{Ended, Folder};
+
+/// An installation with a header and a library of our own, and the wrapper under this name.
+fn installed(name: &str) -> Folder {
+    let folder = Folder::new();
+    for part in ["bin", "include", "lib"] {
+        std::fs::create_dir(folder.0.join(part)).unwrap();
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_oshcc"), folder.0.join("bin/oshcc")).unwrap();
+    if name != "oshcc" {
+        std::os::unix::fs::symlink("oshcc", folder.0.join("bin").join(name)).unwrap();
+    }
+    std::fs::write(folder.0.join("include/shmem.h"), "#ifdef __cplusplus\nextern \"C\"\n#endif\nint answer(void);\n")
+        .unwrap();
+    std::fs::write(folder.0.join("lib.c"), "int answer(void) { return 42; }\n").unwrap();
+    let cc = |arguments: &[&str]| {
+        assert!(Command::new("cc").args(arguments).current_dir(&folder.0).status().expect("a C compiler").success());
+    };
+    cc(&["-shared", "-fPIC", "lib.c", "-o", "lib/liboxshmem.so"]);
+    cc(&["-c", "lib.c", "-o", "lib.o"]);
+    assert!(
+        Command::new("ar")
+            .args(["rcs", "lib/liboxshmem.a", "lib.o"])
+            .current_dir(&folder.0)
+            .status()
+            .unwrap()
+            .success()
+    );
+    folder
+}
+
+fn wrap(folder: &Folder, name: &str, arguments: &[&str]) -> Ended {
+    // Reached over a link from elsewhere, as users install things in ~/bin.
+    let link = folder.0.join(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(Path::new("bin").join(name), &link).unwrap();
+    }
+    Ended::from(Command::new(link).args(arguments).current_dir(&folder.0).output().unwrap())
+}
+
+#[test]
+fn programs_compile_link_and_find_their_library() {
+    for (name, source) in [("oshcc", "main.c"), ("shmemcc", "main.c"), ("oshc++", "main.cc"), ("oshCC", "main.cc")] {
+        for option in ["-O1", "-static-oxshmem", "-static"] {
+            let folder = installed(name);
+            std::fs::write(folder.0.join(source), "#include <shmem.h>\nint main() { return answer(); }\n").unwrap();
+            let compiled = wrap(&folder, name, &[option, source, "-o", "program"]);
+            assert_eq!(compiled.status, Some(0), "{name} {option}: {}", compiled.stderr);
+            let program = Command::new(folder.0.join("program")).status().unwrap();
+            assert_eq!(program.code(), Some(42), "{name} {option}");
+        }
+    }
+}
+
+#[test]
+fn compiling_alone_links_nothing() {
+    let folder = installed("oshcc");
+    std::fs::write(folder.0.join("part.c"), "#include <shmem.h>\nint part(void) { return answer(); }\n").unwrap();
+    assert_eq!(wrap(&folder, "oshcc", &["-c", "part.c"]).status, Some(0));
+    assert!(folder.0.join("part.o").exists());
+}
+
+#[test]
+fn the_wrapper_answers_what_build_systems_ask() {
+    let folder = installed("oshfort");
+    let here = folder.0.canonicalize().unwrap();
+    let here = here.display();
+    let link = format!("-L{here}/lib -Wl,-rpath,{here}/lib -loxshmem");
+    let show = wrap(&folder, "oshfort", &["-show"]);
+    assert_eq!(show.stdout, format!("gfortran -I{here}/include {link}\n"));
+    assert_eq!(wrap(&folder, "oshfort", &["--showme:link"]).stdout, format!("{link}\n"));
+    assert_eq!(wrap(&folder, "oshfort", &["--showme:incdirs"]).stdout, format!("{here}/include\n"));
+    let version = wrap(&folder, "oshcc", &["--version"]);
+    assert_eq!(version.status, Some(0), "the compiler's own questions pass through: {}", version.stderr);
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_127_with_advice() {
+    let folder = installed("oshcc");
+    let link = folder.0.join("bin/oshcc");
+    let ended = Ended::from(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler").output().unwrap());
+    assert_eq!(ended.status, Some(127));
+    assert!(ended.stderr.contains("no-such-compiler") && ended.stderr.contains("OSHCXX"), "{}", ended.stderr);
+}
+
+#[test]
+fn osh_info_tells_facts_in_both_forms() {
+    let info = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_osh_info"));
+        Ended::from(command.args(arguments).env("SHMEM_DEBUG", "1").output().unwrap())
+    };
+    let text = info(&[]);
+    assert_eq!(text.status, Some(0));
+    assert!(text.stdout.contains("set: SHMEM_DEBUG=1") && text.stdout.contains("processors"), "{}", text.stdout);
+    let json: serde_json::Value = serde_json::from_str(&info(&["--json"]).stdout).unwrap();
+    assert_eq!(json["machine"]["processors"], oxshmem_os::cpus::usable());
+    assert_eq!(info(&["--no-such-option"]).status, Some(2));
+}
