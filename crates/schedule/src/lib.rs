@@ -1,7 +1,7 @@
 //! Collective algorithms as pure functions, their prover and their simulator.
 //!
 //! [`team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
-//! what a schedule is made of, [`algorithm`] holds the schedules and [`choose`] picks one. With the feature `tools`,
+//! what a schedule is made of, [`algorithm`] holds the schedules and [`choose`](choose::choose) picks one. With the feature `tools`,
 //! `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -12,7 +12,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod algorithm;
+pub mod choose;
 pub mod lease;
+#[cfg(feature = "tools")]
+pub mod print;
 #[cfg(feature = "tools")]
 pub mod prove;
 #[cfg(feature = "tools")]

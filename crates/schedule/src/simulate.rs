@@ -36,6 +36,8 @@ pub enum Refused {
     TooLong,
     /// The schedule waits for a signal nobody sends.
     Stuck,
+    /// The schedule depends on what each PE contributes, which no model knows: a collect. Look at its equal-block form.
+    LengthsUnknown,
 }
 
 /// How a call is simulated.
@@ -72,14 +74,14 @@ struct Arrivals {
     /// The first stage of each word, word by word.
     first: Vec<f32>,
     /// Later stages by (PE, word, stage).
-    later: BTreeMap<(u32, u32, u32), f32>,
+    later: BTreeMap<(u32, u32, u16), f32>,
     /// Counters: arrivals so far, and the last one.
     counts: Vec<(u32, f32)>,
 }
 
 impl Arrivals {
     fn set(&mut self, pe: u32, word: u32, value: u64, at: f64) {
-        match value as u32 {
+        match value as u16 {
             0 => self.first[word as usize * self.size + pe as usize] = at as f32,
             stage => {
                 self.later.insert((pe, word, stage), at as f32);
@@ -89,7 +91,7 @@ impl Arrivals {
 
     /// The time a signal arrived; a stage after the first is forgotten, as it is awaited once.
     fn take(&mut self, pe: u32, word: u32, value: u64) -> Option<f64> {
-        let at = match value as u32 {
+        let at = match value as u16 {
             0 => self.first[word as usize * self.size + pe as usize],
             stage => self.later.remove(&(pe, word, stage))?,
         };
@@ -118,19 +120,19 @@ pub fn simulate<A: Algorithm>(
     let (mut over, mut steps) = (0, 0);
     while over < size {
         let before = steps;
-        for rank in 0..size {
-            let mut pe = pes[rank];
+        for (rank, place) in pes.iter_mut().enumerate() {
+            let mut pe = *place;
             if pe.pc == OVER {
                 continue;
             }
             let me = Caller::new(rank as u32);
             // A visit ends at the first wait after a put: PEs that run in step then pass memory in order.
-            let mut sent = false;
+            let (mut sent, seat) = (false, machine.seat(me.rank));
             loop {
                 match algorithm.step(plan, &me, pe.pc) {
                     Step::Put { to, len, signal, .. } => {
                         let bytes = len * setting.element;
-                        let at = machine.send(&mut pe, machine.distance(me.rank, to), bytes);
+                        let at = machine.send(&mut pe, machine.distance_from(seat, to), bytes);
                         match signal {
                             Signal::Set { word, value } => arrivals.set(to, word, value, at),
                             Signal::Count => {
@@ -161,14 +163,14 @@ pub fn simulate<A: Algorithm>(
                 }
                 pe.pc += 1;
                 steps += 1;
+                if steps > setting.budget {
+                    return Err(Refused::TooLong);
+                }
             }
-            pes[rank] = pe;
+            *place = pe;
         }
         if steps == before {
             return Err(Refused::Stuck);
-        }
-        if steps > setting.budget {
-            return Err(Refused::TooLong);
         }
     }
     Ok(outcome)

@@ -140,7 +140,7 @@ pub struct Plan {
     /// Elements: of the arrays in a reduction or broadcast, of one PE's block in a gather or all-to-all.
     pub count: u64,
     /// The number of the call on this team, counted from 1.
-    pub call: u32,
+    pub call: u64,
     /// The root's dest stays as it is: the active-set broadcast.
     pub root_apart: bool,
 }
@@ -152,23 +152,31 @@ impl Plan {
     }
 
     /// The signal value of stage `stage` of this call. Values grow with the calls and, inside one call, with the stage.
-    pub const fn mark(&self, stage: u32) -> u64 {
-        (self.call as u64) << 32 | stage as u64
+    /// Ten million calls a second fill the 48 bits in 326 days.
+    pub const fn mark(&self, stage: u16) -> u64 {
+        self.call << 16 | stage as u64
     }
 
-    /// The member `distance` places after `rank`, around the end.
+    /// The member `distance` places after `rank`, around the end; at most once around.
+    #[inline]
     pub const fn after(&self, rank: u32, distance: u32) -> u32 {
-        ((rank as u64 + distance as u64) % self.size as u64) as u32
+        let sum = rank as u64 + distance as u64;
+        (if sum < self.size as u64 { sum } else { sum - self.size as u64 }) as u32
     }
 
-    /// The member `distance` places before `rank`, around the start.
+    /// The member `distance` places before `rank`, around the start; at most once around.
+    #[inline]
     pub const fn before(&self, rank: u32, distance: u32) -> u32 {
-        ((rank as u64 + self.size as u64 - distance as u64 % self.size as u64) % self.size as u64) as u32
+        if distance <= rank { rank - distance } else { (rank as u64 + self.size as u64 - distance as u64) as u32 }
     }
 
-    /// Where block `block` starts when the array is cut into one block per member, as even as possible.
+    /// Where block `block` starts when the array is cut into one block per member, the first ones longer by an element
+    /// if need be.
+    #[inline]
     pub const fn block_start(&self, block: u32) -> u64 {
-        (self.count as u128 * block as u128 / self.size as u128) as u64
+        let (block, size) = (block as u64, self.size as u64);
+        let (each, longer) = (self.count / size, self.count % size);
+        block * each + if block < longer { block } else { longer }
     }
 }
 
@@ -240,7 +248,7 @@ pub trait Algorithm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The number of the call.
-    pub call: u32,
+    pub call: u64,
     /// The number of synchronising calls up to this one.
     pub generation: u32,
 }
@@ -261,6 +269,9 @@ impl Turn {
 
 /// The least `r` with `radix^r >= n`.
 pub const fn rounds(n: u32, radix: u32) -> u32 {
+    if radix == 2 {
+        return u32::BITS - (n - 1).leading_zeros();
+    }
     let (mut reach, mut r) = (1u64, 0);
     while reach < n as u64 {
         reach *= radix as u64;

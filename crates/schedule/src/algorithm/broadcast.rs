@@ -101,22 +101,23 @@ impl Algorithm for Chain {
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
-        // An empty broadcast is one empty piece: every member still sees one signal.
-        let pieces = plan.count.div_ceil(self.segment).max(1);
+        // At most as many pieces as a word has marks. An empty broadcast is one empty piece: every member sees a signal.
+        let segment = self.segment.max(plan.count.div_ceil(1 << 16));
+        let pieces = plan.count.div_ceil(segment).max(1);
         let (piece, sending) = (pc / 2, pc % 2 == 1);
         if piece >= pieces {
             return if piece == pieces && !sending && place == 0 { root_copy(plan) } else { Step::Done };
         }
-        let value = plan.mark(piece as u32);
+        let value = plan.mark(piece as u16);
         if !sending {
             return if place == 0 { Step::Skip } else { Step::Wait { word: 0, value } };
         }
         if place == plan.size - 1 {
             return Step::Skip;
         }
-        let at = piece * self.segment;
+        let at = piece * segment;
         let from: Loc = if place == 0 { source(at) } else { dest(at) };
-        let len = self.segment.min(plan.count - at);
+        let len = segment.min(plan.count - at);
         Step::Put { to: plan.after(me.rank, 1), from, into: dest(at), len, signal: Signal::Set { word: 0, value } }
     }
 }
@@ -156,5 +157,34 @@ impl Algorithm for ScatterGather {
         let (here, to) = (dest(at), plan.after(me.rank, 1 << round));
         let len = plan.block_start(last) - at;
         Step::Put { to, from: here, into: here, len, signal: Signal::Set { word: round, value } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Place;
+
+    #[test]
+    fn bc_1_a_root_apart_keeps_its_dest() {
+        let schedules: [&dyn Algorithm; 3] = [&Tree { radix: 2 }, &Tree { radix: 4 }, &Chain { segment: 3 }];
+        for algorithm in schedules {
+            for (size, root) in (1..20).flat_map(|size| (0..size).map(move |root| (size, root))) {
+                let plan = Plan { root, root_apart: true, ..Plan::new(size, 7) };
+                for rank in 0..size {
+                    let steps = (0..).map(|pc| algorithm.step(&plan, &Caller::new(rank), pc));
+                    for step in steps.take_while(|step| *step != Step::Done) {
+                        let written = match step {
+                            Step::Put { to, .. } => Some(to),
+                            Step::Copy { .. } | Step::Reduce { .. } | Step::Zero { .. } => Some(rank),
+                            _ => None,
+                        };
+                        assert_ne!(written, Some(root), "{step:?}");
+                        let read = matches!(step, Step::Put { from, .. } if from.place == Place::Dest);
+                        assert!(!(read && rank == root), "{step:?}");
+                    }
+                }
+            }
+        }
     }
 }

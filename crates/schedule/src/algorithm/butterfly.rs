@@ -34,19 +34,26 @@ struct Round {
 impl Butterfly {
     /// Members that take part in the exchange.
     fn core(&self, size: u32) -> u32 {
-        let smooth = |mut n: u32| {
-            for factor in 2..=self.radix {
-                while n.is_multiple_of(factor) {
-                    n /= factor;
-                }
+        let power = 1 << size.ilog2();
+        if size == power || self.peers == Peers::Swing {
+            return power;
+        }
+        let mut rest = size;
+        for factor in 2..=self.radix {
+            while rest.is_multiple_of(factor) {
+                rest /= factor;
             }
-            n == 1
-        };
-        if self.peers == Peers::Neighbours && smooth(size) { size } else { 1 << size.ilog2() }
+        }
+        if rest == 1 { size } else { power }
     }
 
-    /// Round `wanted` among `core` members: the largest group first.
+    /// Round `wanted` among `core` members: each takes the largest group that divides what is left.
     fn round(&self, core: u32, wanted: u32) -> Option<Round> {
+        if core.is_power_of_two() {
+            let (digits, done) = (self.radix.ilog2(), wanted * self.radix.ilog2());
+            let left = core.ilog2().checked_sub(done).filter(|&left| left > 0)?;
+            return Some(Round { group: 1 << digits.min(left), reach: 1 << done });
+        }
         let (mut reach, mut index) = (1, 0);
         while reach < core {
             let group = (2..=self.radix).rev().find(|&g| (core / reach).is_multiple_of(g))?;
@@ -118,9 +125,8 @@ impl Algorithm for Butterfly {
         let steps = u64::from(2 * self.radix + 2);
         let (index, phase) = ((pc / steps) as u32, (pc % steps) as u32);
         let Some(round) = self.round(core, index) else {
-            let last = index > 0 && self.round(core, index - 1).is_some() || index == 0;
             return match phase {
-                0 if last && rank < extra => put(rank + core, dest(0), dest(0), 0),
+                0 if rank < extra => put(rank + core, dest(0), dest(0), 0),
                 _ => Step::Done,
             };
         };

@@ -12,7 +12,8 @@ pub struct Circulant;
 
 /// Skip number `k` for `size` PEs, `k` up to the number of rounds.
 fn skip(size: u32, k: u32) -> u32 {
-    u64::from(size).div_ceil(1 << (rounds(size, 2) - k)) as u32
+    let halvings = rounds(size, 2) - k;
+    ((u64::from(size) + (1 << halvings) - 1) >> halvings) as u32
 }
 
 /// A run of blocks, around the end if need be: two ranges of elements, the second one empty if there is no wrap.

@@ -30,22 +30,23 @@ impl Algorithm for Dissemination {
             return if self.payload { Step::Copy { into: dest(0), from: source(0), len } } else { Step::Skip };
         };
         let peers = self.radix - 1;
-        let (round, phase) = ((pc / u64::from(2 * peers + 1)) as u32, (pc % u64::from(2 * peers + 1)) as u32);
-        let reach = u64::from(self.radix).pow(round);
-        if reach >= u64::from(plan.size) {
+        let (pc, steps) = (pc as u32, 2 * peers + 1);
+        let (round, phase) = (pc / steps, pc % steps);
+        let (size, reach) = (u64::from(plan.size), u64::from(self.radix).pow(round));
+        if reach >= size {
             return Step::Done;
         }
         let first = round * peers;
-        let here = u64::from(peers).min((u64::from(plan.size) - 1) / reach) as u32;
         if phase == 2 * peers {
+            let terms = u64::from(peers).min((size - 1) / reach) as u32;
             let right = scratch(u64::from(first) * len);
             return match self.payload {
-                true => Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms: here, len },
+                true => Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms, len },
                 false => Step::Skip,
             };
         }
-        let peer = phase % peers;
-        if peer >= here {
+        let peer = if phase < peers { phase } else { phase - peers };
+        if u64::from(peer + 1) * reach >= size {
             return Step::Skip;
         }
         let (word, value) = (first + peer, plan.mark(0));

@@ -8,8 +8,8 @@ use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
 pub struct RingReduce;
 
 impl Algorithm for RingReduce {
-    fn words(&self, _plan: &Plan) -> u32 {
-        1
+    fn words(&self, plan: &Plan) -> u32 {
+        words(plan)
     }
 
     fn scratch(&self, plan: &Plan) -> u64 {
@@ -31,7 +31,7 @@ impl Algorithm for RingReduce {
         let leaving = plan.before(plan.after(me.rank, u32::from(!reducing)), turn);
         let arriving = plan.before(leaving, 1);
         let (at, len) = block(plan, leaving);
-        let value = plan.mark(lap);
+        let (word, value) = (lap >> 16, plan.mark(lap as u16));
         match phase {
             0 => {
                 let into = if reducing { scratch(at) } else { dest(at) };
@@ -41,9 +41,9 @@ impl Algorithm for RingReduce {
                     _ => dest(at),
                 };
                 let to = plan.after(me.rank, 1);
-                Step::Put { to, from, into, len, signal: Signal::Set { word: 0, value } }
+                Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
             }
-            1 => Step::Wait { word: 0, value },
+            1 => Step::Wait { word, value },
             _ if reducing => {
                 let (at, len) = block(plan, arriving);
                 let into = if u64::from(lap) == laps - 1 { dest(at) } else { scratch(at) };
@@ -59,8 +59,8 @@ impl Algorithm for RingReduce {
 pub struct RingGather;
 
 impl Algorithm for RingGather {
-    fn words(&self, _plan: &Plan) -> u32 {
-        1
+    fn words(&self, plan: &Plan) -> u32 {
+        words(plan)
     }
 
     fn scratch(&self, _plan: &Plan) -> u64 {
@@ -77,16 +77,21 @@ impl Algorithm for RingGather {
         if lap == plan.size - 1 {
             return Step::Done;
         }
-        let value = plan.mark(lap);
+        let (word, value) = (lap >> 16, plan.mark(lap as u16));
         if pc % 2 == 1 {
-            return Step::Wait { word: 0, value };
+            return Step::Wait { word, value };
         }
         let at = block(plan.before(me.rank, lap));
-        Step::Put { to: plan.after(me.rank, 1), from: at, into: at, len, signal: Signal::Set { word: 0, value } }
+        Step::Put { to: plan.after(me.rank, 1), from: at, into: at, len, signal: Signal::Set { word, value } }
     }
 }
 
 fn block(plan: &Plan, block: u32) -> (u64, u64) {
     let at = plan.block_start(block);
     (at, plan.block_start(block + 1) - at)
+}
+
+/// One word carries the marks of 2^16 laps.
+fn words(plan: &Plan) -> u32 {
+    1 + (plan.size >> 15)
 }

@@ -50,6 +50,18 @@ struct Pe<const P: usize> {
     round: u32,
 }
 
+impl<const P: usize> Pe<P> {
+    fn give_back(&mut self, slot: Option<u16>, leases: &mut Leases) -> Result<(), &'static str> {
+        for slot in slot.into_iter().chain(core::iter::from_fn(|| leases.pop())) {
+            if self.slots.is_free(slot) {
+                return Err("a slot comes back that is free already");
+            }
+            self.slots.release(slot);
+        }
+        Ok(())
+    }
+}
+
 struct Model<const P: usize> {
     program: Vec<Operation>,
     pes: Vec<Pe<P>>,
@@ -154,10 +166,7 @@ impl<const P: usize> Model<P> {
             Operation::Destroy { team } => {
                 let pe = &mut self.pes[p];
                 if let Some(mut team) = pe.teams.remove(&team) {
-                    if let Some(slot) = team.slot {
-                        pe.slots.release(slot);
-                    }
-                    pe.slots.release_all(&mut team.leases);
+                    pe.give_back(team.slot, &mut team.leases)?;
                 }
                 true
             }
@@ -208,8 +217,7 @@ impl<const P: usize> Model<P> {
             match mine {
                 Some(members) if members.len() > 1 => self.bind(p, members, slot, leases, identity)?,
                 mine => {
-                    slot.into_iter().for_each(|slot| pe.slots.release(slot));
-                    pe.slots.release_all(&mut leases);
+                    pe.give_back(slot, &mut leases)?;
                     if let Some(members) = mine {
                         self.bind(p, members, None, Leases::default(), identity)?;
                     }
@@ -449,7 +457,7 @@ fn vnd_1_meetings_are_told_apart_without_the_outsiders() {
             for sequence in 0..3 {
                 names.push(meeting(parent, &Triplet { start, stride, size }, sequence));
             }
-            names.push(child(parent, start as u64, size as u64 * 7 + stride as u64 + 100));
+            names.push(child(parent, start as u64, u64::from(size) << 8 | stride as u8 as u64));
         }
     }
     let count = names.len();

@@ -8,17 +8,17 @@ use crate::algorithm::{Collective, Operator};
 use alloc::vec::Vec;
 
 /// The length of a PE's block in a collect: small, different, sometimes nothing.
-pub(super) fn block_length(rank: u32, call: u32) -> u64 {
-    u64::from((rank * 7 + call * 3 + rank / 5) % 4)
+pub(super) fn block_length(rank: u32, call: u64) -> u64 {
+    (u64::from(rank * 7 + rank / 5) + call * 3) % 4
 }
 
 /// The sum of the block lengths of `ranks`.
-pub(super) fn lengths(ranks: impl Iterator<Item = u32>, call: u32) -> u64 {
+pub(super) fn lengths(ranks: impl Iterator<Item = u32>, call: u64) -> u64 {
     ranks.map(|rank| block_length(rank, call)).sum()
 }
 
 /// Elements of source and dest.
-pub(super) fn extents(call: &Call, size: u32, number: u32) -> (u64, u64) {
+pub(super) fn extents(call: &Call, size: u32, number: u64) -> (u64, u64) {
     let n = u64::from(size);
     match call.wanted {
         Collective::Sync => (0, 0),
@@ -31,12 +31,12 @@ pub(super) fn extents(call: &Call, size: u32, number: u32) -> (u64, u64) {
 }
 
 /// The name of an element of the sources of a call.
-pub(super) fn element(number: u32, at: u64) -> u64 {
-    u64::from(number) << 32 | at
+pub(super) fn element(number: u64, at: u64) -> u64 {
+    number << 32 | at
 }
 
 /// Which operands, and of which element, the elements of dest must hold on `rank`.
-fn wanted(call: &Call, size: u32, rank: u32, number: u32) -> Vec<(u64, u64)> {
+fn wanted(call: &Call, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
     let all = |ranks: core::ops::Range<u32>| ranks.fold(0u64, |mask, rank| mask | 1 << rank);
     let same = |mask: u64| (0..call.count).map(|i| (mask, i)).collect();
     let blocks = |first: u64| {
@@ -66,7 +66,7 @@ pub(super) fn check(
     call: &Call,
     size: u32,
     rank: u32,
-    number: u32,
+    number: u64,
     dest: &[Value],
     trees: &mut Vec<u64>,
 ) -> Result<(), Fault> {

@@ -366,7 +366,7 @@ impl<'a> Machine<'a> {
         check(call, self.case.size, p as u32, turn.call, &dest, &mut self.trees[index])?;
         let (_, area) = self.place(index);
         let parity = turn.parity();
-        let last = u64::from(turn.call) << 32 | u64::from(u32::MAX);
+        let last = turn.call << 16 | u64::from(u16::MAX);
         let synchronising = call.algorithm.traffic() == Traffic::Synchronising;
         let pe = &mut self.pes[p];
         if pe.words[area].iter().any(|word| word.unseen(last)) || synchronising && pe.counters[parity].unseen() {

@@ -107,7 +107,7 @@ fn exact_reductions_by_census_hold_in_all_modes_and_in_place() {
 
 #[test]
 fn butterflies_compute_one_tree_in_all_modes_and_in_place() {
-    for radix in [2, 3, 5, 8] {
+    for radix in [2, 3, 4, 5, 7, 8] {
         holds(butterfly(radix, Peers::Neighbours), &ALL, false);
         holds(butterfly(radix, Peers::Neighbours), &[Same], true);
     }

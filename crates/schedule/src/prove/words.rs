@@ -57,14 +57,14 @@ impl Word {
 #[derive(Default)]
 pub(super) struct Counter {
     arrivals: Vec<u32>,
-    call: u32,
+    call: u64,
     awaited: usize,
     awaited_at: u32,
 }
 
 impl Counter {
     /// An arrival of call `call` from a PE that knows the owner up to `known`.
-    pub(super) fn add(&mut self, write: u32, call: u32, known: u32) -> Result<(), Fault> {
+    pub(super) fn add(&mut self, write: u32, call: u64, known: u32) -> Result<(), Fault> {
         if call != self.call && (self.unseen() || self.awaited_at > known) {
             let earlier = self.call;
             return Err(fault!(Ambiguous, "an arrival of call {call} may satisfy the wait of call {earlier}"));

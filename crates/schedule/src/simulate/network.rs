@@ -79,13 +79,25 @@ impl Machine {
 
     /// How far apart two PEs are.
     pub const fn distance(&self, a: u32, b: u32) -> Distance {
-        let (a, b) = (a / self.pes_per_node, b / self.pes_per_node);
-        let (x, y) = (a / self.nodes_per_switch, b / self.nodes_per_switch);
-        if a == b {
+        self.distance_from(self.seat(a), b)
+    }
+
+    /// The node, switch and group of a PE.
+    pub(super) const fn seat(&self, rank: u32) -> [u32; 3] {
+        let node = rank / self.pes_per_node;
+        let switch = node / self.nodes_per_switch;
+        [node, switch, switch / self.switches_per_group]
+    }
+
+    /// The same with the sender's seat at hand.
+    #[inline]
+    pub(super) const fn distance_from(&self, [node, switch, group]: [u32; 3], to: u32) -> Distance {
+        let [to_node, to_switch, to_group] = self.seat(to);
+        if node == to_node {
             Distance::Node
-        } else if x == y {
+        } else if switch == to_switch {
             Distance::Switch
-        } else if x / self.switches_per_group == y / self.switches_per_group {
+        } else if group == to_group {
             Distance::Group
         } else {
             Distance::Global

@@ -19,7 +19,7 @@ pub struct Entry {
     pub outcomes: Vec<(u32, Result<Outcome, Refused>)>,
 }
 
-/// From here on schedules whose messages grow with n² are simulated by symmetry.
+/// From here on schedules whose steps grow with n² are simulated by symmetry.
 const SYMMETRIC_FROM: u32 = 2048;
 
 /// Simulates every schedule at every size, flat and among the leaders of the nodes.
@@ -29,10 +29,14 @@ pub fn compare(schedules: &[Schedule], sizes: &[u32], count: u64, machine: &Mach
             let seen = if leaders { machine.leaders() } else { *machine };
             let members = if leaders { size.div_ceil(machine.pes_per_node) } else { size };
             let plan = Plan::new(members, count);
-            let quadratic = matches!(schedule, Schedule::RingReduce(_) | Schedule::RingGather(_) | Schedule::Direct(_));
-            let outcome = match quadratic && members >= SYMMETRIC_FROM {
-                true => simulate_symmetric(schedule, &plan, &seen, setting),
-                false => simulate(schedule, &plan, &seen, setting),
+            let outcome = match schedule {
+                Schedule::Collect(_) => Err(Refused::LengthsUnknown),
+                Schedule::RingReduce(_) | Schedule::RingGather(_) | Schedule::Direct(_) | Schedule::Bruck(_)
+                    if members >= SYMMETRIC_FROM =>
+                {
+                    simulate_symmetric(schedule, &plan, &seen, setting)
+                }
+                _ => simulate(schedule, &plan, &seen, setting),
             };
             let stage = if leaders { machine.node_stage } else { 0.0 };
             (size, outcome.map(|outcome| Outcome { time: outcome.time + stage, ..outcome }))
@@ -72,6 +76,7 @@ pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting
                     writeln!(text, "{:>15.2} us{:>16}{note}", o.time / 1000.0, o.messages)
                 }
                 Err(Refused::TooLong) => writeln!(text, "{:>18}", "too many steps"),
+                Err(Refused::LengthsUnknown) => writeln!(text, "{:>18}", "see fcollect"),
                 Err(Refused::Stuck) => writeln!(text, "{:>18}", "stuck"),
             };
         }

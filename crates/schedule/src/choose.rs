@@ -1,0 +1,168 @@
+//! Which algorithm a call takes: a table keyed by collective, team size and bytes.
+//!
+//! The choice depends on what all members know alike, never on load, time or place, so all of them choose alike. The
+//! standard table is compiled in; a job may put rows of its own before it, read from JSON by [`from_json`] (feature
+//! `tools`) on every PE.
+
+#[cfg(feature = "tools")]
+mod json;
+
+#[cfg(feature = "tools")]
+pub use json::{VERSION, from_json, to_json};
+
+use crate::algorithm::alltoall::{Bruck, Direct};
+use crate::algorithm::broadcast::{Chain, ScatterGather, Tree};
+use crate::algorithm::butterfly::{Butterfly, Peers};
+use crate::algorithm::census::{Census, Scan};
+use crate::algorithm::circulant::Circulant;
+use crate::algorithm::dissemination::Dissemination;
+use crate::algorithm::ring::{RingGather, RingReduce};
+use crate::algorithm::{Collective, Operator, Schedule, gather};
+
+/// What all members know about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What it has to achieve.
+    pub collective: Collective,
+    /// Members of the team.
+    pub size: u32,
+    /// Elements, as in [`Plan::count`](crate::step::Plan).
+    pub count: u64,
+    /// Bytes of an element.
+    pub element: u64,
+    /// The root's dest must not be written, as in active-set broadcasts.
+    pub root_apart: bool,
+}
+
+impl Question {
+    const fn bytes(&self) -> u64 {
+        self.count.saturating_mul(self.element)
+    }
+}
+
+/// A row: it answers questions up to its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The collective.
+    pub collective: Collective,
+    /// The largest team.
+    pub max_size: u32,
+    /// The most bytes, of the array or of one PE's block.
+    pub max_bytes: u64,
+    /// The answer. The segment of a [`Chain`] stands in bytes here.
+    pub schedule: Schedule,
+}
+
+const ANY: u32 = u32::MAX;
+const ALL: u64 = u64::MAX;
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+const fn row(collective: Collective, max_size: u32, max_bytes: u64, schedule: Schedule) -> Row {
+    Row { collective, max_size, max_bytes, schedule }
+}
+
+const fn dissemination(payload: bool) -> Schedule {
+    Schedule::Dissemination(Dissemination { radix: 4, payload })
+}
+
+const IDEMPOTENT: Collective = Collective::Reduce(Operator::Idempotent);
+const EXACT: Collective = Collective::Reduce(Operator::Exact);
+const FIXED: Collective = Collective::Reduce(Operator::FixedTree);
+
+/// The standard table: the first row that fits answers, and the last one of a collective fits always.
+pub const STANDARD: &[Row] = &[
+    row(Collective::Sync, ANY, ALL, dissemination(false)),
+    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(true)),
+    row(IDEMPOTENT, 8, ALL, Schedule::RingReduce(RingReduce)),
+    row(IDEMPOTENT, ANY, ALL, Schedule::Circulant(Circulant)),
+    row(EXACT, ANY, 2 * KIB, Schedule::Census(Census)),
+    row(EXACT, 8, ALL, Schedule::RingReduce(RingReduce)),
+    row(EXACT, ANY, ALL, Schedule::Circulant(Circulant)),
+    row(FIXED, ANY, 2 * KIB, Schedule::Butterfly(Butterfly { radix: 4, peers: Peers::Neighbours })),
+    row(FIXED, 8, ALL, Schedule::RingReduce(RingReduce)),
+    row(FIXED, ANY, ALL, Schedule::Circulant(Circulant)),
+    row(Collective::Inscan, ANY, ALL, Schedule::Scan(Scan { inclusive: true })),
+    row(Collective::Exscan, ANY, ALL, Schedule::Scan(Scan { inclusive: false })),
+    row(Collective::Broadcast, ANY, 64 * KIB, Schedule::Tree(Tree { radix: 4 })),
+    row(Collective::Broadcast, 8, ALL, Schedule::Chain(Chain { segment: 64 * KIB })),
+    row(Collective::Broadcast, ANY, ALL, Schedule::ScatterGather(ScatterGather)),
+    // Where the root's dest stays apart, only these are left.
+    row(Collective::Broadcast, ANY, ALL, Schedule::Tree(Tree { radix: 2 })),
+    row(Collective::Fcollect, 64, ALL, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, MIB, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, ALL, Schedule::RingGather(RingGather)),
+    row(Collective::Collect, ANY, ALL, Schedule::Collect(gather::Collect)),
+    row(Collective::Shares, ANY, ALL, Schedule::Shares(gather::Shares)),
+    row(Collective::Alltoall, 15, ALL, Schedule::Direct(Direct { pairwise: true })),
+    row(Collective::Alltoall, ANY, 32, Schedule::Bruck(Bruck)),
+    row(Collective::Alltoall, ANY, ALL, Schedule::Direct(Direct { pairwise: true })),
+];
+
+/// Why a row does not answer a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Miss {
+    Collective,
+    Size,
+    Bytes,
+    Root,
+}
+
+impl Row {
+    fn misses(&self, question: &Question) -> Option<Miss> {
+        if self.collective != question.collective {
+            Some(Miss::Collective)
+        } else if question.size > self.max_size {
+            Some(Miss::Size)
+        } else if question.bytes() > self.max_bytes {
+            Some(Miss::Bytes)
+        } else if question.root_apart && matches!(self.schedule, Schedule::ScatterGather(_)) {
+            Some(Miss::Root)
+        } else {
+            None
+        }
+    }
+
+    fn answer(&self, question: &Question) -> Schedule {
+        match self.schedule {
+            Schedule::Chain(chain) => {
+                let segment = (chain.segment / question.element.max(1)).max(1);
+                Schedule::Chain(Chain { segment })
+            }
+            schedule => schedule,
+        }
+    }
+}
+
+/// The schedule of a call: the first fitting row of the job's own rows, else of the standard table.
+pub fn choose(own: &[Row], question: &Question) -> Schedule {
+    let mut rows = own.iter().chain(STANDARD);
+    let row = rows.find(|row| row.misses(question).is_none());
+    row.expect("the last standard row of a collective fits always").answer(question)
+}
+
+/// The choice in words: the row that answers, and why the rows of this collective before it do not.
+#[cfg(feature = "tools")]
+pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
+    use core::fmt::Write;
+    let Question { collective, size, .. } = question;
+    let mut text = alloc::format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
+    let tables = own.iter().map(|row| (row, "own")).chain(STANDARD.iter().map(|row| (row, "standard")));
+    for (row, table) in tables {
+        let reason = match row.misses(question) {
+            Some(Miss::Collective) => continue,
+            Some(Miss::Size) => alloc::format!("no: at most {} PEs", row.max_size),
+            Some(Miss::Bytes) => alloc::format!("no: at most {} bytes", row.max_bytes),
+            Some(Miss::Root) => "no: it writes the root's dest".into(),
+            None => "taken".into(),
+        };
+        let _ = writeln!(text, "  {table} row {:<16} {reason}", alloc::format!("{}", row.schedule));
+        if reason == "taken" {
+            break;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The table answers every question with a schedule that serves it.
+
+use super::*;
+use crate::algorithm::names::{COLLECTIVES, find};
+use std::format;
+
+fn question(collective: Collective, size: u32, count: u64) -> Question {
+    Question { collective, size, count, element: 8, root_apart: false }
+}
+
+#[test]
+fn every_question_has_an_answer_that_serves_it() {
+    for (_, collective) in COLLECTIVES {
+        for size in [1, 2, 8, 9, 15, 16, 64, 65, 1 << 20, u32::MAX] {
+            for count in [0, 1, 7, 256, 257, 8192, 8193, 1 << 40, u64::MAX] {
+                for root_apart in [false, true] {
+                    let question = Question { root_apart, ..question(collective, size, count) };
+                    let schedule = choose(&[], &question);
+                    assert!(schedule.serves(collective), "{question:?}: {schedule:?}");
+                    assert!(!root_apart || !matches!(schedule, Schedule::ScatterGather(_)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_floating_sum_never_gets_a_schedule_without_one_tree() {
+    for size in 1..300 {
+        for count in [1, 100, 256, 257, 100_000] {
+            let schedule = choose(&[], &question(Collective::Reduce(Operator::FixedTree), size, count));
+            assert_eq!(schedule.achieves(), Collective::Reduce(Operator::FixedTree));
+        }
+    }
+}
+
+#[test]
+fn own_rows_come_first_and_limits_are_inclusive() {
+    let own = from_json(
+        r#" { "rows": [ {"collective":"sync","max_size":4,"schedule":"central"},
+            {"schedule": "chain-100", "collective": "broadcast", "max_bytes": 800} ], "version": 1 } "#,
+    )
+    .unwrap();
+    let sync = |size| format!("{}", choose(&own, &question(Collective::Sync, size, 0)));
+    assert_eq!((sync(4).as_str(), sync(5).as_str()), ("central", "dissemination-4"));
+    let broadcast = |count| format!("{}", choose(&own, &question(Collective::Broadcast, 16, count)));
+    // 100 bytes are 12 elements of 8.
+    assert_eq!((broadcast(100).as_str(), broadcast(101).as_str()), ("chain-12", "tree-4"));
+}
+
+#[test]
+fn the_standard_table_survives_json() {
+    assert_eq!(from_json(&to_json(STANDARD)).unwrap(), STANDARD);
+    assert_eq!(from_json("{\"version\": 1, \"rows\": []}").unwrap(), []);
+}
+
+#[test]
+fn names_find_what_they_name() {
+    for row in STANDARD {
+        assert_eq!(find(row.collective, &format!("{}", row.schedule)), Some(row.schedule));
+    }
+    for wrong in ["", "tree", "tree-0", "tree-5", "dissemination-1", "ring-2", "chain-0", "swing-2", "nothing"] {
+        for (_, collective) in COLLECTIVES {
+            assert_eq!(find(collective, wrong), None, "{wrong}");
+        }
+    }
+    assert_eq!(find(Collective::Reduce(Operator::FixedTree), "census"), None);
+    assert_eq!(find(Collective::Sync, "ring"), None);
+}
+
+#[test]
+fn wrong_tables_are_refused_with_place_and_remedy() {
+    for (text, wanted) in [
+        ("", "line 1: expected '{'"),
+        ("{}", "no version"),
+        ("{\"version\": 2, \"rows\": []}", "version 2"),
+        ("{\"version\": 1,\n \"row\": []}", "line 2: unknown key \"row\""),
+        ("{\"version\": 1, \"rows\": [{\"collective\": \"sync\"}]}", "needs collective and schedule"),
+        ("{\"version\": 1, \"rows\": [{\"collective\": \"snyc\", \"schedule\": \"ring\"}]}", "unknown collective"),
+        ("{\"version\": 1, \"rows\": [{\"collective\": \"sync\", \"schedule\": \"ring\"}]}", "serves sync"),
+        ("{\"version\": 1, \"rows\": [{\"max_size\": 4294967296}]}", "max_size"),
+        ("{\"version\": 1, \"rows\": [{\"max_bytes\": -1}]}", "whole number"),
+        ("{\"version\": 1, \"rows\": [}", "expected '{'"),
+        ("{\"version\": 1} 2", "text after the table"),
+        ("{\"version", "does not end"),
+    ] {
+        let error = from_json(text).unwrap_err();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+#[test]
+fn the_explanation_names_the_row_and_the_reasons() {
+    let text = explain(&[], &Question { root_apart: true, ..question(Collective::Broadcast, 16, 1 << 20) });
+    for wanted in ["at most 65536 bytes", "at most 8 PEs", "writes the root's dest", "tree-2           taken"] {
+        assert!(text.contains(wanted), "{wanted} in {text}");
+    }
+}
