@@ -62,7 +62,7 @@ impl Call<'_> {
     }
 
     /// The members in the order in which the caller visits them: itself first, so that not all begin with one.
-    fn from_me(self) -> impl Iterator<Item = u32> {
+    fn members_from_me(self) -> impl Iterator<Item = u32> {
         let (my, size) = (self.team.my, self.team.size);
         (my..size).chain(0..my)
     }
@@ -197,7 +197,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, bytes);
         // SAFETY: the member has entered, so its source is ready.
         unsafe { ptr::copy(from, dest.add(member as usize * bytes), bytes) };
@@ -265,7 +265,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, all);
         // SAFETY: the member has entered, so its source is ready.
         unsafe { ptr::copy(from.add(mine), dest.add(member as usize * bytes), bytes) };
@@ -298,7 +298,7 @@ pub(crate) unsafe fn alltoalls(
     let elements = nelems * call.team.size as usize;
     let reach = (elements - 1) * sst + element;
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, reach);
         let (theirs, mine) = (call.team.my as usize * nelems, member as usize * nelems);
         for i in 0..nelems {
