@@ -165,7 +165,89 @@ macro_rules! combine_by_rank {
     };
 }
 
-combine_by_rank! { f32 f64 LongDouble Quad }
+combine_by_rank! { LongDouble Quad }
+
+/// Maximum and minimum of `float` and `double`: the processor's, where no operand is NaN, made to tell the zeros apart;
+/// by rank otherwise. Rows are short enough to stay in the first cache between the look for NaN and the fold.
+macro_rules! combine_floats {
+    ($($lane:ty)*) => {$(
+        // Of two zeros the two selections return one each: their common bits are +0 if either is, all bits -0.
+        combine_floats!(@one Max, $lane, rank_for_max, >, BitAnd::bitand);
+        combine_floats!(@one Min, $lane, rank_for_min, <, BitOr::bitor);
+    )*};
+    (@one $op:ident, $lane:ty, $rank:ident, $better:tt, $zero:expr) => {
+        impl Combine<$op> for $lane {
+            type Running = $lane;
+            #[inline(always)]
+            fn lift(self) -> $lane {
+                self
+            }
+            #[inline(always)]
+            fn lower(running: $lane) -> $lane {
+                running
+            }
+            #[inline(always)]
+            fn combine(running: $lane, next: $lane) -> $lane {
+                if next.$rank() $better running.$rank() { next } else { running }
+            }
+            #[inline(always)]
+            unsafe fn combine_rows<const K: usize, const FIRST: bool>(
+                running: *mut $lane,
+                rows: [*const $lane; K],
+                n: usize,
+            ) {
+                // SAFETY: the caller's promise, for each row and place.
+                unsafe {
+                    let running_nan = !FIRST && has_nan(running, n, <$lane>::is_nan);
+                    if running_nan || rows.iter().any(|row| has_nan(*row, n, <$lane>::is_nan)) {
+                        return fold_rows::<K, FIRST, $lane>(running, rows, n, <$lane as Combine<$op>>::combine);
+                    }
+                    fold_rows::<K, FIRST, $lane>(running, rows, n, |a, b| {
+                        let one = if a $better b { a } else { b };
+                        let other = if b $better a { b } else { a };
+                        <$lane>::from_bits($zero(one.to_bits(), other.to_bits()))
+                    });
+                }
+            }
+        }
+    };
+}
+
+/// Whether a NaN is among `n` values. Looks at all of them, so that the loop has no way out and vectorises.
+///
+/// # Safety
+/// `row` is good for reading `n` values.
+#[inline(always)]
+unsafe fn has_nan<L: Copy>(row: *const L, n: usize, is_nan: fn(L) -> bool) -> bool {
+    // SAFETY: the caller's promise.
+    (0..n).fold(false, |found, i| found | is_nan(unsafe { row.add(i).read() }))
+}
+
+/// The loop of [`Combine::combine_rows`] for lanes that are their own running form.
+///
+/// # Safety
+/// As `combine_rows`.
+#[inline(always)]
+unsafe fn fold_rows<const K: usize, const FIRST: bool, L: Copy>(
+    running: *mut L,
+    rows: [*const L; K],
+    n: usize,
+    combine: impl Fn(L, L) -> L,
+) {
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = rows[0].add(i).read();
+            let mut result = if FIRST { first } else { combine(running.add(i).read(), first) };
+            for row in &rows[1..] {
+                result = combine(result, row.add(i).read());
+            }
+            running.add(i).write(result);
+        }
+    }
+}
+
+combine_floats! { f32 f64 }
 
 /// Lanes that take in one row at a time: with a loop in C, or with exceptions that are looked for first.
 macro_rules! combine_by_row {
