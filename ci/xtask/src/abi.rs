@@ -1,4 +1,6 @@
-//! What a C or C++ program sees of the library, checked on an installation.
+//! What a C, C++ or Fortran program sees of the library, checked on an installation.
+
+mod fortran;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,6 +27,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
     bench.headers();
     bench.generics();
     bench.overridable();
+    bench.fortran();
     bench.given_lists();
     Ok(bench.counts)
 }
@@ -52,7 +55,7 @@ impl Bench {
     }
 
     /// Both libraries show what the table says and nothing else: usual names weak, profiling names strong, and both
-    /// at one address.
+    /// at one address; of Fortran's names gfortran's is the strong one.
     fn symbols(&mut self) {
         for (library, options) in [("liboxshmem.so", &["-D"][..]), ("liboxshmem.a", &["-g"])] {
             let outcome = self.visible(library, options).and_then(|found| compare(&found));
@@ -243,6 +246,16 @@ fn compare(found: &BTreeMap<String, Entry>) -> Outcome {
             (Some(usual), Some((_, Some(strong))))
                 if usual.kind == "W" && strong.kind == "T" && usual.address == strong.address => {}
             _ => wrong.push(symbol.name.clone()),
+        }
+    }
+    for entry in oxshmem_api::fortran::entries() {
+        let strong = found.get(&entry.symbol).filter(|strong| strong.kind == "T");
+        let is_alias = |name: &String| {
+            let (weak, strong) = (found.get(name)?, strong?);
+            (weak.kind == "W" && weak.address == strong.address).then_some(())
+        };
+        if !entry.aliases().iter().all(|name| is_alias(name).is_some()) {
+            wrong.push(entry.symbol);
         }
     }
     let public: BTreeSet<String> = public_names().into_iter().collect();

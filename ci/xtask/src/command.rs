@@ -1,5 +1,6 @@
 //! Running other programs.
 
+use std::ffi::OsStr;
 use std::process::{Command, Output};
 
 use crate::Outcome;
@@ -26,7 +27,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
 }
 
 /// Whether a program is on this machine.
-pub(crate) fn exists(program: &str) -> bool {
+pub(crate) fn exists(program: impl AsRef<OsStr>) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 

@@ -1,7 +1,7 @@
 //! The C headers.
 
 use super::{NOTE, generics, overloads};
-use crate::constants::{GROUPS, UNDERSCORED};
+use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED};
 use crate::expand::{Symbol, exported};
 use crate::table::{Category, Status, families};
 
@@ -87,8 +87,7 @@ const TEAM_EXTENSIONS: &str = "
 #define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
 #define SHMEM_TEAM_NODE (&oxshmem_team_node)
 #define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
-#define SHMEM_COLOR_UNDEFINED (-1)
-#ifdef __cplusplus
+CONSTANTS#ifdef __cplusplus
 extern \"C\" {
 #endif
 extern struct oxshmem_team oxshmem_team_node;
@@ -102,7 +101,9 @@ pub(super) fn shmemx() -> String {
     let symbols = exported();
     let mut body = String::from("#include \"shmem.h\"\n");
     if families().any(|family| family.function().starts_with("team_extension::") && family.landed()) {
-        body += TEAM_EXTENSIONS;
+        let constants: String =
+            EXTENSIONS.iter().map(|(name, value)| format!("#define SHMEM_{name} {value}\n")).collect();
+        body += &TEAM_EXTENSIONS.replace("CONSTANTS", &constants);
     }
     let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
     body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
