@@ -268,12 +268,18 @@ fn compare(found: &BTreeMap<String, Entry>) -> Outcome {
 }
 
 /// Programs whose only content is the headers and names that must stay free.
-const HEADERS: [&str; 6] = [
+const HEADERS: [&str; 7] = [
     "#include <shmem.h>\n",
     "#include <shmemx.h>\n",
     "#include <pshmem.h>\n",
     "#include <mpp/shmem.h>\n",
     "#include <mpp/shmemx.h>\n",
+    "#include <shmemx.h>\n\
+     void f(long *d, const long *s, shmem_ctx_t c);\n\
+     void f(long *d, const long *s, shmem_ctx_t c) {\n\
+       shmemx_long_put_nb(d, s, 1, 0, NULL); shmemx_long_put_nb(d, s, 1, 0); shmemx_getmem_nb(d, s, 8, 0, NULL);\n\
+       shmemx_ctx_long_put_nb(c, d, s, 1, 0); void (*g)(void *, const void *, size_t, int) = shmemx_put64_nb; g(d, s, 1, 0);\n\
+     }\n",
     "#define I 1\n#define complex 2\n\
      #include <mpp/shmemx.h>\n#include <pshmem.h>\n#include <shmem.h>\n#include <shmem.h>\n\
      #undef I\n#undef complex\n\

@@ -42,7 +42,8 @@ impl Bench {
         compiler.args(&WARNINGS[..1]).args(["-Werror", option, "-I"]).arg(self.prefix.join("include"));
         compiler.arg("-o").arg(&program).arg(source).arg("-L").arg(&library).arg("-loxshmem");
         command::read(compiler.arg(format!("-Wl,-rpath,{}", library.display())))?;
-        command::read(&mut Command::new(&program)).map(drop)
+        // Some of the programs ask for more memory than that.
+        command::read(Command::new(&program).env("SHMEM_SYMMETRIC_SIZE", "64M")).map(drop)
     }
 }
 
@@ -86,7 +87,9 @@ const MODULES: &str = "program main
     integer :: psync(SHMEM_REDUCE_SYNC_SIZE) = SHMEM_SYNC_VALUE
     real(8), save :: work(SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     character(len=SHMEM_MAX_NAME_LEN) :: name
-    integer(8) :: team
+    complex(4), save :: odd(2), both(2)
+    integer(8) :: team, block, inside
+    integer :: error
     call shmem_init()
     grid = 3
     number = 4
@@ -106,6 +109,21 @@ const MODULES: &str = "program main
     if (shmemx_team_my_pe(team) /= 0) stop 6
     call shmemx_team_destroy(team)
     if (team /= SHMEM_TEAM_NULL) stop 7
+    odd = [(1.0, 2.0), (-3.0, 4.0)]
+    call shmem_comp4_xor_to_all(both, odd, 2, 0, 0, 1, work, psync)
+    if (any(both /= odd)) stop 8
+    call shpalloc(block, 2147483647, error, 0)
+    if (error /= -2) stop 13
+    call shpalloc(block, 64, error, 0)
+    inside = block + 4
+    call shpdeallc(inside, error, 0)
+    if (error /= -5) stop 9
+    call shpclmove(block, 0, error, 0)
+    if (error /= -1) stop 10
+    call shpdeallc(block, error, 1)
+    if (error /= 0) stop 11
+    call shpdeallc(block, error, 0)
+    if (error /= -4) stop 12
     call shmem_finalize()
 end program main
 ";

@@ -109,7 +109,23 @@ pub(super) fn shmemx() -> String {
     body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
     body += &generics::macros("shmemx_");
     body += &overloads::functions("shmemx_");
+    body += &with_unused_handle();
     guarded("SHMEMX_H", "extensions to OpenSHMEM 1.6", &body)
+}
+
+/// Programs of the first days of `put_nb` and `get_nb` pass a handle as fifth argument, which never had a use.
+fn with_unused_handle() -> String {
+    let mut text = String::from(
+        "\n/* A fifth argument, the handle of former days, is dropped. */\n\
+         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n",
+    );
+    for symbol in exported() {
+        let is_nb = matches!(symbol.family.function(), "rma::put_nbi" | "rma::get_nbi");
+        if symbol.status == Status::Extension && is_nb && !symbol.ctx {
+            text += &format!("#define {0}(...) OXSHMEM_FOUR({0}, __VA_ARGS__, 0)\n", symbol.name);
+        }
+    }
+    text
 }
 
 /// `mpp/<name>.h`: where old programs look.
