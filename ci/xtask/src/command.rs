@@ -1,6 +1,5 @@
 //! Running other programs.
 
-use std::ffi::OsStr;
 use std::process::{Command, Output};
 
 use crate::Outcome;
@@ -27,7 +26,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
 }
 
 /// Whether a program is on this machine.
-pub(crate) fn exists(program: impl AsRef<OsStr>) -> bool {
+pub(crate) fn exists(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 

@@ -59,17 +59,16 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
 }
 
-/// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Another compiler than this one
-/// needs modules of its own, made from the same sources.
+/// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Every other compiler needs
+/// modules of its own, made from the same sources.
 fn modules(prefix: &Path) -> Outcome {
-    let compiler = std::env::var_os("FC").unwrap_or_else(|| "gfortran".into());
-    if !command::exists(&compiler) {
-        println!("not installed: the compiled Fortran modules ({} is not there)", compiler.to_string_lossy());
+    if !command::exists("gfortran") {
+        println!("not installed: the compiled Fortran modules (gfortran is not there)");
         return Ok(());
     }
     let include = prefix.join("include");
     for source in FORTRAN.iter().filter(|file| file.ends_with(".f90")) {
-        command::run(Command::new(&compiler).arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(source)))?;
+        command::run(Command::new("gfortran").arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(source)))?;
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ impl Bench {
         compiler.args(&WARNINGS[..1]).args(["-Werror", option, "-I"]).arg(self.prefix.join("include"));
         compiler.arg("-o").arg(&program).arg(source).arg("-L").arg(&library).arg("-loxshmem");
         command::read(compiler.arg(format!("-Wl,-rpath,{}", library.display())))?;
-        // Some of the programs ask for more memory than that.
+        // One of the programs asks for more memory than this.
         command::read(Command::new(&program).env("SHMEM_SYMMETRIC_SIZE", "64M")).map(drop)
     }
 }
