@@ -10,6 +10,7 @@ pub mod amo;
 pub mod collective;
 pub mod context;
 pub mod extension;
+pub mod fortran;
 pub mod locality;
 pub mod lock;
 pub mod memory;
