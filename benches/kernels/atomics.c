@@ -4,6 +4,7 @@
 static long *heap, *far;
 
 BATCH_OF_VALUES(raw_fetch_add, __atomic_fetch_add(far, 1, __ATOMIC_RELAXED))
+BATCH_OF_VALUES(call_fetch_add, behind_call_fetch_add(far, 1, 1))
 BATCH(raw_add, __atomic_fetch_add(far, 1, __ATOMIC_RELAXED))
 BATCH_OF_VALUES(raw_swap, __atomic_exchange_n(far, i, __ATOMIC_RELAXED))
 BATCH_OF_VALUES(raw_compare_swap, __sync_val_compare_and_swap(far, 0, 0))
@@ -20,6 +21,7 @@ void atomics(void)
     heap = symmetric(sizeof *heap);
     far = theirs(heap);
     row_on_0("fetch_add", raw_fetch_add, fetch_add);
+    row_on_0("fetch_add beside a call", call_fetch_add, fetch_add);
     row_on_0("fetch_inc", raw_fetch_add, fetch_inc);
     row_on_0("inc", raw_add, inc);
     row_on_0("add", raw_add, add);

@@ -62,5 +62,8 @@ void empty_call(void);
 void empty_p(long *dest, long value, int pe);
 void empty_ctx_p(shmem_ctx_t ctx, long *dest, long value, int pe);
 long empty_g(const long *source, int pe);
+/* Calls across a library border that do the one instruction which matters. */
+long behind_call_fetch_add(long *far, long value, int pe);
+void behind_call_fence(void);
 
 #endif

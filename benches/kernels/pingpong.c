@@ -3,28 +3,28 @@
 
 enum { LARGEST = 64 << 10 };
 
-static struct line *raw, *far_raw, *flag;
-static uint64_t *signal_word;
+/* Limit and library use the same line: which cache slice a line lives in makes a difference of a fifth. */
+static struct line *line, *far_line;
 static char *block, *far_block, local[LARGEST];
 static size_t size;
-static long raw_round, round_trip;
+static long round_trip;
 
 /* PE 0 serves, the other returns. */
 static void raw_pingpong(long n)
 {
     for (long i = 0; i < n; i++) {
-        raw_round++;
+        round_trip++;
         if (me)
-            spin_until(&raw->word, raw_round);
-        atomic_store_explicit(&far_raw->word, raw_round, memory_order_release);
+            spin_until(&line->word, round_trip);
+        atomic_store_explicit(&far_line->word, round_trip, memory_order_release);
         if (!me)
-            spin_until(&raw->word, raw_round);
+            spin_until(&line->word, round_trip);
     }
 }
 
 static void p_wait_until(long n)
 {
-    long *mine = (long *)&flag->word;
+    long *mine = (long *)&line->word;
     for (long i = 0; i < n; i++) {
         round_trip++;
         if (me)
@@ -38,18 +38,19 @@ static void p_wait_until(long n)
 static void copy_and_flag(long n)
 {
     for (long i = 0; i < n; i++) {
-        raw_round++;
+        round_trip++;
         if (me)
-            spin_until(&raw->word, raw_round);
+            spin_until(&line->word, round_trip);
         memcpy(far_block, local, size);
-        atomic_store_explicit(&far_raw->word, raw_round, memory_order_release);
+        atomic_store_explicit(&far_line->word, round_trip, memory_order_release);
         if (!me)
-            spin_until(&raw->word, raw_round);
+            spin_until(&line->word, round_trip);
     }
 }
 
 static void put_signal(long n)
 {
+    uint64_t *signal_word = (uint64_t *)&line->word;
     for (long i = 0; i < n; i++) {
         round_trip++;
         if (me)
@@ -62,10 +63,8 @@ static void put_signal(long n)
 
 void pingpong(void)
 {
-    raw = symmetric(sizeof *raw);
-    far_raw = theirs(raw);
-    flag = symmetric(sizeof *flag);
-    signal_word = symmetric(sizeof *signal_word);
+    line = symmetric(sizeof *line);
+    far_line = theirs(line);
     block = symmetric(LARGEST);
     far_block = theirs(block);
     row("p and wait_until ping-pong", raw_pingpong, p_wait_until);

@@ -9,6 +9,7 @@ BATCH(call_p_rotating, empty_p(heap, i, i & 1))
 BATCH(call_ctx_p, empty_ctx_p(SHMEM_CTX_DEFAULT, heap, i, 1))
 BATCH_OF_VALUES(call_g, empty_g(heap, 1))
 BATCH(call, empty_call())
+BATCH(call_fence, behind_call_fence())
 BATCH(store, *(volatile long *)far = i)
 BATCH_OF_VALUES(load, *(volatile long *)far)
 BATCH(copy_8, (memcpy(far, &i, sizeof i), atomic_thread_fence(memory_order_seq_cst)))
@@ -36,6 +37,7 @@ void scalars(void)
     row_on_0("g static", call_g, g_static);
     row_on_0("g beside a raw load", load, g_heap);
     row_on_0("quiet idle", call, quiet);
+    row_on_0("quiet beside a fence", call_fence, quiet);
     row_on_0("fence idle", call, fence);
     row_on_0("put 8 B and quiet", copy_8, put_quiet);
 }

@@ -17,7 +17,9 @@ pub(crate) struct Plan {
     /// The launcher.
     pub(crate) oshrun: PathBuf,
     pub(crate) kernels: Kernels,
-    /// Pairs of batches, limit and ours, for each row.
+    /// How often each job runs. Every start gets other memory, whose place in the caches makes some difference.
+    pub(crate) jobs: u32,
+    /// Pairs of batches, limit and ours, for each row of a job.
     pub(crate) pairs: u32,
     /// Only rows whose names contain this.
     pub(crate) only: String,
@@ -45,18 +47,24 @@ struct Line {
 impl Plan {
     /// Runs the group.
     pub(crate) fn run(&self, group: &Group) -> Outcome<Measured> {
-        match group.work {
-            Work::Kernel { bound, batch } => {
-                let mut job = self.oshrun(group);
-                job.arg(&self.kernels.timed).arg(group.name);
-                job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
-                // A pattern that names the group means all its rows.
-                let only = if group.name.contains(&self.only) { "" } else { &self.only };
-                collect(job.arg(only))
+        let mut measured = Measured::new();
+        for _ in 0..self.jobs {
+            match group.work {
+                Work::Kernel { bound, batch } => {
+                    let mut job = self.oshrun(group);
+                    job.arg(&self.kernels.timed).arg(group.name);
+                    job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
+                    // A pattern that names the group means all its rows.
+                    job.arg(if group.name.contains(&self.only) { "" } else { &self.only });
+                    collect(&finish(&mut job)?, &mut measured)?;
+                }
+                Work::Memory => {
+                    collect(&finish(self.oshrun(group).arg(&self.kernels.idle).arg("memory"))?, &mut measured)?;
+                }
+                Work::Start => self.start(group, &mut measured)?,
             }
-            Work::Memory => collect(self.oshrun(group).arg(&self.kernels.idle).arg("memory")),
-            Work::Start => self.start(group),
         }
+        Ok(measured)
     }
 
     fn oshrun(&self, group: &Group) -> Command {
@@ -66,18 +74,16 @@ impl Plan {
     }
 
     /// Starts the empty program again and again, in turns with as many processes that do nothing.
-    fn start(&self, group: &Group) -> Outcome<Measured> {
-        let name = group.rows[0].name;
-        let (mut limit, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..(self.pairs / 8).clamp(5, 30) {
-            limit.push(nanoseconds(|| processes(group.pes))?);
-            ours.push(nanoseconds(|| finish(self.oshrun(group).arg(&self.kernels.idle)).map(drop))?);
+    fn start(&self, group: &Group, measured: &mut Measured) -> Outcome {
+        let mut add = |side, nanoseconds| {
+            let samples = measured.entry((group.rows[0].name.to_owned(), side));
+            samples.or_insert_with(Samples::new).merge(&[nanoseconds]);
+        };
+        for _ in 0..self.pairs.div_ceil(10) {
+            add(Side::Limit, nanoseconds(|| processes(group.pes))?);
+            add(Side::Ours, nanoseconds(|| finish(self.oshrun(group).arg(&self.kernels.idle)).map(drop))?);
         }
-        let mut measured = Measured::new();
-        for (side, values) in [(Side::Limit, limit), (Side::Ours, ours)] {
-            measured.entry((name.to_owned(), side)).or_insert_with(Samples::new).merge(&values);
-        }
-        Ok(measured)
+        Ok(())
     }
 }
 
@@ -96,18 +102,13 @@ fn processes(count: u32) -> Outcome {
     Ok(())
 }
 
-/// Runs the job and merges the samples of its PEs.
-fn collect(job: &mut Command) -> Outcome<Measured> {
-    parse(&finish(job)?)
-}
-
-fn parse(output: &str) -> Outcome<Measured> {
-    let mut measured = Measured::new();
+/// Merges what the PEs of a job printed.
+fn collect(output: &str, measured: &mut Measured) -> Outcome {
     for text in output.lines() {
         let line: Line = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;
         measured.entry((line.row, line.side)).or_insert_with(Samples::new).merge(&line.values);
     }
-    Ok(measured)
+    Ok(())
 }
 
 /// Runs the job to its end and returns what it printed.
@@ -123,20 +124,21 @@ fn finish(job: &mut Command) -> Outcome<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Side, parse};
+    use super::{Measured, Side, collect};
 
     #[test]
     fn lines_of_all_pes_meet_in_their_row() {
         let output = "{\"row\":\"p\",\"side\":\"ours\",\"pe\":0,\"values\":[1,2]}\n\
                       {\"row\":\"p\",\"side\":\"limit\",\"pe\":0,\"values\":[1]}\n\
                       {\"row\":\"p\",\"side\":\"ours\",\"pe\":1,\"values\":[3]}\n";
-        let measured = parse(output).expect("all lines are well formed");
+        let mut measured = Measured::new();
+        collect(output, &mut measured).expect("all lines are well formed");
         let count = |side| measured[&("p".to_owned(), side)].summary().map(|summary| summary.samples);
         assert_eq!((count(Side::Ours), count(Side::Limit)), (Some(3), Some(1)));
     }
 
     #[test]
     fn a_line_of_something_else_is_an_error() {
-        assert!(parse("hello\n").is_err_and(|message| message.contains("hello")));
+        assert!(collect("hello\n", &mut Measured::new()).is_err_and(|message| message.contains("hello")));
     }
 }

@@ -63,11 +63,13 @@ fn run() -> Outcome<ExitCode> {
         return Err(format!("`{}` is in no name of a group or operation; --list names them", options.only));
     }
     fs::create_dir_all(&options.output).map_err(|error| format!("{}: {error}", options.output.display()))?;
-    let mut report = Report { machine: Machine::here(), pairs: options.pairs(), method: METHOD, rows: Vec::new() };
+    let (jobs, pairs) = options.samples();
+    let mut report = Report { machine: Machine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
     let plan = Plan {
         oshrun,
         kernels: kernels::compile(&options.prefix, &options.output)?,
-        pairs: options.pairs(),
+        jobs,
+        pairs,
         only: options.only.clone(),
     };
     println!("{}", Finding::header());
@@ -158,9 +160,9 @@ impl Options {
         group.rows.iter().any(|row| group.matches(&self.only, row.name))
     }
 
-    /// How often limit and operation take turns.
-    fn pairs(&self) -> u32 {
-        if self.quick { 40 } else { 400 }
+    /// How many jobs, and how often limit and operation take turns in each.
+    fn samples(&self) -> (u32, u32) {
+        if self.quick { (2, 20) } else { (6, 60) }
     }
 }
 

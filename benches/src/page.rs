@@ -24,12 +24,13 @@ pub(crate) fn page(report: &Report) -> String {
     let mut html = format!(
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>oxshmem beside its limits</title>\
          <style>{STYLE}</style><h1>oxshmem beside its limits</h1><p>{}.</p>\
-         <p>{} processors ({}), load {:.1} when the run began, {} pairs of batches for each row. Method: {}.</p>\
+         <p>{} processors ({}), load {:.1} when the run began, {} jobs of {} pairs of batches. Method: {}.</p>\
          <p><small>Grey: the limit. Coloured: oxshmem. Stroke: the longest bar that meets the target.</small></p>",
         report.count(),
         machine.processors,
         escape(&machine.processor),
         machine.load,
+        report.jobs,
         report.pairs,
         report.method
     );

@@ -13,7 +13,9 @@ use crate::samples::Summary;
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
-    /// Pairs of batches for each row.
+    /// Jobs for each group.
+    pub(crate) jobs: u32,
+    /// Pairs of batches for each row of a job.
     pub(crate) pairs: u32,
     pub(crate) method: &'static str,
     pub(crate) rows: Vec<Finding>,
@@ -21,7 +23,7 @@ pub(crate) struct Report {
 
 /// How ratios come about; part of every report.
 pub(crate) const METHOD: &str = "limit and operation run in turns in the same processes; a sample is the mean of one \
-     batch; quiet is the median of the quietest tenth of all samples; the ratio is quiet to quiet";
+     batch; several jobs take samples; quiet is the median of the quietest tenth of all samples; the ratio is quiet to quiet";
 
 /// Where it was measured.
 #[derive(Serialize)]

@@ -81,6 +81,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("g static", CALL, Times(1.4)),
             row("g beside a raw load", "raw load", Scale),
             row("quiet idle", CALL, Nanoseconds(5.0)),
+            row("quiet beside a fence", "full fence behind a call", Scale),
             row("fence idle", CALL, Nanoseconds(5.0)),
             row("put 8 B and quiet", "8 B copied and a full fence", Nanoseconds(25.0)),
         ],
@@ -91,6 +92,7 @@ pub(crate) const GROUPS: &[Group] = &[
         work: PAIR,
         rows: &[
             row("fetch_add", "lock xadd", Times(1.2)),
+            row("fetch_add beside a call", "lock xadd behind a call", Scale),
             row("fetch_inc", "lock xadd", Times(1.2)),
             row("inc", "lock add", Scale),
             row("add", "lock add", Scale),
