@@ -12,7 +12,9 @@ mod report;
 mod rows;
 mod samples;
 
+use std::fmt::Display;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
 fn run() -> Outcome<ExitCode> {
     let options = Options::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
     if options.help {
-        println!("{USAGE}");
+        say(USAGE);
         return Ok(ExitCode::SUCCESS);
     }
     if options.list {
@@ -72,11 +74,11 @@ fn run() -> Outcome<ExitCode> {
         pairs,
         only: options.only.clone(),
     };
-    println!("{}", Finding::header());
+    say(Finding::header());
     for group in chosen {
         measure(&plan, group, &mut report.rows);
     }
-    println!("\n{}\nmethod: {METHOD}", report.count());
+    say(format_args!("\n{}\nmethod: {METHOD}", report.count()));
     let json = serde_json::to_string_pretty(&report).expect("numbers and words have a JSON form");
     write(&options.output.join("report.json"), &json)?;
     write(&options.output.join("report.html"), &page::page(&report))?;
@@ -92,7 +94,7 @@ fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
     });
     for row in group.rows.iter().filter(|row| group.matches(&plan.only, row.name)) {
         let finding = Finding::new(group, row, &measured);
-        println!("{finding}");
+        say(&finding);
         findings.push(finding);
     }
     for (name, _) in measured.keys().filter(|(name, _)| group.rows.iter().all(|row| row.name != name)) {
@@ -102,14 +104,19 @@ fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
 
 fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    println!("{}", path.display());
+    say(path.display());
     Ok(())
+}
+
+/// Prints a line; a reader who has gone, as `head` does, is not an error.
+fn say(line: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn list() {
     for group in GROUPS {
         for row in group.rows {
-            println!("{:<12}{:>3} PEs  {:<32}{} ({})", group.name, group.pes, row.name, row.target, row.limit);
+            say(format_args!("{:<12}{:>3} PEs  {:<32}{} ({})", group.name, group.pes, row.name, row.target, row.limit));
         }
     }
 }
@@ -162,7 +169,7 @@ impl Options {
 
     /// How many jobs, and how often limit and operation take turns in each.
     fn samples(&self) -> (u32, u32) {
-        if self.quick { (2, 20) } else { (6, 60) }
+        if self.quick { (2, 20) } else { (10, 80) }
     }
 }
 
