@@ -10,6 +10,8 @@ int me, npes, peer;
 long sink, epoch;
 struct line *own_line, *peer_line;
 
+enum { FIRST_CALLS = 400 };
+
 static long pairs, batch_ns;
 static const char *only;
 /* How long a batch PE 0 asks for. Symmetric. */
@@ -127,11 +129,12 @@ static void print(const char *name, const char *side, const double *samples)
     free(text);
 }
 
-static void measure(const char *name, batch *limit, batch *ours, int printing)
+/* A batch has n operations; zero: as many as make it long enough. */
+static void measure(const char *name, batch *limit, batch *ours, long n, int printing)
 {
     if (!strstr(name, only))
         return;
-    long n_limit = limit ? calibrated(limit) : 0, n_ours = calibrated(ours);
+    long n_limit = n || !limit ? n : calibrated(limit), n_ours = n ? n : calibrated(ours);
     double *samples = malloc(2 * pairs * sizeof *samples);
     for (long i = 0; i < pairs; i++) {
         if (limit)
@@ -145,7 +148,9 @@ static void measure(const char *name, batch *limit, batch *ours, int printing)
     free(samples);
 }
 
-void row(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, 1); }
+void row(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, 0, 1); }
+
+void row_of_first(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, FIRST_CALLS / pairs, 1); }
 
 static batch *limit_of_0, *ours_of_0;
 static void limit_on_0(long n) { if (me == 0) limit_of_0(n); }
@@ -155,5 +160,5 @@ void row_on_0(const char *name, batch *limit, batch *ours)
 {
     limit_of_0 = limit;
     ours_of_0 = ours;
-    measure(name, limit ? limit_on_0 : NULL, ours_on_0, me == 0);
+    measure(name, limit ? limit_on_0 : NULL, ours_on_0, 0, me == 0);
 }

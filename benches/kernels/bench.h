@@ -22,6 +22,9 @@ void row(const char *name, batch *limit, batch *ours);
 /* The same where only PE 0 works and the others stay out of the way. */
 void row_on_0(const char *name, batch *limit, batch *ours);
 
+/* The same without trials: the samples are of the first 400 calls. */
+void row_of_first(const char *name, batch *limit, batch *ours);
+
 /* A batch that repeats one statement; it may use i, the number of the repetition. */
 #define BATCH(name, statement) \
     static void name(long n) { for (long i = 0; i < n; i++) { statement; } }

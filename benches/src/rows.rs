@@ -235,6 +235,7 @@ pub(crate) const GROUPS: &[Group] = &[
 ];
 
 const SPLITS: &[Row] = &[
+    row("first splits (strided)", BARRIER, Times(3.0)),
     row("split_strided and destroy", BARRIER, Times(3.0)),
     row("split_2d by 1 and destroy", BARRIER, Times(3.0)),
     row("split_2d by 2 and destroy", BARRIER, Times(3.0)),
