@@ -63,6 +63,7 @@ impl Plan {
                 }
                 Work::Start => self.start(group, &mut measured)?,
             }
+            measured.values_mut().for_each(Samples::end_job);
         }
         Ok(measured)
     }
@@ -77,7 +78,7 @@ impl Plan {
     fn start(&self, group: &Group, measured: &mut Measured) -> Outcome {
         let mut add = |side, nanoseconds| {
             let samples = measured.entry((group.rows[0].name.to_owned(), side));
-            samples.or_insert_with(Samples::new).merge(&[nanoseconds]);
+            samples.or_insert_with(Samples::new).add(&[nanoseconds]);
         };
         for _ in 0..self.pairs.div_ceil(10) {
             add(Side::Limit, nanoseconds(|| processes(group.pes))?);
@@ -106,7 +107,7 @@ fn processes(count: u32) -> Outcome {
 fn collect(output: &str, measured: &mut Measured) -> Outcome {
     for text in output.lines() {
         let line: Line = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;
-        measured.entry((line.row, line.side)).or_insert_with(Samples::new).merge(&line.values);
+        measured.entry((line.row, line.side)).or_insert_with(Samples::new).add(&line.values);
     }
     Ok(())
 }
@@ -133,6 +134,7 @@ mod tests {
                       {\"row\":\"p\",\"side\":\"ours\",\"pe\":1,\"values\":[3]}\n";
         let mut measured = Measured::new();
         collect(output, &mut measured).expect("all lines are well formed");
+        measured.values_mut().for_each(super::Samples::end_job);
         let count = |side| measured[&("p".to_owned(), side)].summary().map(|summary| summary.samples);
         assert_eq!((count(Side::Ours), count(Side::Limit)), (Some(3), Some(1)));
     }

@@ -169,7 +169,7 @@ impl Options {
 
     /// How many jobs, and how often limit and operation take turns in each.
     fn samples(&self) -> (u32, u32) {
-        if self.quick { (2, 20) } else { (10, 80) }
+        if self.quick { (7, 10) } else { (15, 40) }
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Report {
 
 /// How ratios come about; part of every report.
 pub(crate) const METHOD: &str = "limit and operation run in turns in the same processes; a sample is the mean of one \
-     batch; several jobs take samples; quiet is the median of the quietest tenth of all samples; the ratio is quiet to quiet";
+     batch; the quiet value of a job is the median of its quietest tenth, that of a row the median over its jobs; the \
+     ratio is quiet to quiet";
 
 /// Where it was measured.
 #[derive(Serialize)]
