@@ -73,7 +73,14 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     if from.is_empty() {
         return;
     }
+    if let (Store::Cached, &[x, y], &[a, b]) = (store, to, from)
+        && [x, y].iter().all(|to| !core::ptr::eq(to.cast_const(), a) && !core::ptr::eq(to.cast_const(), b))
+    {
+        // SAFETY: the caller's promise; the four arrays do not overlap.
+        return unsafe { two_to_two::<O, L>([x.cast(), y.cast()], [a.cast(), b.cast()], lanes) };
+    }
     let mut buffer = MaybeUninit::<Tile>::uninit();
+    const { assert!(size_of::<L>() == size_of::<L::Running>() && align_of::<L>() >= align_of::<L::Running>()) };
     let tile = buffer.as_mut_ptr().cast::<L::Running>();
     let mut next_count = TILE_BYTES / size_of::<L>();
     if let (Store::Streaming, Some(to)) = (store, to.first()) {
@@ -99,6 +106,30 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     }
     if store == Store::Streaming {
         store_fence();
+    }
+}
+
+/// Two sources into two destinations that are not sources: what two PEs do with each slice. One copy less than [`body`]:
+/// the result is folded into the first destination, and copied from there while it is in the first cache.
+///
+/// # Safety
+/// As [`body`]; the four arrays do not overlap. (A running form is as large and as aligned as its lane.)
+#[inline(always)]
+unsafe fn two_to_two<O: Operator, L: Combine<O>>(to: [*mut L; 2], from: [*const L; 2], lanes: usize) {
+    let mut at = 0;
+    while at < lanes {
+        let count = (TILE_BYTES / size_of::<L>()).min(lanes - at);
+        // SAFETY: lanes `at` to `at + count` of the caller's promise.
+        unsafe {
+            let (x, y, a, b) = (to[0].add(at), to[1].add(at), from[0].add(at), from[1].add(at));
+            let running = x.cast::<L::Running>();
+            L::combine_rows::<2, true>(running, [a, b], count);
+            for i in 0..count {
+                x.add(i).write(L::lower(running.add(i).read()));
+            }
+            y.copy_from_nonoverlapping(x, count);
+        }
+        at += count;
     }
 }
 

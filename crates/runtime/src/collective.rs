@@ -162,13 +162,14 @@ pub(crate) unsafe fn broadcast(
         return;
     }
     if call.team.my == root {
-        if to_root && !ptr::eq(dest, source) {
-            // SAFETY: the caller's promise.
-            unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
-        }
         // Finds out here, not in the others, whether the source is symmetric.
         call.at(root, source, bytes);
-        slot::announce(call.team, call.name);
+        slot::announce(call.team, call.name, || {
+            if to_root && !ptr::eq(dest, source) {
+                // SAFETY: the caller's promise.
+                unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
+            }
+        });
     } else {
         slot::take(call.team, call.name, root, || {
             let from = call.at(root, source, bytes);

@@ -8,11 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
 use crate::control::SLOTS;
-use crate::slot::{self, reached};
+use crate::slot::{self, PAYLOAD_WORDS, reached};
 use crate::team::TeamState;
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
+
+/// Slots that the world's first splits take without a message.
+const WORLD_SHARE: u16 = 32;
 
 /// What this PE has not given to a team.
 struct Ledger {
@@ -46,7 +49,7 @@ impl Held {
 
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> Held {
-    let (slots, leases) = Slots::new(SLOTS as u16);
+    let (slots, leases) = Slots::new(SLOTS as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0 });
     Held { leases, base: 0 }
 }
@@ -86,26 +89,26 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
 fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -> Option<()> {
     let mut search = Slots::<PIECES>::search(identity);
     loop {
-        let offer = with_ledger(|ledger| ledger.slots.offer(&search));
-        let mut agreed = [u64::MAX; WORDS];
-        slot::exchange(team, call, offer.words(), |_, words| {
+        let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
+        let mut payload = [0; PAYLOAD_WORDS];
+        payload[..WORDS].copy_from_slice(offer.words());
+        payload[WORDS] = passed.into();
+        let (mut agreed, mut base) = ([u64::MAX; WORDS], passed);
+        slot::exchange(team, call, &payload, |_, words| {
             agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
+            let theirs = words[WORDS] as u32;
+            base = if reached(theirs, base) { theirs } else { base };
         });
         match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
-            Settled::Granted => break,
+            Settled::Granted => {
+                held.base = base;
+                return Some(());
+            }
             Settled::Again => {}
             Settled::Crowded => std::thread::yield_now(),
             Settled::Exhausted => return None,
         }
     }
-    let mut base = with_ledger(|ledger| ledger.passed);
-    slot::exchange(team, call, &[base.into()], |_, words| {
-        if reached(words[0] as u32, base) {
-            base = words[0] as u32;
-        }
-    });
-    held.base = base;
-    Some(())
 }
 
 /// Gives back a lease that this PE is not a member for.

@@ -120,14 +120,15 @@ pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
     exchange(team, call, &[], |_, _| {});
 }
 
-/// Says that what the others come for is ready, and returns when all of them have taken it.
-pub(crate) fn announce(team: &TeamState, call: &'static str) {
+/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
+pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnOnce()) {
     let number = team.next_announcement();
     let words = &team.place(team.my).words.0;
     words.announced.store(number, Release);
     for other in others(team.my, team.size) {
         ControlBlock::of(team.window(other)).bell().nudge();
     }
+    meanwhile();
     for other in others(team.my, team.size) {
         until_reached(team, call, &team.place(other).words.0.taken, number);
     }

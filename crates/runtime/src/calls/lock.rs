@@ -160,10 +160,11 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     (!taken).into()
 }
 
-/// Completes the default context's operations (LCK-4), then hands on a lock of any width.
+/// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
+/// read-modify-write that releases it.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     // SAFETY: no obligations.
-    unsafe { order::quiet(World(call)) };
+    unsafe { order::fence(World(call)) };
     if !lock::clear(&Variable::<H>::new(call, address), me()) {
         diagnose::fail(
             &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))
