@@ -73,7 +73,7 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     if from.is_empty() {
         return;
     }
-    if let (Store::Cached, &[x, y], &[a, b]) = (store, to, from)
+    if let (true, Store::Cached, &[x, y], &[a, b]) = (L::DIRECT, store, to, from)
         && [x, y].iter().all(|to| !core::ptr::eq(to.cast_const(), a) && !core::ptr::eq(to.cast_const(), b))
     {
         // SAFETY: the caller's promise; the four arrays do not overlap.
@@ -109,11 +109,11 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     }
 }
 
-/// Two sources into two destinations that are not sources: what two PEs do with each slice. One copy less than [`body`]:
-/// the result is folded into the first destination, and copied from there while it is in the first cache.
+/// Two sources into two destinations that are not sources: what two PEs do with each slice. Results go straight to both
+/// destinations; nothing is read again, which would wait for a line that another processor still has.
 ///
 /// # Safety
-/// As [`body`]; the four arrays do not overlap. (A running form is as large and as aligned as its lane.)
+/// As [`body`]; the four arrays do not overlap.
 #[inline(always)]
 unsafe fn two_to_two<O: Operator, L: Combine<O>>(to: [*mut L; 2], from: [*const L; 2], lanes: usize) {
     let mut at = 0;
@@ -121,13 +121,9 @@ unsafe fn two_to_two<O: Operator, L: Combine<O>>(to: [*mut L; 2], from: [*const 
         let count = (TILE_BYTES / size_of::<L>()).min(lanes - at);
         // SAFETY: lanes `at` to `at + count` of the caller's promise.
         unsafe {
-            let (x, y, a, b) = (to[0].add(at), to[1].add(at), from[0].add(at), from[1].add(at));
-            let running = x.cast::<L::Running>();
-            L::combine_rows::<2, true>(running, [a, b], count);
-            for i in 0..count {
-                x.add(i).write(L::lower(running.add(i).read()));
-            }
-            y.copy_from_nonoverlapping(x, count);
+            let part = |array: *const L| core::slice::from_raw_parts(array.add(at), count);
+            let room = |array: *mut L| core::slice::from_raw_parts_mut(array.add(at).cast::<MaybeUninit<L>>(), count);
+            L::combine_pair([room(to[0]), room(to[1])], [part(from[0]), part(from[1])]);
         }
         at += count;
     }

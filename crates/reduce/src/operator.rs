@@ -1,5 +1,6 @@
 //! What every operator means for every type.
 
+use core::mem::MaybeUninit;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
 use crate::complex;
@@ -72,6 +73,15 @@ pub trait Combine<O: Operator>: Copy + 'static {
     /// Takes one more operand in, on the right.
     fn combine(running: Self::Running, next: Self::Running) -> Self::Running;
 
+    /// Whether [`Self::combine_pair`] is the best way for two sources and two destinations.
+    const DIRECT: bool = true;
+
+    /// `to[0][i] = to[1][i] = from[0][i] op from[1][i]`. All slices are equally long.
+    #[inline(always)]
+    fn combine_pair(to: [&mut [MaybeUninit<Self>]; 2], from: [&[Self]; 2]) {
+        fold_pair(to, from, |a, b| Self::lower(Self::combine(a.lift(), b.lift())));
+    }
+
     /// `running[i] = running[i] op rows[0][i] op … op rows[K - 1][i]` for the first `n` places; `running` does not
     /// take part if these are the `FIRST` rows.
     ///
@@ -95,6 +105,16 @@ pub trait Combine<O: Operator>: Copy + 'static {
                 running.add(i).write(result);
             }
         }
+    }
+}
+
+/// The loop of [`Combine::combine_pair`] with an operator in hand.
+#[inline(always)]
+fn fold_pair<L: Copy>([x, y]: [&mut [MaybeUninit<L>]; 2], [a, b]: [&[L]; 2], combine: impl Fn(L, L) -> L) {
+    for (((x, y), &a), &b) in x.iter_mut().zip(y).zip(a).zip(b) {
+        let result = combine(a, b);
+        x.write(result);
+        y.write(result);
     }
 }
 
@@ -175,6 +195,13 @@ macro_rules! combine_floats {
         combine_floats!(@one Max, $lane, rank_for_max, >, BitAnd::bitand);
         combine_floats!(@one Min, $lane, rank_for_min, <, BitOr::bitor);
     )*};
+    (@numbers $lane:ty, $better:tt, $zero:expr) => {
+        |a: $lane, b: $lane| {
+            let one = if a $better b { a } else { b };
+            let other = if b $better a { b } else { a };
+            <$lane>::from_bits($zero(one.to_bits(), other.to_bits()))
+        }
+    };
     (@one $op:ident, $lane:ty, $rank:ident, $better:tt, $zero:expr) => {
         impl Combine<$op> for $lane {
             type Running = $lane;
@@ -202,11 +229,15 @@ macro_rules! combine_floats {
                     if running_nan || rows.iter().any(|row| has_nan(*row, n, <$lane>::is_nan)) {
                         return fold_rows::<K, FIRST, $lane>(running, rows, n, <$lane as Combine<$op>>::combine);
                     }
-                    fold_rows::<K, FIRST, $lane>(running, rows, n, |a, b| {
-                        let one = if a $better b { a } else { b };
-                        let other = if b $better a { b } else { a };
-                        <$lane>::from_bits($zero(one.to_bits(), other.to_bits()))
-                    });
+                    fold_rows::<K, FIRST, $lane>(running, rows, n, combine_floats!(@numbers $lane, $better, $zero));
+                }
+            }
+            #[inline(always)]
+            fn combine_pair(to: [&mut [MaybeUninit<$lane>]; 2], from: [&[$lane]; 2]) {
+                if from.iter().any(|row| row.iter().fold(false, |found, value| found | value.is_nan())) {
+                    fold_pair(to, from, <$lane as Combine<$op>>::combine);
+                } else {
+                    fold_pair(to, from, combine_floats!(@numbers $lane, $better, $zero));
                 }
             }
         }
@@ -254,6 +285,7 @@ macro_rules! combine_by_row {
     ($op:ident, $lane:ty, $row:expr, $lower:expr) => {
         impl Combine<$op> for $lane {
             type Running = $lane;
+            const DIRECT: bool = false;
             #[inline(always)]
             fn lift(self) -> $lane {
                 self

@@ -120,13 +120,13 @@ pub(crate) fn decline(mut lease: Lease) {
 }
 
 /// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
-pub(crate) fn give_back(team: &TeamState) {
+pub(crate) fn give_back(team: TeamState) {
     let Some(slot) = team.slot else { return };
-    let mut held = team.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = team.beyond();
+    let mut held = team.held.into_inner().unwrap_or_else(PoisonError::into_inner);
     with_ledger(|ledger| {
         ledger.slots.release(slot as u16);
         ledger.slots.release_all(&mut held.leases);
-        let last = team.beyond();
         if reached(last, ledger.passed) {
             ledger.passed = last;
         }

@@ -192,7 +192,6 @@ fn end() {
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
     Context::default_context().clear();
-    Team::delist_all();
     for team in [Team::world(), Team::shared(), Team::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined).
         unsafe { team.delist() };

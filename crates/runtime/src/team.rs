@@ -1,8 +1,7 @@
 //! Teams: who belongs to one, and what its members share.
 
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::context::Context;
 use crate::control::{self, Slot};
@@ -249,12 +248,6 @@ fn next(counter: &AtomicU32) -> u32 {
     number
 }
 
-/// Addresses of the handles that splits have made and nobody has destroyed.
-fn live() -> MutexGuard<'static, BTreeSet<usize>> {
-    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Team {
     /// `SHMEM_TEAM_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());
@@ -302,41 +295,32 @@ impl Team {
     pub(crate) fn enlist(state: Box<TeamState>) -> Self {
         let handle = Self(Box::leak(Box::new(TeamObject::empty())));
         handle.fill(state);
-        live().insert(handle.0 as usize);
         handle
     }
 
-    /// Ends all teams that the user has not destroyed.
-    pub(crate) fn delist_all() {
-        let handles = std::mem::take(&mut *live());
-        for handle in handles {
-            // SAFETY: only at the last finalize, after which no call may use a team.
-            unsafe { Self(handle as *const TeamObject).delist() };
-        }
-    }
-
-    /// Takes the team away from behind the handle, with the contexts that still live on it.
+    /// Takes the team away from behind the handle, with the contexts that still live on it. (Teams that the user has
+    /// not destroyed by the last finalize stay in memory, where nobody may use them.)
     ///
     /// # Safety
     /// Nobody uses the team, a context of it, or (unless it is predefined) the handle any more.
-    pub(crate) unsafe fn delist(self) {
+    pub(crate) unsafe fn delist(self) -> Option<Box<TeamState>> {
         // SAFETY: as in `state`.
-        let Some(object) = (unsafe { self.0.as_ref() }) else { return };
-        let state = object.state.swap(core::ptr::null_mut(), Relaxed);
+        let object = unsafe { self.0.as_ref() }?;
+        let state = object.state.load(Relaxed);
+        object.state.store(core::ptr::null_mut(), Relaxed);
         if state.is_null() {
-            return;
+            return None;
         }
-        // SAFETY: `fill` leaked it from a box, and the swap made us the only one who has it.
-        let state = unsafe { Box::from_raw(state) };
-        let contexts = state.contexts.lock().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
-        for LiveContext(context) in contexts {
+        // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
+        let mut state = unsafe { Box::from_raw(state) };
+        for LiveContext(context) in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.
             context.clear();
         }
         if !self.is_predefined() {
-            live().remove(&(self.0 as usize));
             // SAFETY: `enlist` leaked it from a box.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
+        Some(state)
     }
 }
