@@ -102,7 +102,7 @@ impl Memory {
     /// The address of an aligned object.
     pub fn object(&self, region: Region, offset: u64, width: Width) -> Result<*mut u8, OutOfRange> {
         let at = self.find(region, offset, width.bytes())?;
-        if at.addr() % width.bytes() == 0 {
+        if at.addr().is_multiple_of(width.bytes()) {
             return Ok(at);
         }
         let registered = self.parts[region as usize].len.load(Ordering::Relaxed);
@@ -186,7 +186,7 @@ const _: () = assert!(cfg!(target_endian = "little"), "messages and memory share
 /// The word that `n` bytes at `at` are, if they are one.
 fn word(at: *mut u8, n: usize) -> Option<Width> {
     let width = Width::try_from(u8::try_from(n).ok()?).ok()?;
-    (at.addr() % n == 0).then_some(width)
+    at.addr().is_multiple_of(n).then_some(width)
 }
 
 /// # Safety

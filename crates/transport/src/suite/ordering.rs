@@ -21,7 +21,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
         let many = if n < 10_000 { rounds(400) } else { 12 };
         for _ in 0..many {
             round += 1;
-            let update = if round % 2 == 0 { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
+            let update = if round.is_multiple_of(2) { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
             let source = vec![round as u8; n];
             // SAFETY: `source` lives until `quiet` returns.
             unsafe { pe.lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update) };
@@ -40,8 +40,9 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
 /// Data, fence, flag; both kinds of put, long before short.
 pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
     reset(pe);
+    let lengths = if cfg!(miri) { [8, 300, 12, 500] } else { [8, 300, 20_000, 150_000] };
     for round in 1..=rounds(800) as u64 {
-        let n = [8, 300, 20_000, 150_000][round as usize % 4].min(if cfg!(miri) { 300 } else { usize::MAX });
+        let n = lengths[round as usize % 4];
         let source = vec![round as u8; n];
         if round % 3 == 0 {
             pe.put(heap(pe.next(), DATA), &source);
