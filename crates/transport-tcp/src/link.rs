@@ -420,6 +420,15 @@ impl Link {
         self.remind(net);
     }
 
+    /// Has callers told of the socket, if there is one.
+    pub(crate) fn enlist(&self, net: &Net) -> io::Result<()> {
+        match &self.lock().wire {
+            Wire::Up(connection) => net.enlist(connection.stream.as_raw_fd(), self.token),
+            Wire::Connecting(attempt) => net.enlist(attempt.stream.as_raw_fd(), self.token),
+            Wire::Down | Wire::Left => Ok(()),
+        }
+    }
+
     /// Looks at the clock.
     pub(crate) fn look(&self, net: &Net) -> bool {
         let mut state = self.lock();

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ use crate::card::Card;
 use crate::interfaces;
 use crate::lane::{INJECT, TcpLane};
 use crate::link::Link;
-use crate::lobby::Lobby;
-use crate::progress::{FIRST_LINK, LISTENER, Poller, WAKER};
+use crate::lobby::{FIRST_GUEST, Lobby};
+use crate::progress::{FEW, FIRST_LINK, LISTENER, Poller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::region::Refusals;
 
@@ -85,6 +85,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         cards: OnceLock::new(),
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
+        count: AtomicUsize::new(0),
         lobby: Lobby::new(listener),
         callers: Mutex::new(callers),
         registries: [first, second],
@@ -110,6 +111,16 @@ fn listen(only: Option<IpAddr>) -> io::Result<TcpListener> {
     }
     TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0).into())
         .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0).into()))
+}
+
+fn enlist_with(registry: &Registry, socket: RawFd, token: usize) -> io::Result<()> {
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    match registry.register(&mut SourceFd(&socket), Token(token), interest) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            registry.reregister(&mut SourceFd(&socket), Token(token), interest)
+        }
+        result => result,
+    }
 }
 
 struct Tcp {
@@ -198,6 +209,8 @@ pub(crate) struct Net {
     by_token: Box<[OnceLock<Arc<Link>>]>,
     /// Those that exist.
     pub(crate) links: RwLock<Vec<Arc<Link>>>,
+    /// How many those are, for those who serve them with the list already locked.
+    count: AtomicUsize,
     pub(crate) lobby: Lobby,
     pub(crate) callers: Mutex<Poller>,
     registries: [Registry; 2],
@@ -225,7 +238,17 @@ impl Net {
         let slot = self.by_token.get(index)?;
         Some(slot.get_or_init(|| {
             let link = Arc::new(Link::new(pe, rail, FIRST_LINK + index, self.give_up));
-            self.links.write().unwrap_or_else(PoisonError::into_inner).push(link.clone());
+            let count = {
+                let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
+                links.push(link.clone());
+                self.count.store(links.len(), Ordering::SeqCst);
+                links.len()
+            };
+            if count == FEW + 1
+                && let Err(e) = self.enlist_all()
+            {
+                tracing::error!("sockets cannot be polled: {e}");
+            }
             link
         }))
     }
@@ -244,18 +267,25 @@ impl Net {
         Ok(candidates.into_iter().map(|ip| SocketAddr::new(ip, card.port)).collect())
     }
 
-    /// Has callers and thread told of what happens to a socket.
+    /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;
+    /// then every message would only pay for a notice that nobody reads.
     pub(crate) fn enlist(&self, socket: RawFd, token: usize) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        for registry in &self.registries {
-            match registry.register(&mut SourceFd(&socket), Token(token), interest) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                    registry.reregister(&mut SourceFd(&socket), Token(token), interest)?;
-                }
-                result => result?,
-            }
+        let is_link = (FIRST_LINK..FIRST_GUEST).contains(&token);
+        let few = is_link && self.count.load(Ordering::SeqCst) <= FEW;
+        let [callers, thread] = &self.registries;
+        enlist_with(thread, socket, token)?;
+        if few {
+            // A guest that has become a link was enlisted before; any other socket was not, which is as good.
+            let _ = callers.deregister(&mut SourceFd(&socket));
+            return Ok(());
         }
-        Ok(())
+        enlist_with(callers, socket, token)
+    }
+
+    /// There are no longer few links: callers need to be told of those that they asked until now.
+    fn enlist_all(&self) -> io::Result<()> {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
+        links.iter().try_for_each(|link| link.enlist(self))
     }
 
     /// A number that has never been used.

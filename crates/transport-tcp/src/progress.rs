@@ -21,7 +21,7 @@ pub(crate) const WAKER: usize = 1;
 pub(crate) const FIRST_LINK: usize = 2;
 
 /// With so few connections a caller asks each socket itself, which is one call to the kernel less.
-const FEW: usize = 2;
+pub(crate) const FEW: usize = 2;
 /// It still looks every so often for those who want to connect.
 const LOOK_AROUND: u64 = 64;
 /// Shortest and longest nap of the thread while callers poll.

@@ -13,6 +13,7 @@
 //! again from its start, which changes nothing: nobody has been told of it.
 
 pub mod endpoint;
+pub mod fuzz;
 pub mod handshake;
 pub mod patience;
 pub mod seal;

@@ -207,11 +207,9 @@ fn execute(message: Message<'_>, session: &mut Session, host: &mut impl Host) ->
             }
         }
         Message::Get { lane, region, offset, n } if n <= SMALL => {
-            let mut data = Vec::with_capacity(n);
-            match host.get(region, offset, n, &mut data) {
-                Ok(()) => session.push(&Message::Reply { data: &data }),
-                Err(wrong) => session.push(&Message::Refused { lane, fetch: true, wrong }),
-            };
+            if let Err(wrong) = session.push_reply(n, |bytes| host.get(region, offset, n, bytes)) {
+                session.push(&Message::Refused { lane, fetch: true, wrong });
+            }
         }
         Message::Get { lane, region, offset, n } => {
             match host.place(region, offset, n) {

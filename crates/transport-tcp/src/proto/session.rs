@@ -103,11 +103,24 @@ pub struct Ticket {
 impl Session {
     /// Appends a message of at most [`SMALL`] bytes of data.
     pub fn push(&mut self, message: &Message<'_>) -> Ticket {
+        self.make_room();
+        message.encode(&mut self.open);
+        self.ticket()
+    }
+
+    /// Makes sure that the longest message fits into the open batch.
+    fn make_room(&mut self) {
         if self.open.len() + 2 * MESSAGE + SMALL > FRAME + BATCH {
             self.seal();
         }
-        message.encode(&mut self.open);
-        self.ticket()
+    }
+
+    /// Appends an answer of at most [`SMALL`] bytes, which `fill` appends to the vector it is given.
+    pub fn push_reply<E>(&mut self, n: usize, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        self.make_room();
+        let before = self.open.len();
+        self.open.extend_from_slice(&Envelope::reply(n).encode());
+        fill(&mut self.open).inspect_err(|_| self.open.truncate(before))
     }
 
     /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
