@@ -55,6 +55,7 @@ pub(crate) struct State {
     blocked: bool,
     /// What became of the last connection and of the attempts since.
     history: Vec<String>,
+    /// Of the last connection; before the first one, where it was tried first.
     address: Option<SocketAddr>,
     error: Option<Error>,
 }
@@ -300,7 +301,12 @@ impl Link {
             return self.fail(state, "it has ended");
         }
         match net.addresses(self.pe) {
-            Ok(addresses) => self.attempt(net, state, addresses.into(), true),
+            Ok(mut addresses) => {
+                // What worked before is tried first.
+                addresses.sort_by_key(|address| state.address.is_some_and(|known| known.ip() != address.ip()));
+                state.address = state.address.or(addresses.first().copied());
+                self.attempt(net, state, addresses.into(), true);
+            }
             Err(error) => {
                 state.error = Some(error);
                 self.failed.store(true, Ordering::Release);
@@ -313,7 +319,6 @@ impl Link {
         state.wire = Wire::Down;
         let mut all_refused = refusals;
         while let Some(address) = rest.pop_front() {
-            state.address = Some(address);
             let started = TcpStream::connect(address).and_then(|stream| {
                 let nonce = net.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
                 net.enlist(stream.as_raw_fd(), self.token)?;
@@ -357,7 +362,10 @@ impl Link {
     fn decided(&self, net: &Net, state: &mut State, verdict: Verdict, peer: Standing) {
         let Wire::Connecting(attempt) = std::mem::replace(&mut state.wire, Wire::Down) else { return };
         match verdict {
-            Verdict::Accepted => self.establish(net, state, attempt.stream, attempt.initiator.seals(), peer),
+            Verdict::Accepted => {
+                state.address = Some(attempt.address);
+                self.establish(net, state, attempt.stream, attempt.initiator.seals(), peer);
+            }
             Verdict::Wait => remember(&mut state.history, format!("{}: its own attempt goes first", attempt.address)),
             Verdict::Stale => state.established = state.established.max(peer.established),
         }

@@ -98,7 +98,9 @@ impl Lobby {
     }
 
     /// Sends away who has been here too long. Returns whether somebody is left.
-    pub(crate) fn look(&self) -> bool {
+    pub(crate) fn look(&self, net: &Net) -> bool {
+        // Whoever could not be let in for lack of descriptors makes no second event.
+        self.open_door(net);
         let mut guests = self.guests();
         while guests.here.first_key_value().is_some_and(|(_, guest)| guest.since.elapsed() > STAY) {
             guests.here.pop_first();

@@ -171,7 +171,7 @@ impl Net {
     fn look(&self) -> bool {
         let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
         let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
-        self.lobby.look() || owed
+        self.lobby.look(self) || owed
     }
 }
 

@@ -88,7 +88,8 @@ pub fn run(pe: &mut Pe, tests: &[Test]) {
 }
 
 /// Cards that are all at hand.
-struct AllCards(Vec<Vec<u8>>);
+#[derive(Clone)]
+pub struct AllCards(pub Vec<Vec<u8>>);
 
 impl Cards for AllCards {
     fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
