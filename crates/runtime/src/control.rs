@@ -29,6 +29,11 @@ pub(crate) fn open(base: usize, own: u32) {
     OWN.store(base + ((own as usize) << SHIFT), Relaxed);
 }
 
+/// Address of the caller's own control window.
+pub(crate) fn own() -> usize {
+    OWN.load(Relaxed)
+}
+
 /// What a PE of the node tells the others about itself.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

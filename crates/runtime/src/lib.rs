@@ -19,6 +19,7 @@ mod life;
 mod lock;
 mod machine;
 mod memory;
+mod network;
 mod slot;
 mod team;
 mod wait;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use oxshmem_os::futex;
 
 use crate::control::ControlBlock;
-use crate::{diagnose, hang, life};
+use crate::{diagnose, hang, life, network};
 
 /// Loads without pause before anything else.
 static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
@@ -41,6 +41,13 @@ pub(crate) fn set_mode(mode: Mode) {
     EAGER_LOOKS.store(looks, Relaxed);
     PATIENCE.store(MOST_PATIENCE, Relaxed);
     CROWDED.store(crowded, Relaxed);
+}
+
+/// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
+pub(crate) fn expect_network(open: bool) {
+    if open {
+        EAGER_LOOKS.store(16, Relaxed);
+    }
 }
 
 /// Whether PEs outnumber processors on this node.
@@ -153,6 +160,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
         let patience = PATIENCE.load(Relaxed);
         while begin.elapsed() < Duration::from_micros(patience.into()) {
             for _ in 0..32 {
+                network::progress();
                 if ready() {
                     PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
                     return;
@@ -166,6 +174,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let yields = if bell.is_some() || !crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
+        network::progress();
         if ready() {
             return;
         }
@@ -191,6 +200,7 @@ fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
             futex::wait(bell.word, word, Some(if rung { most } else { nap }));
         }
         bell.sleepers.fetch_sub(1, SeqCst);
+        network::progress();
         if done || ready() {
             break;
         }

@@ -16,9 +16,15 @@ pub(crate) struct Windows {
     control: Option<AddressRange>,
     heap: Option<AddressRange>,
     statics: Option<AddressRange>,
+    heap_window: usize,
 }
 
 impl Windows {
+    /// Bytes from one PE's heap to the next.
+    pub(crate) fn heap_window(&self) -> usize {
+        self.heap_window
+    }
+
     /// Unmaps everything.
     pub(crate) fn close(&mut self) {
         self.control = None;
@@ -77,7 +83,8 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     choose_mode(settings, &cards, me);
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
-    Ok((Windows { control: Some(control), heap: Some(heap), statics }, symmetric))
+    let heap_window = 1 << terms.heap_shift;
+    Ok((Windows { control: Some(control), heap: Some(heap), statics, heap_window }, symmetric))
 }
 
 /// What the leader decides for the node.
