@@ -1,6 +1,6 @@
 //! Teams: who belongs to one, and what its members share.
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::context::Context;
@@ -97,8 +97,8 @@ pub(crate) struct TeamState {
     step: isize,
     looked_up: bool,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
-    exchanges: AtomicU32,
-    announcements: AtomicU32,
+    exchanges: AtomicU64,
+    announcements: AtomicU64,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -117,7 +117,7 @@ unsafe impl Send for LiveContext {}
 
 impl TeamState {
     /// A team whose synchronisations go on from `base`.
-    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u32) -> Self {
+    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u64) -> Self {
         let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
@@ -126,7 +126,7 @@ impl TeamState {
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
-    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u32) -> Self {
+    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
         Self {
             members,
             size,
@@ -135,8 +135,8 @@ impl TeamState {
             places,
             step,
             looked_up: false,
-            exchanges: AtomicU32::new(base),
-            announcements: AtomicU32::new(base),
+            exchanges: AtomicU64::new(base),
+            announcements: AtomicU64::new(base),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(Held::default()),
@@ -211,39 +211,39 @@ impl TeamState {
 
     /// The number of the exchange that begins now.
     #[inline(always)]
-    pub(crate) fn next_exchange(&self) -> u32 {
+    pub(crate) fn next_exchange(&self) -> u64 {
         next(&self.exchanges)
     }
 
     /// The number of the announcement that begins now.
     #[inline(always)]
-    pub(crate) fn next_announcement(&self) -> u32 {
+    pub(crate) fn next_announcement(&self) -> u64 {
         next(&self.announcements)
     }
 
     /// The same team, but with these numbers of exchanges and announcements behind it.
-    pub(crate) fn after(self, exchanges: u32, announcements: u32) -> Self {
+    pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
         self.exchanges.store(exchanges, Relaxed);
         self.announcements.store(announcements, Relaxed);
         self
     }
 
     /// How many exchanges and announcements the team has begun.
-    pub(crate) fn counts(&self) -> (u32, u32) {
+    pub(crate) fn counts(&self) -> (u64, u64) {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
-    /// A number that no line of this team has reached.
-    pub(crate) fn beyond(&self) -> u32 {
-        let (a, b) = (self.exchanges.load(Relaxed), self.announcements.load(Relaxed));
-        if crate::slot::reached(a, b) { a } else { b }
+    /// The number that no line of this team has passed.
+    pub(crate) fn passed(&self) -> u64 {
+        let (exchanges, announcements) = self.counts();
+        exchanges.max(announcements)
     }
 }
 
 /// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
 #[inline(always)]
-fn next(counter: &AtomicU32) -> u32 {
-    let number = counter.load(Relaxed).wrapping_add(1);
+fn next(counter: &AtomicU64) -> u64 {
+    let number = counter.load(Relaxed) + 1;
     counter.store(number, Relaxed);
     number
 }
@@ -322,5 +322,67 @@ impl Team {
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
         Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(pes: &[u32]) -> Members {
+        Members::of(pes.into())
+    }
+
+    #[test]
+    fn evenly_spaced_lists_become_triplets() {
+        assert_eq!(list(&[5]), Members::Triplet { start: 5, stride: 1 });
+        assert_eq!(list(&[3, 5, 7]), Members::Triplet { start: 3, stride: 2 });
+        assert_eq!(list(&[7, 4, 1]), Members::Triplet { start: 7, stride: -3 });
+        assert_eq!(list(&[0, 1, 3]), Members::List([0, 1, 3].into()));
+    }
+
+    #[test]
+    fn a_member_is_found_under_its_number_and_nobody_else() {
+        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0]] {
+            let (members, size) = (list(pes), pes.len() as u32);
+            for pe in 0..12 {
+                let expected = pes.iter().position(|&member| member == pe).map(|number| number as u32);
+                assert_eq!(members.find(size, pe), expected, "PE {pe} in {pes:?}");
+            }
+            let back: Vec<u32> = (0..size).map(|member| members.world(member)).collect();
+            assert_eq!(back, pes);
+        }
+    }
+
+    #[test]
+    fn world_order_rises_and_keeps_the_members() {
+        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0], &[4, 0, 2]] {
+            let size = pes.len() as u32;
+            let ordered = list(pes).in_world_order(size);
+            let mut expected = pes.to_vec();
+            expected.sort_unstable();
+            assert_eq!((0..size).map(|member| ordered.world(member)).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_subset_has_the_members_that_the_part_names() {
+        for pes in [&[1, 3, 5, 7, 9, 11][..], &[11, 9, 7, 5, 3, 1], &[0, 1, 3, 8, 2, 5]] {
+            let team = TeamState::at(list(pes), 6, 0, 0, 0, 0);
+            for part in [(0, 1, 6), (1, 2, 3), (5, -2, 3), (4, 1, 1), (5, 1, 1)] {
+                let (start, stride, size) = part;
+                let subset = team.subset(&Triplet { start, stride, size });
+                let expected: Vec<u32> = (0..i64::from(size)).map(|i| pes[(start + i * stride) as usize]).collect();
+                assert_eq!((0..size).map(|i| subset.world(i)).collect::<Vec<_>>(), expected, "{part:?} of {pes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_team_has_passed_is_the_greater_of_its_counts() {
+        let team = || TeamState::at(Members::Triplet { start: 0, stride: 1 }, 1, 0, 0, 0, 5);
+        assert_eq!(team().passed(), 5);
+        assert_eq!(team().after(1 << 33, 7).passed(), 1 << 33);
+        assert_eq!(team().after(7, u64::from(u32::MAX) + 1).passed(), 1 << 32);
     }
 }
