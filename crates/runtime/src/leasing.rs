@@ -1,7 +1,8 @@
 //! How a new team gets its slot: the leases of `oxshmem_schedule::lease`, with the team's exchanges as its messages.
 //!
-//! With the slot goes the number from which the new team counts its exchanges. Every PE knows a number that no line
-//! of its slots has passed; the greatest of the members' numbers is agreed on together with the leases.
+//! With the slot go the numbers from which the new team counts its exchanges and its scheduled calls. Every PE knows
+//! numbers that no line and no word of its slots has passed; the greatest of the members' numbers are agreed on together
+//! with the leases.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,11 +15,28 @@ use crate::team::TeamState;
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
 
+/// How far a team has counted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Numbers {
+    /// Exchanges and announcements, in a window of half the numbers.
+    pub(crate) exchanges: u32,
+    /// Calls that ran a schedule.
+    pub(crate) calls: u64,
+}
+
+impl Numbers {
+    /// What has passed neither `self` nor `other` is behind both.
+    fn or_beyond(self, other: Self) -> Self {
+        let exchanges = if reached(other.exchanges, self.exchanges) { other.exchanges } else { self.exchanges };
+        Self { exchanges, calls: self.calls.max(other.calls) }
+    }
+}
+
 /// What this PE has not given to a team.
 struct Ledger {
     slots: Slots<PIECES>,
-    /// No line of this PE has passed this number.
-    passed: u32,
+    /// No line and no word of this PE has passed these.
+    passed: Numbers,
 }
 
 static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
@@ -26,15 +44,15 @@ static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
 /// A slot for a team, and what it hands down to the team's children.
 pub(crate) struct Lease {
     pub(crate) slot: u16,
-    pub(crate) base: u32,
+    pub(crate) base: Numbers,
     pub(crate) children: Leases,
 }
 
-/// The leases of a team, and the number that goes with them.
+/// The leases of a team, and the numbers that go with them.
 #[derive(Default)]
 pub(crate) struct Held {
     leases: Leases,
-    base: u32,
+    base: Numbers,
 }
 
 impl Held {
@@ -47,8 +65,8 @@ impl Held {
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> Held {
     let (slots, leases) = Slots::new(SLOTS as u16);
-    *lock() = Some(Ledger { slots, passed: 0 });
-    Held { leases, base: 0 }
+    *lock() = Some(Ledger { slots, passed: Numbers::default() });
+    Held { leases, base: Numbers::default() }
 }
 
 fn lock() -> MutexGuard<'static, Option<Ledger>> {
@@ -99,10 +117,8 @@ fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -
         }
     }
     let mut base = with_ledger(|ledger| ledger.passed);
-    slot::exchange(team, call, &[base.into()], |_, words| {
-        if reached(words[0] as u32, base) {
-            base = words[0] as u32;
-        }
+    slot::exchange(team, call, &[base.exchanges.into(), base.calls], |_, words| {
+        base = base.or_beyond(Numbers { exchanges: words[0] as u32, calls: words[1] });
     });
     held.base = base;
     Some(())
@@ -123,9 +139,6 @@ pub(crate) fn give_back(team: &TeamState) {
     with_ledger(|ledger| {
         ledger.slots.release(slot as u16);
         ledger.slots.release_all(&mut held.leases);
-        let last = team.beyond();
-        if reached(last, ledger.passed) {
-            ledger.passed = last;
-        }
+        ledger.passed = ledger.passed.or_beyond(team.beyond());
     });
 }

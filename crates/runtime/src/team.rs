@@ -1,14 +1,16 @@
 //! Teams: who belongs to one, and what its members share.
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::context::Context;
 use crate::control::{self, Slot};
-use crate::leasing::Held;
+use crate::executor;
+use crate::leasing::{Held, Numbers};
 use crate::life;
 
+use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
@@ -100,6 +102,11 @@ pub(crate) struct TeamState {
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU32,
     announcements: AtomicU32,
+    /// Whether some of its collectives may run a schedule.
+    pub(crate) scheduled: bool,
+    /// The number of the last call that ran a schedule, and of those that synchronised.
+    calls: AtomicU64,
+    generation: AtomicU32,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -117,13 +124,21 @@ pub(crate) struct LiveContext(pub(crate) Context);
 unsafe impl Send for LiveContext {}
 
 impl TeamState {
-    /// A team whose synchronisations go on from `base`.
-    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u32) -> Self {
+    /// A team whose numbers go on from `base`.
+    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: Numbers) -> Self {
         let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
         let looked_up = matches!(members, Members::List(_));
-        Self { slot: Some(slot), looked_up, ..Self::at(members, size, my, places, step, base) }
+        let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
+        let calls = AtomicU64::new(base.calls);
+        Self {
+            slot: Some(slot),
+            looked_up,
+            scheduled,
+            calls,
+            ..Self::at(members, size, my, places, step, base.exchanges)
+        }
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
@@ -138,6 +153,9 @@ impl TeamState {
             looked_up: false,
             exchanges: AtomicU32::new(base),
             announcements: AtomicU32::new(base),
+            scheduled: false,
+            calls: AtomicU64::new(0),
+            generation: AtomicU32::new(0),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(Held::default()),
@@ -222,6 +240,15 @@ impl TeamState {
         next(&self.announcements)
     }
 
+    /// The turn of the scheduled call that begins now.
+    pub(crate) fn next_turn(&self, traffic: Traffic) -> Turn {
+        let last = Turn { call: self.calls.load(Relaxed), generation: self.generation.load(Relaxed) };
+        let turn = last.next(traffic);
+        self.calls.store(turn.call, Relaxed);
+        self.generation.store(turn.generation, Relaxed);
+        turn
+    }
+
     /// The same team, but with these numbers of exchanges and announcements behind it.
     pub(crate) fn after(self, exchanges: u32, announcements: u32) -> Self {
         self.exchanges.store(exchanges, Relaxed);
@@ -234,10 +261,10 @@ impl TeamState {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
-    /// A number that no line of this team has reached.
-    pub(crate) fn beyond(&self) -> u32 {
+    /// Numbers that no line and no word of this team has passed.
+    pub(crate) fn beyond(&self) -> Numbers {
         let (a, b) = (self.exchanges.load(Relaxed), self.announcements.load(Relaxed));
-        if crate::slot::reached(a, b) { a } else { b }
+        Numbers { exchanges: if crate::slot::reached(a, b) { a } else { b }, calls: self.calls.load(Relaxed) }
     }
 }
 
