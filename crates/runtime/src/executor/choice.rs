@@ -54,7 +54,7 @@ impl Choice {
             return "oxshmem: all collectives run by loads and stores of the node (node)".into();
         }
         let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING:");
-        for (name, collective) in COLLECTIVES {
+        for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
             let question = |count| Question { collective, size, count, element: 8, root_apart: false };
             if self.schedule(&question(1)).is_none() && self.schedule(&question(1 << 17)).is_none() {
                 let _ = write!(text, "\n{name}: node");
