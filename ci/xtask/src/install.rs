@@ -12,6 +12,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("oshrun", &[]),
     ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
     ("osh_info", &["oshmem_info"]),
+    ("oxshmem", &[]),
 ];
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -43,7 +44,8 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     for header in ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"] {
         copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
     }
-    demo(prefix)?;
+    program(prefix, "oshdemo")?;
+    program(prefix, "oshmeasure")?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }
@@ -52,14 +54,14 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
 }
 
-/// Compiles the demonstration, so that `oshrun --demo` needs no compiler.
-fn demo(prefix: &Path) -> Outcome {
+/// Compiles a program of the tools, so that `oshrun --demo` and `oxshmem simulate --calibrate` need no compiler.
+fn program(prefix: &Path, name: &str) -> Outcome {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     command::run(
         Command::new(compiler)
             .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(prefix.join("bin/oshdemo"))
-            .arg(top().join("launcher/demo/oshdemo.c"))
+            .arg(prefix.join("bin").join(name))
+            .arg(top().join(format!("launcher/demo/{name}.c")))
             .arg("-I")
             .arg(prefix.join("include"))
             .arg("-L")
