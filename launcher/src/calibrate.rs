@@ -94,7 +94,7 @@ fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, Error> {
 /// Runs the measuring program, with the schedules by name.
 fn run(pes: u32) -> Result<Vec<(String, Times)>, Error> {
     let output = Command::new(beside("oshrun")?)
-        .args(["-n", &pes.to_string()])
+        .args(["--bind", "-n", &pes.to_string()])
         .arg(beside("oshmeasure")?)
         .env("SHMEM_BARRIER_ALGORITHM", ALGORITHM)
         .env("SHMEM_REDUCE_ALGORITHM", ALGORITHM)
