@@ -1,5 +1,5 @@
 //! What every provider has to pass. Each test is a function over one PE, so that the PEs may be threads of one process
-//! ([`threads`]) or processes ([`Pe::join`], then [`run`] in each); all PEs run the same tests in the same order.
+//! ([`threads`]) or processes ([`Joining`], then [`run`] in each); all PEs run the same tests in the same order.
 //!
 //! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.
 
