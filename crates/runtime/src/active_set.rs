@@ -9,8 +9,8 @@
 //! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 
-use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicPtr, AtomicU32 as Setting};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -97,13 +97,28 @@ fn recent(key: &Key) -> &'static AtomicPtr<Known> {
     &RECENT[(mixed >> 58) as usize]
 }
 
-/// Forgets them, with the memory they are in.
-pub(crate) fn forget() {
+/// The node's PEs, the caller's window, and how many places a PE keeps.
+static PES: Setting = Setting::new(0);
+static ME: Setting = Setting::new(0);
+static COUNT: Setting = Setting::new(0);
+
+/// Begins a life without places.
+pub(crate) fn begin(pes: u32, me: u32) {
+    PES.store(pes, Relaxed);
+    ME.store(me, Relaxed);
+    let each = size_of::<Place>() + pes as usize * (size_of::<Mark>() + size_of::<Slot>());
+    COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
+    forget();
+}
+
+/// Forgets the places, with the memory they are in.
+fn forget() {
     RECENT.iter().for_each(|place| place.store(core::ptr::null_mut(), Relaxed));
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// The place that this process has last found for the pair.
+#[inline]
 fn known(key: &Key) -> Option<u32> {
     // SAFETY: `RECENT` points to boxes in `KNOWN`, which are dropped between lives only.
     let recent_one = unsafe { recent(key).load(Acquire).as_ref() };
@@ -126,6 +141,7 @@ fn remember(key: &Key, index: u32) {
 }
 
 /// Runs `collective` with the members of the active set.
+#[inline(always)]
 pub(crate) fn with(
     call: &'static str,
     start: i32,
@@ -150,6 +166,7 @@ pub(crate) fn with_part<R>(
     meet(call, &Key::of_part(parent.identity(), part, members.world(0)), members, my, collective)
 }
 
+#[inline(always)]
 fn meet<R>(call: &'static str, key: &Key, members: Members, my: u32, collective: impl FnOnce(&TeamState) -> R) -> R {
     let places = Places::of(key);
     let index = places.enter(call, key);
@@ -212,12 +229,11 @@ impl Places {
     #[inline]
     fn of(key: &Key) -> Self {
         let window = key.start - life::first_of_node();
-        let pes = life::pes_on_node();
+        let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
         let each = size_of::<Place>() + pes as usize * (size_of::<Mark>() + size_of::<Slot>());
-        let count = (SETS_BYTES / each).min(256) as u32;
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
-        Self { lock, clock, base, each, pes, count, me: life::my_window() }
+        Self { lock, clock, base, each, pes, count, me }
     }
 
     pub(crate) fn place(&self, index: u32) -> &'static Place {
@@ -239,6 +255,7 @@ impl Places {
     }
 
     /// Runs `collective` at a place in which the caller, member `my`, is, and takes it out.
+    #[inline(always)]
     pub(crate) fn attend<R>(
         &self,
         index: u32,
@@ -249,7 +266,7 @@ impl Places {
     ) -> R {
         let team = TeamState::at(members, size, my, self.slots(index) as usize, size_of::<Slot>() as isize, 0);
         let counts = &team.place(my).words.0.counts;
-        let team = team.after(counts[0].load(Relaxed), counts[1].load(Relaxed));
+        team.go_on_from(counts[0].load(Relaxed), counts[1].load(Relaxed));
         let result = collective(&team);
         let (exchanges, announcements) = team.counts();
         counts[0].store(exchanges, Relaxed);
@@ -259,6 +276,7 @@ impl Places {
     }
 
     /// Takes the caller into the place of `key`, which is made if it does not exist.
+    #[inline]
     fn enter(&self, call: &'static str, key: &Key) -> u32 {
         if let Some(index) = known(key).filter(|&index| self.enter_known(index, key)) {
             return index;

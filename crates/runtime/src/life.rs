@@ -79,11 +79,6 @@ pub(crate) fn first_of_node() -> u32 {
     FIRST_OF_NODE.load(Relaxed)
 }
 
-/// The caller's window.
-pub(crate) fn my_window() -> u32 {
-    JOB.get().map_or(0, |job| job.node().my_index as u32)
-}
-
 /// How many PEs the caller's node has.
 pub(crate) fn pes_on_node() -> u32 {
     JOB.get().map_or(1, |job| job.node().members.len() as u32)
@@ -148,7 +143,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let info = settings.info;
     let heap_words = heap.describe();
     let checked = settings.check >= 2;
-    crate::active_set::forget();
+    crate::active_set::begin(node.members.len() as u32, node.my_index as u32);
     LIFE.store(
         Box::into_raw(Box::new(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows })),
         Relaxed,

@@ -32,7 +32,10 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
             return;
         }
     }
-    if bytes <= PAYLOAD_BYTES {
+    if n == 1 && size_of::<T>() <= 8 {
+        // SAFETY: passed on; the size was looked at.
+        unsafe { of_one::<O, T>(call, dest, source) }
+    } else if bytes <= PAYLOAD_BYTES {
         // SAFETY: passed on; the size was looked at.
         unsafe { in_payload::<O, T>(call, dest, source, n) }
     } else if call.team.size == 1 {
@@ -41,6 +44,25 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     } else {
         // SAFETY: passed on.
         unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+    }
+}
+
+/// One element of at most a word, the most frequent reduction of all: no loop, no copy by length.
+#[inline(always)]
+unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T) {
+    const { assert!(size_of::<T>() <= 16) };
+    let mut word = 0_u64;
+    // SAFETY: the caller checked that the element fits; any bytes are a word.
+    unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>().min(8)) };
+    let mut result = None;
+    slot::exchange(call.team, call.name, &[word], |_, theirs| {
+        // SAFETY: the member's word begins with its element.
+        let value = unsafe { theirs.as_ptr().cast::<T>().read_unaligned() };
+        result = Some(result.map_or(value, |before| <T as Operand<O>>::combine(before, value)));
+    });
+    if let Some(result) = result {
+        // SAFETY: `dest` has an element.
+        unsafe { dest.write(result) };
     }
 }
 
