@@ -34,8 +34,8 @@ pub(crate) struct Key {
     pub(crate) array: u64,
 }
 
-/// The head of a place. A mark for each PE of the node and the members' slots follow.
-#[repr(C, align(128))]
+/// The head of a place. A seat for each PE of the node follows.
+#[repr(C, align(4096))]
 pub(crate) struct Place {
     /// One while the place changes hands.
     closed: AtomicU32,
@@ -47,8 +47,16 @@ pub(crate) struct Place {
     array: AtomicU64,
 }
 
-/// How many threads of one PE are inside a place.
-pub(crate) type Mark = Apart<AtomicU32>;
+/// What a place has for seat number i: the slot of member i, and the mark of the PE in window i.
+///
+/// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too
+/// early is taken away from the one who is about to write it.
+#[repr(C, align(4096))]
+pub(crate) struct Seat {
+    pub(crate) slot: Slot,
+    /// How many threads of the PE are inside.
+    pub(crate) mark: Apart<AtomicU32>,
+}
 
 impl Place {
     /// Nobody's.
@@ -106,7 +114,7 @@ static COUNT: Setting = Setting::new(0);
 pub(crate) fn begin(pes: u32, me: u32) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
-    let each = size_of::<Place>() + pes as usize * (size_of::<Mark>() + size_of::<Slot>());
+    let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
     COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
     forget();
 }
@@ -230,7 +238,7 @@ impl Places {
     fn of(key: &Key) -> Self {
         let window = key.start - life::first_of_node();
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
-        let each = size_of::<Place>() + pes as usize * (size_of::<Mark>() + size_of::<Slot>());
+        let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
         Self { lock, clock, base, each, pes, count, me }
@@ -241,17 +249,15 @@ impl Places {
         unsafe { &*((self.base + index as usize * self.each) as *const Place) }
     }
 
-    /// The mark of the PE in window `window`.
-    pub(crate) fn mark(&self, index: u32, window: u32) -> &'static AtomicU32 {
-        let marks = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Mark>();
-        // SAFETY: a place is followed by a mark for each of the node's PEs.
-        unsafe { &(*marks.add(window as usize)).0 }
+    fn seat(&self, index: u32, number: u32) -> &'static Seat {
+        let first = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Seat>();
+        // SAFETY: a place is followed by a seat for each of the node's PEs.
+        unsafe { &*first.add(number as usize) }
     }
 
-    /// Member 0's slot of a place; the others' follow.
-    fn slots(&self, index: u32) -> *const Slot {
-        let marks = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Mark>();
-        marks.wrapping_add(self.pes as usize).cast()
+    /// The mark of the PE in window `window`.
+    pub(crate) fn mark(&self, index: u32, window: u32) -> &'static AtomicU32 {
+        &self.seat(index, window).mark.0
     }
 
     /// Runs `collective` at a place in which the caller, member `my`, is, and takes it out.
@@ -264,7 +270,8 @@ impl Places {
         my: u32,
         collective: impl FnOnce(&TeamState) -> R,
     ) -> R {
-        let team = TeamState::at(members, size, my, self.slots(index) as usize, size_of::<Slot>() as isize, 0);
+        let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
+        let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
         let counts = &team.place(my).words.0.counts;
         team.go_on_from(counts[0].load(Relaxed), counts[1].load(Relaxed));
         let result = collective(&team);
@@ -334,10 +341,7 @@ impl Places {
         candidates.sort_by_key(age);
         let index = candidates.into_iter().find(|&index| self.close(index))?;
         let place = self.place(index);
-        for member in 0..self.pes as usize {
-            // SAFETY: a place is followed by this many marks and slots.
-            unsafe { &*self.slots(index).add(member) }.clear();
-        }
+        (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
         place.triplet.store(key.triplet(), Relaxed);
         place.size.store(key.size.into(), Relaxed);
         place.array.store(key.array, Relaxed);

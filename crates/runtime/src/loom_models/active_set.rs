@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::active_set::{Key, Mark, Place, Places};
-use crate::control::{Apart, Slot};
+use crate::active_set::{Key, Place, Places, Seat};
+use crate::control::Apart;
 use crate::primitive::{AtomicU32, Mistake, yield_now};
 use crate::slot::exchange;
 use crate::team::Members;
@@ -19,14 +19,13 @@ struct Board {
 #[repr(C)]
 struct Memory {
     place: Place,
-    marks: [Mark; 3],
-    slots: [Slot; 3],
+    seats: [Seat; 3],
 }
 
 impl Board {
     fn new() -> Self {
-        let marks = core::array::from_fn(|_| Apart(AtomicU32::new(0)));
-        let memory = Memory { place: Place::new(), marks, slots: [blank(), blank(), blank()] };
+        let seats = core::array::from_fn(|_| Seat { slot: blank(), mark: Apart(AtomicU32::new(0)) });
+        let memory = Memory { place: Place::new(), seats };
         Self { lock: AtomicU32::new(0), clock: AtomicU32::new(0), memory: Box::new(memory) }
     }
 
@@ -45,7 +44,7 @@ impl Board {
     }
 
     fn is_left(&self) {
-        self.memory.marks.iter().for_each(|mark| assert_eq!(settled(&mark.0), 0));
+        self.memory.seats.iter().for_each(|seat| assert_eq!(settled(&seat.mark.0), 0));
         assert_eq!(settled(&self.lock), 0);
     }
 }
