@@ -155,7 +155,8 @@ impl<H: Half> Words for Variable<H> {
     }
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
-        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(owner - 1) };
+        let needs = Needs::One(life::first_of_node() + self.window(owner));
+        let reason = Reason { call: self.call, address: self.own, needs };
         wait::until(reason, Some(ControlBlock::own().bell()), || ready().then_some(()));
     }
 }
