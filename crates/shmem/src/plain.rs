@@ -7,6 +7,11 @@ use oxshmem_reduce::Complex;
 /// # Safety
 /// Every pattern of bits in the size of the type is a value of it, it has no padding, and it holds no address.
 /// Then whatever another PE stores there, a torn or stale value included, is a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot live in symmetric memory",
+    label = "other PEs could store bits here that are no `{Self}`",
+    note = "numbers and arrays can; a struct can if `oxshmem::plain!` defines it"
+)]
 pub unsafe trait Resident: Copy + Send + Sync + 'static {}
 
 /// Plain data: what transfers and collectives move. [`plain!`](crate::plain) makes a struct plain.
@@ -18,6 +23,10 @@ pub unsafe trait Resident: Copy + Send + Sync + 'static {}
 ///
 /// # Safety
 /// As for [`Resident`]; and the type makes no promise about who changes it, or how many bytes at a time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data",
+    note = "numbers and arrays are; a struct is if `oxshmem::plain!` defines it"
+)]
 pub unsafe trait Plain: Resident {}
 
 macro_rules! plain_types {

@@ -52,7 +52,8 @@ impl World {
         program::same_everywhere(&world).map(|()| world)
     }
 
-    /// [`init`](Self::init) without the check that all PEs run the same executable.
+    /// [`init`](Self::init) without the check that all PEs run the same executable. (Different ones cannot share static
+    /// variables; where they are in one job, `SHMEM_STATICS=0` turns these off.)
     ///
     /// ```
     /// // SAFETY: this process is the only PE.
