@@ -1,4 +1,6 @@
-//! What a C or C++ program sees of the library, checked on an installation.
+//! What a C, C++ or Fortran program sees of the library, checked on an installation.
+
+mod fortran;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,6 +27,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
     bench.headers();
     bench.generics();
     bench.overridable();
+    bench.fortran();
     bench.given_lists();
     Ok(bench.counts)
 }
@@ -52,7 +55,7 @@ impl Bench {
     }
 
     /// Both libraries show what the table says and nothing else: usual names weak, profiling names strong, and both
-    /// at one address.
+    /// at one address; of Fortran's names gfortran's is the strong one.
     fn symbols(&mut self) {
         for (library, options) in [("liboxshmem.so", &["-D"][..]), ("liboxshmem.a", &["-g"])] {
             let outcome = self.visible(library, options).and_then(|found| compare(&found));
@@ -245,6 +248,16 @@ fn compare(found: &BTreeMap<String, Entry>) -> Outcome {
             _ => wrong.push(symbol.name.clone()),
         }
     }
+    for entry in oxshmem_api::fortran::entries() {
+        let strong = found.get(&entry.symbol).filter(|strong| strong.kind == "T");
+        let is_alias = |name: &String| {
+            let (weak, strong) = (found.get(name)?, strong?);
+            (weak.kind == "W" && weak.address == strong.address).then_some(())
+        };
+        if !entry.aliases().iter().all(|name| is_alias(name).is_some()) {
+            wrong.push(entry.symbol);
+        }
+    }
     let public: BTreeSet<String> = public_names().into_iter().collect();
     wrong.extend(found.keys().filter(|name| !public.contains(*name)).map(|name| format!("stray {name}")));
     wrong.extend(OBJECTS.iter().filter(|name| !found.contains_key(**name)).map(|name| name.to_string()));
@@ -255,12 +268,18 @@ fn compare(found: &BTreeMap<String, Entry>) -> Outcome {
 }
 
 /// Programs whose only content is the headers and names that must stay free.
-const HEADERS: [&str; 6] = [
+const HEADERS: [&str; 7] = [
     "#include <shmem.h>\n",
     "#include <shmemx.h>\n",
     "#include <pshmem.h>\n",
     "#include <mpp/shmem.h>\n",
     "#include <mpp/shmemx.h>\n",
+    "#include <shmemx.h>\n\
+     void f(long *d, const long *s, shmem_ctx_t c);\n\
+     void f(long *d, const long *s, shmem_ctx_t c) {\n\
+       shmemx_long_put_nb(d, s, 1, 0, NULL); shmemx_long_put_nb(d, s, 1, 0); shmemx_getmem_nb(d, s, 8, 0, NULL);\n\
+       shmemx_ctx_long_put_nb(c, d, s, 1, 0); void (*g)(void *, const void *, size_t, int) = shmemx_put64_nb; g(d, s, 1, 0);\n\
+     }\n",
     "#define I 1\n#define complex 2\n\
      #include <mpp/shmemx.h>\n#include <pshmem.h>\n#include <shmem.h>\n#include <shmem.h>\n\
      #undef I\n#undef complex\n\

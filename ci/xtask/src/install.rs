@@ -14,6 +14,12 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("osh_info", &["oshmem_info"]),
 ];
 
+/// What programs include, below `include`.
+const HEADERS: &[&str] = &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
+
+/// The same for Fortran, and the sources of its modules in the order of their use.
+const FORTRAN: &[&str] = &["shmem.fh", "shmemx.fh", "mpp/shmem.fh", "mpp/shmemx.fh", "shmem.f90", "shmemx.f90"];
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Makes the folders.
@@ -40,9 +46,10 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
             link_to(tool, &prefix.join("bin").join(alias))?;
         }
     }
-    for header in ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"] {
+    for header in HEADERS.iter().chain(FORTRAN) {
         copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
     }
+    modules(prefix)?;
     demo(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
@@ -50,6 +57,20 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     let cmake = prefix.join("lib/cmake/oxshmem");
     write(&cmake.join("oxshmemConfig.cmake"), CMAKE)?;
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
+}
+
+/// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Every other compiler needs
+/// modules of its own, made from the same sources.
+fn modules(prefix: &Path) -> Outcome {
+    if !command::exists("gfortran") {
+        println!("not installed: the compiled Fortran modules (gfortran is not there)");
+        return Ok(());
+    }
+    let include = prefix.join("include");
+    for source in FORTRAN.iter().filter(|file| file.ends_with(".f90")) {
+        command::run(Command::new("gfortran").arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(source)))?;
+    }
+    Ok(())
 }
 
 /// Compiles the demonstration, so that `oshrun --demo` needs no compiler.

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use oxshmem_api::constants::OBJECTS;
 use oxshmem_api::expand::exported;
+use oxshmem_api::fortran;
 
 use crate::{Outcome, command, top};
 
@@ -83,6 +84,10 @@ pub(crate) fn public_names() -> Vec<String> {
     for symbol in exported() {
         names.extend(symbol.twin());
         names.push(symbol.name);
+    }
+    for entry in fortran::entries() {
+        names.extend(entry.aliases());
+        names.push(entry.symbol);
     }
     names
 }

@@ -8,6 +8,7 @@ mod conformance;
 mod generate;
 mod install;
 mod library;
+mod packages;
 mod test;
 
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{Outcome, abi, build, command, conformance, default_prefix, generate, top};
+use crate::{Outcome, abi, build, command, conformance, default_prefix, generate, packages, target, top};
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,12 +34,35 @@ pub(crate) struct Step {
 
 /// All steps, in the order in which they run. A new kind of check is a new line here.
 pub(crate) const STEPS: &[Step] = &[
+    Step { name: "packages", what: "what the checks need", run: || Ok(packages::install()) },
     Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
     Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
     Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
-    Step { name: "unit", what: "cargo test on every crate", run: unit },
+    Step { name: "unit", what: "cargo test on every crate", run: || cargo_test(&["--workspace"]) },
+    Step {
+        name: "proofs",
+        what: "schedules up to 64 PEs and the vector kernels, as released",
+        run: || cargo_test(&["--release", "--package", "oxshmem-schedule", "--package", "oxshmem-reduce"]),
+    },
+    Step { name: "loom", what: "the protocols between PEs under the model checker", run: loom },
+    Step { name: "miri", what: "some tests of the crates that need no system calls, under Miri", run: miri },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
+    Step {
+        name: "conformance",
+        what: "every behaviour of the standard, at 1, 2, 3, 4 and 8 PEs; kill tests",
+        run: || Ok(conformance::run(&conformance::Options::everything())),
+    },
+    Step {
+        name: "shapes",
+        what: "splits of teams at the sizes where grids are uneven",
+        run: || Ok(conformance::run(&conformance::Options::shapes())),
+    },
+    Step {
+        name: "sanitize",
+        what: "the conformance programs under the address and undefined-behaviour sanitizers",
+        run: || Ok(conformance::run(&conformance::Options::sanitized())),
+    },
 ];
 
 const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -79,24 +102,82 @@ fn cargo(arguments: &[&str]) -> Outcome {
     command::run(Command::new(cargo).args(arguments).current_dir(top()))
 }
 
-/// The Rust tests, counted from their summary lines.
-fn unit() -> Outcome<Counts> {
+/// Rust tests.
+fn cargo_test(selection: &[&str]) -> Outcome<Counts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(top());
-    let output = command::output(&mut command)?;
+    count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
+}
+
+/// The models of `oxshmem-runtime`, in a folder of their own because they are built with other atomics.
+fn loom() -> Outcome<Counts> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let fetched = command::output(Command::new(&cargo).args(["fetch", "--locked"]).current_dir(top()))?;
+    if !fetched.status.success() {
+        println!("skipped: the model checker is not on this machine and cannot be fetched");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    let mut command = Command::new(cargo);
+    command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
+    command.args(["test", "--release", "--package", "oxshmem-runtime", "--lib", "loom_", "--target-dir"]);
+    count(command.arg(target().join("loom")))
+}
+
+/// What Miri runs: a package, its targets, the names of the tests. Others call C or the system, or take hours there.
+const MIRI: &[(&str, &[&str], &[&str])] = &[
+    ("oxshmem-base", &["--lib"], &["--skip", "every_knob"]),
+    ("oxshmem-heap", &["--lib"], &[]),
+    ("oxshmem-schedule", &["--lib"], &["mutants::a_dropped", "t2d_9", "vnd_"]),
+    ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
+    ("oxshmem-bootstrap", &["--lib"], &["pmi1::", "mapping::", "published::", "parcels_are_packed"]),
+];
+
+fn miri() -> Outcome<Counts> {
+    // Not the cargo that runs this, which belongs to one toolchain, but the one that chooses.
+    let miri = || {
+        let mut cargo = Command::new("cargo");
+        cargo.env_remove("RUSTUP_TOOLCHAIN").args(["+nightly", "miri"]).current_dir(top());
+        cargo
+    };
+    if !miri().arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    let mut counts = Counts::default();
+    for (package, targets, names) in MIRI {
+        print!("{package}: ");
+        let mut command = miri();
+        command.env("MIRIFLAGS", "-Zmiri-disable-isolation").args(["test", "--package", package]).args(*targets);
+        counts += count(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))?;
+    }
+    Ok(counts)
+}
+
+/// Runs tests, counted from their summary lines. A test that cannot run here passes and says `not run: why`.
+fn count(command: &mut Command) -> Outcome<Counts> {
+    let output = command::output(command.current_dir(top()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut counts = Counts::default();
-    for line in text.lines().filter(|line| line.starts_with("test result:")) {
-        counts += Counts {
-            passed: number_before(line, "passed"),
-            failed: number_before(line, "failed"),
-            skipped: number_before(line, "ignored"),
-        };
+    for line in text.lines() {
+        if line.starts_with("test result:") {
+            counts += Counts {
+                passed: number_before(line, "passed"),
+                failed: number_before(line, "failed"),
+                skipped: number_before(line, "ignored"),
+            };
+        } else if line.starts_with("not run:") || line.starts_with("SKIPPED") {
+            println!("{line}");
+            counts += Counts { skipped: 1, ..Counts::default() };
+            counts.passed = counts.passed.saturating_sub(1);
+        }
     }
     if !output.status.success() {
         print!("{text}{}", String::from_utf8_lossy(&output.stderr));
         counts.failed = counts.failed.max(1);
+    }
+    println!("{} passed, {} failed", counts.passed, counts.failed);
+    if counts.passed + counts.failed + counts.skipped == 0 {
+        return Err("no test has the names that were asked for".into());
     }
     Ok(counts)
 }

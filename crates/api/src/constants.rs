@@ -5,6 +5,8 @@
 pub struct Group {
     /// What they are for.
     pub title: &'static str,
+    /// Whether Fortran has them too.
+    pub fortran: bool,
     /// Names without `SHMEM_`, and values.
     pub constants: &'static [(&'static str, &'static str)],
 }
@@ -13,6 +15,7 @@ pub struct Group {
 pub const GROUPS: &[Group] = &[
     Group {
         title: "Version of the standard and of the library.",
+        fortran: true,
         constants: &[
             ("MAJOR_VERSION", "1"),
             ("MINOR_VERSION", "6"),
@@ -22,6 +25,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Thread levels.",
+        fortran: false,
         constants: &[
             ("THREAD_SINGLE", "0"),
             ("THREAD_FUNNELED", "1"),
@@ -31,6 +35,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Comparisons of wait and test.",
+        fortran: true,
         constants: &[
             ("CMP_EQ", "1"),
             ("CMP_NE", "2"),
@@ -40,9 +45,14 @@ pub const GROUPS: &[Group] = &[
             ("CMP_LE", "6"),
         ],
     },
-    Group { title: "What a put's signal does.", constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")] },
+    Group {
+        title: "What a put's signal does.",
+        fortran: false,
+        constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")],
+    },
     Group {
         title: "Options of contexts and sessions, bits of a team's and a session's configuration.",
+        fortran: false,
         constants: &[
             ("CTX_PRIVATE", "(1L << 0)"),
             ("CTX_SERIALIZED", "(1L << 1)"),
@@ -54,10 +64,12 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Hints for shmem_malloc_with_hints.",
+        fortran: false,
         constants: &[("MALLOC_ATOMICS_REMOTE", "(1L << 0)"), ("MALLOC_SIGNAL_REMOTE", "(1L << 1)")],
     },
     Group {
         title: "Work arrays of the active-set collectives (deprecated).",
+        fortran: true,
         constants: &[
             ("SYNC_VALUE", "0"),
             ("SYNC_SIZE", "16"),
@@ -71,6 +83,12 @@ pub const GROUPS: &[Group] = &[
         ],
     },
 ];
+
+/// What shmemx.h adds.
+pub const EXTENSIONS: &[(&str, &str)] = &[("COLOR_UNDEFINED", "(-1)")];
+
+/// Handles of the predefined teams in shmemx.fh: what the runtime's `calls::fortran::team` knows.
+pub const FORTRAN_TEAMS: &[(&str, &str)] = &[("NULL", "0"), ("WORLD", "1"), ("SHARED", "2"), ("NODE", "3")];
 
 /// The value of one constant.
 ///

@@ -15,6 +15,8 @@ pub struct Entry {
     pub status: Status,
     /// C declaration; `real16_t` is the IEEE type of 128 bits.
     pub prototype: Prototype,
+    /// The runtime's function, which takes the arguments in the same order.
+    pub call: &'static str,
     /// The kind, for rows that have several.
     pub kind: Option<&'static Kind>,
 }
@@ -64,6 +66,7 @@ const WORDS: &[Kind] = &[
 ];
 const COLLECTED: &[Kind] = &[kind("4", "void", 4), kind("8", "void", 8), kind("32", "void", 4), kind("64", "void", 8)];
 const EXCHANGED: &[Kind] = &[kind("32", "void", 4), kind("64", "void", 8)];
+const EIGHT: &[Kind] = &[kind("", "void", 8)];
 const BYTES: &[Kind] = &[kind("mem", "void", 1)];
 const INT2: &[Kind] = &[kind("int2", "int16_t", 2)];
 const INTEGERS: &[Kind] = &[kind("int4", "int32_t", 4), kind("int8", "int64_t", 8)];
@@ -74,25 +77,31 @@ const COMPLEXES: &[Kind] = &[kind("comp4", "float _Complex", 8), kind("comp8", "
 struct Row {
     /// Result, name and arguments.
     routine: &'static str,
+    /// See [`Entry::call`].
+    call: &'static str,
     kinds: &'static [&'static [Kind]],
     status: Status,
 }
 
-const fn standard(routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row { routine, kinds, status: Status::Standard }
+const fn standard(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
+    Row { routine, call, kinds, status: Status::Standard }
 }
 
-const fn compat(routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row { routine, kinds, status: Status::Compat }
+const fn compat(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
+    Row { routine, call, kinds, status: Status::Compat }
 }
 
-const fn extension(routine: &'static str) -> Row {
-    Row { routine, kinds: &[], status: Status::Extension }
+const fn extension(call: &'static str, routine: &'static str) -> Row {
+    Row { routine, call, kinds: &[], status: Status::Extension }
 }
 
 macro_rules! to_all {
     ($status:ident, $name:literal, $kinds:expr) => {
+        to_all!($status, $name, concat!("active_set::", $name, "_to_all"), $kinds)
+    };
+    ($status:ident, $name:literal, $call:expr, $kinds:expr) => {
         $status(
+            $call,
             concat!(
                 "void shmem_<K>_",
                 $name,
@@ -105,68 +114,82 @@ macro_rules! to_all {
 
 const ROWS: &[Row] = &[
     // Start and end, memory, locality.
-    standard("void shmem_init()", &[]),
-    standard("void start_pes(npes)", &[]),
-    standard("void shmem_finalize()", &[]),
-    standard("void shmem_global_exit(status)", &[]),
-    standard("int32_t shmem_my_pe()", &[]),
-    standard("int32_t my_pe()", &[]),
-    standard("int32_t shmem_n_pes()", &[]),
-    standard("int32_t num_pes()", &[]),
-    standard("void shmem_info_get_version(int32_t *major, int32_t *minor)", &[]),
-    standard("void shmem_info_get_name(char *name, size_t name_len)", &[]),
-    standard("int32_t shmem_pe_accessible(pe)", &[]),
-    standard("int32_t shmem_addr_accessible(const void *addr, pe)", &[]),
-    standard("void *shmem_ptr(const void *dest, pe)", &[]),
-    standard("void shpalloc(void **addr, length, int32_t *errcode, abort)", &[]),
-    standard("void shpclmove(void **addr, length, int32_t *status, abort)", &[]),
-    standard("void shpdeallc(void **addr, int32_t *errcode, abort)", &[]),
+    standard("setup::init", "void shmem_init()", &[]),
+    standard("setup::start_pes", "void start_pes(npes)", &[]),
+    standard("setup::finalize", "void shmem_finalize()", &[]),
+    standard("setup::global_exit", "void shmem_global_exit(status)", &[]),
+    standard("setup::my_pe", "int32_t shmem_my_pe()", &[]),
+    standard("setup::my_pe", "int32_t my_pe()", &[]),
+    standard("setup::n_pes", "int32_t shmem_n_pes()", &[]),
+    standard("setup::n_pes", "int32_t num_pes()", &[]),
+    standard("setup::info_get_version", "void shmem_info_get_version(int32_t *major, int32_t *minor)", &[]),
+    standard("fortran::info_get_name", "void shmem_info_get_name(char *name, size_t name_len)", &[]),
+    standard("locality::pe_accessible", "int32_t shmem_pe_accessible(pe)", &[]),
+    standard("locality::addr_accessible", "int32_t shmem_addr_accessible(const void *addr, pe)", &[]),
+    standard("locality::ptr", "void *shmem_ptr(const void *dest, pe)", &[]),
+    standard("fortran::shpalloc", "void shpalloc(void **addr, length, int32_t *errcode, abort)", &[]),
+    standard("fortran::shpclmove", "void shpclmove(void **addr, length, int32_t *status, abort)", &[]),
+    standard("fortran::shpdeallc", "void shpdeallc(void **addr, int32_t *errcode, abort)", &[]),
     // Put and get.
-    standard("void shmem_<K>_put(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
-    standard("void shmem_<K>_get(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
-    standard("void shmem_<K>_put_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
-    standard("void shmem_<K>_get_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
-    standard("void shmem_<K>_iput(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
-    standard("void shmem_<K>_iget(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
-    standard("void shmem_put<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
-    standard("void shmem_get<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
-    standard("void shmem_put<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
-    standard("void shmem_get<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
-    standard("void shmem_iput<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
-    standard("void shmem_iget<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
+    standard("rma::put", "void shmem_<K>_put(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("rma::get", "void shmem_<K>_get(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("rma::put_nbi", "void shmem_<K>_put_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("rma::get_nbi", "void shmem_<K>_get_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    standard("rma::iput", "void shmem_<K>_iput(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
+    standard("rma::iget", "void shmem_<K>_iget(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
+    standard("rma::put", "void shmem_put<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("rma::get", "void shmem_get<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("rma::put_nbi", "void shmem_put<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("rma::get_nbi", "void shmem_get<K>_nbi(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    standard("rma::iput", "void shmem_iput<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
+    standard("rma::iget", "void shmem_iget<K>(dest, source, dst, sst, nelems, pe)", &[WORDS]),
     // Moves 8-byte elements, as it did before sizes were in the name.
-    standard("void shmem_put(void *dest, const void *source, nelems, pe)", &[]),
+    standard("rma::put", "void shmem_put<K>(dest, source, nelems, pe)", &[EIGHT]),
     // Atomics.
-    standard("void shmem_<K>_add(dest, value, pe)", &[INTEGERS]),
-    standard("void shmem_<K>_inc(dest, pe)", &[INTEGERS]),
-    standard("T shmem_<K>_fadd(dest, value, pe)", &[INTEGERS]),
-    standard("T shmem_<K>_finc(dest, pe)", &[INTEGERS]),
-    standard("T shmem_<K>_cswap(dest, cond, value, pe)", &[INTEGERS]),
-    standard("T shmem_<K>_swap(dest, value, pe)", &[INTEGERS, REALS]),
-    standard("T shmem_<K>_fetch(source, pe)", &[INTEGERS, REALS]),
-    standard("void shmem_<K>_set(dest, value, pe)", &[INTEGERS, REALS]),
-    standard("int32_t shmem_swap(int32_t *dest, const int32_t *value, pe)", &[]),
+    standard("amo::add", "void shmem_<K>_add(dest, value, pe)", &[INTEGERS]),
+    standard("amo::inc", "void shmem_<K>_inc(dest, pe)", &[INTEGERS]),
+    standard("amo::fetch_add", "T shmem_<K>_fadd(dest, value, pe)", &[INTEGERS]),
+    standard("amo::fetch_inc", "T shmem_<K>_finc(dest, pe)", &[INTEGERS]),
+    standard("amo::compare_swap", "T shmem_<K>_cswap(dest, cond, value, pe)", &[INTEGERS]),
+    standard("amo::swap", "T shmem_<K>_swap(dest, value, pe)", &[INTEGERS, REALS]),
+    standard("amo::fetch", "T shmem_<K>_fetch(source, pe)", &[INTEGERS, REALS]),
+    standard("amo::set", "void shmem_<K>_set(dest, value, pe)", &[INTEGERS, REALS]),
+    standard("amo::swap", "int32_t shmem_swap(int32_t *dest, const int32_t *value, pe)", &[]),
     // Waits, ordering, locks; variables are default integers of 4 bytes.
-    standard("void shmem_<K>_wait(ivar, cmp_value)", &[INTEGERS]),
-    standard("void shmem_<K>_wait_until(ivar, cmp, cmp_value)", &[INTEGERS]),
-    standard("void shmem_wait(int32_t *ivar, const int32_t *cmp_value)", &[]),
-    standard("void shmem_wait_until(int32_t *ivar, cmp, const int32_t *cmp_value)", &[]),
-    standard("void shmem_fence()", &[]),
-    standard("void shmem_quiet()", &[]),
-    standard("void shmem_set_lock(lock)", &[]),
-    standard("void shmem_clear_lock(lock)", &[]),
-    standard("int32_t shmem_test_lock(lock)", &[]),
+    standard("p2p::wait", "void shmem_<K>_wait(ivar, cmp_value)", &[INTEGERS]),
+    standard("p2p::wait_until", "void shmem_<K>_wait_until(ivar, cmp, cmp_value)", &[INTEGERS]),
+    standard("p2p::wait", "void shmem_wait(int32_t *ivar, const int32_t *cmp_value)", &[]),
+    standard("p2p::wait_until", "void shmem_wait_until(int32_t *ivar, cmp, const int32_t *cmp_value)", &[]),
+    standard("order::fence", "void shmem_fence()", &[]),
+    standard("order::quiet", "void shmem_quiet()", &[]),
+    standard("fortran::set_lock", "void shmem_set_lock(lock)", &[]),
+    standard("fortran::clear_lock", "void shmem_clear_lock(lock)", &[]),
+    standard("fortran::test_lock", "int32_t shmem_test_lock(lock)", &[]),
     // Collectives.
-    standard("void shmem_barrier_all()", &[]),
-    standard("void shmem_barrier(PE_start, logPE_stride, PE_size, pSync)", &[]),
+    standard("order::barrier_all", "void shmem_barrier_all()", &[]),
+    standard("active_set::barrier", "void shmem_barrier(PE_start, logPE_stride, PE_size, pSync)", &[]),
     standard(
+        "active_set::broadcast",
         "void shmem_broadcast<K>(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync)",
         &[COLLECTED],
     ),
-    standard("void shmem_collect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[COLLECTED]),
-    standard("void shmem_fcollect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[COLLECTED]),
-    standard("void shmem_alltoall<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)", &[EXCHANGED]),
     standard(
+        "active_set::collect",
+        "void shmem_collect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
+        &[COLLECTED],
+    ),
+    standard(
+        "active_set::fcollect",
+        "void shmem_fcollect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
+        &[COLLECTED],
+    ),
+    standard(
+        "active_set::alltoall",
+        "void shmem_alltoall<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
+        &[EXCHANGED],
+    ),
+    standard(
+        "active_set::alltoalls",
         "void shmem_alltoalls<K>(dest, source, dst, sst, nelems, PE_start, logPE_stride, PE_size, pSync)",
         &[EXCHANGED],
     ),
@@ -179,40 +202,50 @@ const ROWS: &[Row] = &[
     to_all!(standard, "prod", &[INTEGERS, REALS, REAL16, COMPLEXES]),
     to_all!(compat, "and", &[INT2]),
     to_all!(compat, "or", &[INT2]),
-    to_all!(compat, "xor", &[INT2, COMPLEXES]),
+    to_all!(compat, "xor", &[INT2]),
+    to_all!(compat, "xor", "fortran::complex_xor_to_all", &[COMPLEXES]),
     to_all!(compat, "max", &[INT2]),
     to_all!(compat, "min", &[INT2]),
     to_all!(compat, "sum", &[INT2]),
     to_all!(compat, "prod", &[INT2]),
     // Cache control of old machines.
-    standard("void shmem_set_cache_inv()", &[]),
-    standard("void shmem_set_cache_line_inv(void *dest)", &[]),
-    standard("void shmem_clear_cache_inv()", &[]),
-    compat("void shmem_clear_cache_line_inv(void *dest)", &[]),
-    standard("void shmem_udcflush()", &[]),
-    standard("void shmem_udcflush_line(void *dest)", &[]),
+    standard("locality::set_cache_inv", "void shmem_set_cache_inv()", &[]),
+    standard("locality::set_cache_line_inv", "void shmem_set_cache_line_inv(void *dest)", &[]),
+    standard("locality::clear_cache_inv", "void shmem_clear_cache_inv()", &[]),
+    compat("locality::clear_cache_line_inv", "void shmem_clear_cache_line_inv(void *dest)", &[]),
+    standard("locality::udcflush", "void shmem_udcflush()", &[]),
+    standard("locality::udcflush_line", "void shmem_udcflush_line(void *dest)", &[]),
     // Extensions; team handles are integers of 8 bytes.
     extension(
+        "team_extension::split_strided",
         "void shmemx_team_split_strided(const int64_t *parent_team, PE_start, PE_stride, PE_size, int64_t *newteam)",
     ),
-    extension("void shmemx_team_split(const int64_t *parent_team, color, key, int64_t *newteam)"),
-    extension("void shmemx_team_destroy(int64_t *newteam)"),
-    extension("int32_t shmemx_team_my_pe(const int64_t *newteam)"),
-    extension("int32_t shmemx_team_n_pes(const int64_t *newteam)"),
-    extension("int32_t shmemx_team_translate_pe(const int64_t *team1, team1_pe, const int64_t *team2)"),
     extension(
+        "team_extension::split_color",
+        "void shmemx_team_split(const int64_t *parent_team, color, key, int64_t *newteam)",
+    ),
+    extension("fortran::team_destroy", "void shmemx_team_destroy(int64_t *newteam)"),
+    extension("team_extension::my_pe", "int32_t shmemx_team_my_pe(const int64_t *newteam)"),
+    extension("team_extension::n_pes", "int32_t shmemx_team_n_pes(const int64_t *newteam)"),
+    extension(
+        "team_extension::translate_pe",
+        "int32_t shmemx_team_translate_pe(const int64_t *team1, team1_pe, const int64_t *team2)",
+    ),
+    extension(
+        "active_set::alltoallv",
         "void shmemx_alltoallv(void *target, const int64_t *t_offsets, int64_t *t_sizes, const void *source, \
          const int64_t *s_offsets, const int64_t *s_sizes, PE_start, logPE_stride, PE_size, pSync)",
     ),
     extension(
+        "active_set::alltoallv_packed",
         "void shmemx_alltoallv_packed(void *target, const int64_t *target_len, int64_t *t_size, const void *source, \
          const int64_t *s_offsets, const int64_t *s_sizes, PE_start, logPE_stride, PE_size, pSync)",
     ),
-    extension("void shmemx_thread_register()"),
-    extension("void shmemx_thread_unregister()"),
-    extension("void shmemx_thread_quiet()"),
-    extension("void shmemx_thread_fence()"),
-    extension("double shmemx_wtime()"),
+    extension("extension::thread_register", "void shmemx_thread_register()"),
+    extension("extension::thread_unregister", "void shmemx_thread_unregister()"),
+    extension("extension::thread_quiet", "void shmemx_thread_quiet()"),
+    extension("extension::thread_fence", "void shmemx_thread_fence()"),
+    extension("extension::wtime", "double shmemx_wtime()"),
 ];
 
 /// Every entry point.
@@ -238,7 +271,7 @@ fn entry(row: &'static Row, kind: Option<&'static Kind>) -> Entry {
         prototype.result = element.into();
     }
     prototype.name.push('_');
-    Entry { symbol: prototype.name.clone(), status: row.status, prototype, kind }
+    Entry { symbol: prototype.name.clone(), status: row.status, prototype, call: row.call, kind }
 }
 
 /// An argument by its name, or as written when it comes with a type.
@@ -256,13 +289,23 @@ fn argument(item: &str, element: &str) -> Parameter {
 }
 
 impl Entry {
+    /// Its name without what the compiler adds, in upper case.
+    pub fn name(&self) -> String {
+        self.symbol.trim_end_matches('_').to_ascii_uppercase()
+    }
+
+    /// Linker symbols of other compilers and options: upper case, and a second underscore where one is in the name.
+    pub fn aliases(&self) -> Vec<String> {
+        let doubled = self.symbol.trim_end_matches('_').contains('_').then(|| format!("{}_", self.symbol));
+        [self.name()].into_iter().chain(doubled).collect()
+    }
+
     /// The statement that uses it, as a Fortran programmer writes it.
     pub fn usage(&self) -> String {
-        let name = self.symbol.trim_end_matches('_').to_ascii_uppercase();
         // A string's length is passed behind the programmer's back.
         let visible = self.prototype.parameters.iter().filter(|parameter| parameter.ctype.ends_with('*'));
         let names: Vec<&str> = visible.map(|parameter| parameter.name.as_str()).collect();
-        let call = format!("{name}({})", names.join(", "));
+        let call = format!("{}({})", self.name(), names.join(", "));
         if self.prototype.result == "void" { format!("CALL {call}") } else { format!("r = {call}") }
     }
 }

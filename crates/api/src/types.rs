@@ -72,6 +72,7 @@ pub fn rust_type(ctype: &str) -> String {
     }
     match ctype {
         "void" => "c_void",
+        "real16_t" => "Quad",
         "void *" => "*mut c_void",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",

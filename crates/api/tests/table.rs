@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use oxshmem_api::expand::{Symbol, symbols};
 use oxshmem_api::fortran;
-use oxshmem_api::generate::{generics_test, symbol_list};
+use oxshmem_api::generate::{files, generics_test, symbol_list};
 use oxshmem_api::table::{Status, families};
 
 #[test]
@@ -106,6 +106,32 @@ fn extras_are_among_the_given_ones() {
     let theirs: BTreeSet<String> = rows.into_iter().map(|row| row[0].clone()).collect();
     for symbol in symbols().iter().filter(|symbol| symbol.status == Status::Compat) {
         assert!(theirs.contains(&symbol.name), "{} is nobody's", symbol.name);
+    }
+}
+
+/// Fortran's linker symbols, with all their spellings, are not those of C routines.
+#[test]
+fn fortran_symbols_are_unique() {
+    let mut seen: BTreeSet<String> = symbols().into_iter().map(|symbol| symbol.name).collect();
+    for entry in fortran::entries() {
+        for name in entry.aliases().into_iter().chain([entry.symbol.clone()]) {
+            assert!(seen.insert(name.clone()), "{name} of {} is taken", entry.symbol);
+        }
+    }
+}
+
+/// Include files serve both source forms; free form has lines of 132 characters.
+#[test]
+fn fortran_sources_keep_to_their_columns() {
+    let sources: Vec<_> = files().into_iter().filter(|file| file.path.contains(".f")).collect();
+    assert_eq!(sources.len(), 6);
+    for file in sources {
+        let width = if file.path.ends_with(".fh") { 72 } else { 132 };
+        for line in file.text.lines() {
+            assert!(line.len() <= width, "{}: {line}", file.path);
+            let begins = line.starts_with('!') || line.starts_with("      ");
+            assert!(begins || file.path.ends_with(".f90"), "{}: {line}", file.path);
+        }
     }
 }
 

@@ -73,7 +73,14 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     if from.is_empty() {
         return;
     }
+    if let (true, Store::Cached, &[x, y], &[a, b]) = (L::DIRECT, store, to, from)
+        && [x, y].iter().all(|to| !core::ptr::eq(to.cast_const(), a) && !core::ptr::eq(to.cast_const(), b))
+    {
+        // SAFETY: the caller's promise; the four arrays do not overlap.
+        return unsafe { two_to_two::<O, L>([x.cast(), y.cast()], [a.cast(), b.cast()], lanes) };
+    }
     let mut buffer = MaybeUninit::<Tile>::uninit();
+    const { assert!(size_of::<L>() == size_of::<L::Running>() && align_of::<L>() >= align_of::<L::Running>()) };
     let tile = buffer.as_mut_ptr().cast::<L::Running>();
     let mut next_count = TILE_BYTES / size_of::<L>();
     if let (Store::Streaming, Some(to)) = (store, to.first()) {
@@ -99,6 +106,26 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     }
     if store == Store::Streaming {
         store_fence();
+    }
+}
+
+/// Two sources into two destinations that are not sources: what two PEs do with each slice. Results go straight to both
+/// destinations; nothing is read again, which would wait for a line that another processor still has.
+///
+/// # Safety
+/// As [`body`]; the four arrays do not overlap.
+#[inline(always)]
+unsafe fn two_to_two<O: Operator, L: Combine<O>>(to: [*mut L; 2], from: [*const L; 2], lanes: usize) {
+    let mut at = 0;
+    while at < lanes {
+        let count = (TILE_BYTES / size_of::<L>()).min(lanes - at);
+        // SAFETY: lanes `at` to `at + count` of the caller's promise.
+        unsafe {
+            let part = |array: *const L| core::slice::from_raw_parts(array.add(at), count);
+            let room = |array: *mut L| core::slice::from_raw_parts_mut(array.add(at).cast::<MaybeUninit<L>>(), count);
+            L::combine_pair([room(to[0]), room(to[1])], [part(from[0]), part(from[1])]);
+        }
+        at += count;
     }
 }
 

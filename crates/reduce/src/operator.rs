@@ -1,5 +1,6 @@
 //! What every operator means for every type.
 
+use core::mem::MaybeUninit;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
 use crate::complex;
@@ -72,6 +73,15 @@ pub trait Combine<O: Operator>: Copy + 'static {
     /// Takes one more operand in, on the right.
     fn combine(running: Self::Running, next: Self::Running) -> Self::Running;
 
+    /// Whether [`Self::combine_pair`] is the best way for two sources and two destinations.
+    const DIRECT: bool = true;
+
+    /// `to[0][i] = to[1][i] = from[0][i] op from[1][i]`. All slices are equally long.
+    #[inline(always)]
+    fn combine_pair(to: [&mut [MaybeUninit<Self>]; 2], from: [&[Self]; 2]) {
+        fold_pair(to, from, |a, b| Self::lower(Self::combine(a.lift(), b.lift())));
+    }
+
     /// `running[i] = running[i] op rows[0][i] op … op rows[K - 1][i]` for the first `n` places; `running` does not
     /// take part if these are the `FIRST` rows.
     ///
@@ -95,6 +105,16 @@ pub trait Combine<O: Operator>: Copy + 'static {
                 running.add(i).write(result);
             }
         }
+    }
+}
+
+/// The loop of [`Combine::combine_pair`] with an operator in hand.
+#[inline(always)]
+fn fold_pair<L: Copy>([x, y]: [&mut [MaybeUninit<L>]; 2], [a, b]: [&[L]; 2], combine: impl Fn(L, L) -> L) {
+    for (((x, y), &a), &b) in x.iter_mut().zip(y).zip(a).zip(b) {
+        let result = combine(a, b);
+        x.write(result);
+        y.write(result);
     }
 }
 
@@ -165,13 +185,107 @@ macro_rules! combine_by_rank {
     };
 }
 
-combine_by_rank! { f32 f64 LongDouble Quad }
+combine_by_rank! { LongDouble Quad }
+
+/// Maximum and minimum of `float` and `double`: the processor's, where no operand is NaN, made to tell the zeros apart;
+/// by rank otherwise. Rows are short enough to stay in the first cache between the look for NaN and the fold.
+macro_rules! combine_floats {
+    ($($lane:ty)*) => {$(
+        // Of two zeros the two selections return one each: their common bits are +0 if either is, all bits -0.
+        combine_floats!(@one Max, $lane, rank_for_max, >, BitAnd::bitand);
+        combine_floats!(@one Min, $lane, rank_for_min, <, BitOr::bitor);
+    )*};
+    (@numbers $lane:ty, $better:tt, $zero:expr) => {
+        |a: $lane, b: $lane| {
+            let one = if a $better b { a } else { b };
+            let other = if b $better a { b } else { a };
+            <$lane>::from_bits($zero(one.to_bits(), other.to_bits()))
+        }
+    };
+    (@one $op:ident, $lane:ty, $rank:ident, $better:tt, $zero:expr) => {
+        impl Combine<$op> for $lane {
+            type Running = $lane;
+            #[inline(always)]
+            fn lift(self) -> $lane {
+                self
+            }
+            #[inline(always)]
+            fn lower(running: $lane) -> $lane {
+                running
+            }
+            #[inline(always)]
+            fn combine(running: $lane, next: $lane) -> $lane {
+                if next.$rank() $better running.$rank() { next } else { running }
+            }
+            #[inline(always)]
+            unsafe fn combine_rows<const K: usize, const FIRST: bool>(
+                running: *mut $lane,
+                rows: [*const $lane; K],
+                n: usize,
+            ) {
+                // SAFETY: the caller's promise, for each row and place.
+                unsafe {
+                    let running_nan = !FIRST && has_nan(running, n, <$lane>::is_nan);
+                    if running_nan || rows.iter().any(|row| has_nan(*row, n, <$lane>::is_nan)) {
+                        return fold_rows::<K, FIRST, $lane>(running, rows, n, <$lane as Combine<$op>>::combine);
+                    }
+                    fold_rows::<K, FIRST, $lane>(running, rows, n, combine_floats!(@numbers $lane, $better, $zero));
+                }
+            }
+            #[inline(always)]
+            fn combine_pair(to: [&mut [MaybeUninit<$lane>]; 2], from: [&[$lane]; 2]) {
+                if from.iter().any(|row| row.iter().fold(false, |found, value| found | value.is_nan())) {
+                    fold_pair(to, from, <$lane as Combine<$op>>::combine);
+                } else {
+                    fold_pair(to, from, combine_floats!(@numbers $lane, $better, $zero));
+                }
+            }
+        }
+    };
+}
+
+/// Whether a NaN is among `n` values. Looks at all of them, so that the loop has no way out and vectorises.
+///
+/// # Safety
+/// `row` is good for reading `n` values.
+#[inline(always)]
+unsafe fn has_nan<L: Copy>(row: *const L, n: usize, is_nan: fn(L) -> bool) -> bool {
+    // SAFETY: the caller's promise.
+    (0..n).fold(false, |found, i| found | is_nan(unsafe { row.add(i).read() }))
+}
+
+/// The loop of [`Combine::combine_rows`] for lanes that are their own running form.
+///
+/// # Safety
+/// As `combine_rows`.
+#[inline(always)]
+unsafe fn fold_rows<const K: usize, const FIRST: bool, L: Copy>(
+    running: *mut L,
+    rows: [*const L; K],
+    n: usize,
+    combine: impl Fn(L, L) -> L,
+) {
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = rows[0].add(i).read();
+            let mut result = if FIRST { first } else { combine(running.add(i).read(), first) };
+            for row in &rows[1..] {
+                result = combine(result, row.add(i).read());
+            }
+            running.add(i).write(result);
+        }
+    }
+}
+
+combine_floats! { f32 f64 }
 
 /// Lanes that take in one row at a time: with a loop in C, or with exceptions that are looked for first.
 macro_rules! combine_by_row {
     ($op:ident, $lane:ty, $row:expr, $lower:expr) => {
         impl Combine<$op> for $lane {
             type Running = $lane;
+            const DIRECT: bool = false;
             #[inline(always)]
             fn lift(self) -> $lane {
                 self

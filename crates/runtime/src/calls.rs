@@ -11,6 +11,7 @@ pub mod binding;
 pub mod collective;
 pub mod context;
 pub mod extension;
+pub mod fortran;
 pub mod locality;
 pub mod lock;
 pub mod memory;

@@ -62,7 +62,7 @@ impl Call<'_> {
     }
 
     /// The members in the order in which the caller visits them: itself first, so that not all begin with one.
-    fn from_me(self) -> impl Iterator<Item = u32> {
+    fn members_from_me(self) -> impl Iterator<Item = u32> {
         let (my, size) = (self.team.my, self.team.size);
         (my..size).chain(0..my)
     }
@@ -192,13 +192,14 @@ pub(crate) unsafe fn broadcast(
         return;
     }
     if call.team.my == root {
-        if to_root && !ptr::eq(dest, source) {
-            // SAFETY: the caller's promise.
-            unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
-        }
         // Finds out here, not in the others, whether the source is symmetric.
         call.at(root, source, bytes);
-        slot::announce(call.team, call.name);
+        slot::announce(call.team, call.name, || {
+            if to_root && !ptr::eq(dest, source) {
+                // SAFETY: the caller's promise.
+                unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
+            }
+        });
     } else {
         slot::take(call.team, call.name, root, || {
             let from = call.at(root, source, bytes);
@@ -227,7 +228,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, bytes);
         // SAFETY: the member has entered, so its source is ready.
         unsafe { ptr::copy(from, dest.add(member as usize * bytes), bytes) };
@@ -295,7 +296,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, all);
         // SAFETY: the member has entered, so its source is ready.
         unsafe { ptr::copy(from.add(mine), dest.add(member as usize * bytes), bytes) };
@@ -328,7 +329,7 @@ pub(crate) unsafe fn alltoalls(
     let elements = nelems * call.team.size as usize;
     let reach = (elements - 1) * sst + element;
     call.enter();
-    for member in call.from_me() {
+    for member in call.members_from_me() {
         let from = call.at(member, source, reach);
         let (theirs, mine) = (call.team.my as usize * nelems, member as usize * nelems);
         for i in 0..nelems {

@@ -3,6 +3,8 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::diagnose;
+use crate::network::{self, ContextLane};
 use crate::team::TeamState;
 
 /// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
@@ -26,7 +28,9 @@ pub struct ContextObject {
     /// Session options (zero: no session) and the total_ops of its config.
     session: AtomicI64,
     session_total: AtomicU64,
-    _reserved: [u64; 3],
+    /// Its lane of the network, once it has used it.
+    lane: AtomicPtr<ContextLane>,
+    _reserved: [u64; 2],
 }
 
 const _: () = assert!(size_of::<ContextObject>() == 64);
@@ -42,7 +46,8 @@ impl ContextObject {
             team: AtomicPtr::new(core::ptr::null_mut()),
             session: AtomicI64::new(0),
             session_total: AtomicU64::new(0),
-            _reserved: [0; 3],
+            lane: AtomicPtr::new(core::ptr::null_mut()),
+            _reserved: [0; 2],
         }
     }
 }
@@ -83,6 +88,14 @@ impl Context {
         unsafe { self.object()?.team.load(Relaxed).as_ref() }
     }
 
+    /// Where its lane of the network is kept. The handle must be valid.
+    pub(crate) fn lane(self) -> &'static AtomicPtr<ContextLane> {
+        match self.object() {
+            Some(object) => &object.lane,
+            None => diagnose::invalid_handle("an operation", "context", "SHMEM_CTX_INVALID"),
+        }
+    }
+
     /// A new context on `team`.
     pub(crate) fn create(team: &'static TeamState, options: c_long) -> Self {
         let object = Box::new(ContextObject::empty());
@@ -107,6 +120,7 @@ impl Context {
     /// Lets it resolve nothing and belong to nothing.
     pub(crate) fn clear(self) {
         let Some(object) = self.object() else { return };
+        network::forget(self);
         object.size.store(0, Relaxed);
         object.team.store(core::ptr::null_mut(), Relaxed);
         object.session.store(0, Relaxed);
@@ -117,6 +131,7 @@ impl Context {
     /// # Safety
     /// The handle came from `create` and is not used again.
     pub(crate) unsafe fn free(self) {
+        network::forget(self);
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(self.0.cast_mut()) });
     }

@@ -8,7 +8,9 @@
 //! The file is sparse: what no team uses costs addresses, not memory.
 
 use crate::wait::{Bell, Needs, Reason};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicU64 as Word, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use crate::primitive::{AtomicU32, AtomicU64, Cell};
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -29,6 +31,11 @@ pub(crate) fn open(base: usize, own: u32) {
     OWN.store(base + ((own as usize) << SHIFT), Relaxed);
 }
 
+/// Address of the caller's own control window.
+pub(crate) fn own() -> usize {
+    OWN.load(Relaxed)
+}
+
 /// What a PE of the node tells the others about itself.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,13 +54,13 @@ pub(crate) enum State {
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
     /// A [`State`]; written by the owner only.
-    state: AtomicU32,
+    state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
     bell_word: AtomicU32,
     bell_sleepers: AtomicU32,
     _apart_too: [u32; 30],
     /// One when a PE of the node is about to say why the job ends; used of window 0 only.
-    pub(crate) spoken: AtomicU32,
+    pub(crate) spoken: core::sync::atomic::AtomicU32,
     /// One while a PE looks for a place in this PE's active sets.
     pub(crate) sets_lock: AtomicU32,
     /// Counts the uses of active sets, so that the longest unused can be found.
@@ -63,6 +70,7 @@ pub(crate) struct ControlBlock {
     pub(crate) records: Records,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
 
 impl ControlBlock {
@@ -107,13 +115,13 @@ pub(crate) struct Records([Record; 8]);
 #[repr(C)]
 struct Record {
     /// Monotonic nanoseconds, never zero, since when; zero: free.
-    since: AtomicU64,
+    since: Word,
     /// Address looked at.
-    address: AtomicU64,
+    address: Word,
     /// World number of the PE that must act, or `u64::MAX`.
-    peer: AtomicU64,
+    peer: Word,
     /// Name of the call, zero padded.
-    call: [AtomicU64; 4],
+    call: [Word; 4],
 }
 
 impl Records {
@@ -171,10 +179,9 @@ fn monotonic_nanoseconds() -> u64 {
 #[repr(C, align(128))]
 pub(crate) struct Line {
     /// Number of the synchronisation that the payload belongs to.
-    pub(crate) sequence: AtomicU32,
-    _pad: u32,
+    pub(crate) sequence: AtomicU64,
     /// Seven words that travel with it; accessed as plain memory under the protocol above.
-    pub(crate) payload: core::cell::UnsafeCell<[u64; 7]>,
+    pub(crate) payload: Cell<[u64; 7]>,
 }
 
 /// What one member has in one slot.
@@ -196,18 +203,34 @@ pub(crate) struct Apart<T>(pub(crate) T);
 #[repr(C)]
 pub(crate) struct Words {
     /// Number of the last synchronisation that everybody reached; used of the team's first member only.
-    pub(crate) released: AtomicU32,
-    /// Who sleeps until `released` changes.
-    pub(crate) sleepers: AtomicU32,
+    pub(crate) released: AtomicU64,
+    /// The bell of those who wait for `released`.
+    pub(crate) bell_word: AtomicU32,
+    pub(crate) bell_sleepers: AtomicU32,
     /// Number of the last announcement of this member (see `slot.rs`).
-    pub(crate) announced: AtomicU32,
+    pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
-    pub(crate) taken: AtomicU32,
+    pub(crate) taken: AtomicU64,
     /// For active sets, which have no other place to count: exchanges and announcements that this member has begun.
-    pub(crate) counts: [AtomicU32; 2],
+    pub(crate) counts: [AtomicU64; 2],
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Slot>() == 512);
+
+impl Slot {
+    /// As it was in the beginning. Nobody else looks at it.
+    pub(crate) fn clear(&self) {
+        for line in &self.lines {
+            line.sequence.store(0, Relaxed);
+        }
+        self.arrivals.0.store(0, Relaxed);
+        let words = &self.words.0;
+        for word in [&words.released, &words.announced, &words.taken, &words.counts[0], &words.counts[1]] {
+            word.store(0, Relaxed);
+        }
+    }
+}
 
 /// Slot `slot` of the PE in window `window`.
 #[inline(always)]
@@ -221,4 +244,93 @@ pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
 /// Where the PE in window `window` keeps the active sets that begin with it.
 pub(crate) fn sets(window: u32) -> usize {
     BASE.load(Relaxed) + ((window as usize) << SHIFT) + SETS_AT
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
+    use std::sync::OnceLock;
+
+    /// Control windows for tests whose threads stand for PEs.
+    pub(crate) fn windows() {
+        const WINDOWS: usize = 20;
+        static OPEN: OnceLock<AddressRange> = OnceLock::new();
+        OPEN.get_or_init(|| {
+            let file = SharedMemory::create(c"oxshmem test", (WINDOWS as u64) << SHIFT, Pages::Small).expect("memory");
+            let mut range = AddressRange::reserve(WINDOWS << SHIFT, page_size()).expect("addresses");
+            range.map(0, &file, 0, WINDOWS << SHIFT).expect("a mapping");
+            open(range.base() as usize, 0);
+            range
+        });
+    }
+
+    fn records() -> Records {
+        let word = || Word::new(0);
+        Records(core::array::from_fn(|_| Record {
+            since: word(),
+            address: word(),
+            peer: word(),
+            call: [0; 4].map(Word::new),
+        }))
+    }
+
+    #[test]
+    fn the_oldest_wait_is_told_with_its_peer() {
+        let records = records();
+        assert_eq!(records.oldest(), None);
+        let first = records.open(&Reason { call: "shmem_set_lock", address: 0x40, needs: Needs::One(7) });
+        let second = records.open(&Reason { call: "shmem_barrier_all", address: 0x80, needs: Needs::Anyone });
+        assert_eq!(records.oldest().as_deref(), Some("shmem_set_lock at 0x40 for PE 7, for 0 s"));
+        records.close(first);
+        assert_eq!(records.oldest().as_deref(), Some("shmem_barrier_all at 0x80, for 0 s"));
+        records.close(second);
+        assert_eq!(records.oldest(), None);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
+        let records = records();
+        let long = "shmem_ctx_ulonglong_wait_until_some_vector";
+        let wait = |call| Reason { call, address: 0, needs: Needs::Anyone };
+        let index = records.open(&wait(long));
+        assert_eq!(records.oldest(), Some(format!("{} at 0x0, for 0 s", &long[..31])));
+        records.close(index);
+        assert_eq!(records.open(&wait("shmem_quiet")), index);
+        assert_eq!(records.oldest().as_deref(), Some("shmem_quiet at 0x0, for 0 s"));
+    }
+
+    #[test]
+    fn more_waits_than_records_are_not_written_down() {
+        let records = records();
+        let wait = Reason { call: "shmem_wait_until", address: 0, needs: Needs::Anyone };
+        let all: Vec<_> = (0..8).map(|_| records.open(&wait)).collect();
+        assert_eq!(all, (0..8).map(Some).collect::<Vec<_>>());
+        assert_eq!(records.open(&wait), None);
+        records.close(None);
+        assert_eq!(records.open(&wait), None);
+        records.close(all[5]);
+        assert_eq!(records.open(&wait), Some(5));
+    }
+
+    #[test]
+    fn a_state_that_nobody_writes_counts_as_gone() {
+        windows();
+        let block = ControlBlock::of(19);
+        for state in [State::Running, State::Finalized, State::Gone, State::Starting] {
+            block.set_state(state);
+            assert_eq!(block.state(), state);
+        }
+        block.state.store(77, Relaxed);
+        assert_eq!(block.state(), State::Gone);
+    }
+
+    #[test]
+    fn slots_fill_the_room_before_the_sets() {
+        windows();
+        let (first, last) = (slot(3, 0), slot(3, SLOTS as u32 - 1));
+        assert_eq!(core::ptr::from_ref(first) as usize - core::ptr::from_ref(ControlBlock::of(3)) as usize, SLOTS_AT);
+        assert_eq!(core::ptr::from_ref(last).wrapping_add(1) as usize, sets(3));
+        assert!(sets(3) + SETS_BYTES <= core::ptr::from_ref(ControlBlock::of(4)) as usize);
+    }
 }

@@ -1,33 +1,54 @@
-//! Where transfers go that the arithmetic of [`crate::fast`] does not settle: teams that are not triplets, calls
-//! that are to be checked, and the user's mistakes.
+//! Where operations go that the arithmetic of [`crate::fast`] does not settle: PEs of other nodes, teams that are not
+//! triplets, calls that are to be checked, and the user's mistakes.
 
 use core::ffi::c_int;
 use core::ptr;
 
+use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+
+use crate::calls::amo::{Atomic, AtomicInteger};
 use crate::context::Context;
 use crate::diagnose;
 use crate::fast::FAST;
 use crate::life;
+use crate::network;
+use crate::wait::Needs;
+
+/// Where the caller's symmetric object is on another PE.
+#[derive(Clone, Copy)]
+pub(crate) enum Found {
+    /// Mapped at this address.
+    Here(usize),
+    /// On another node.
+    There(Remote),
+}
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
 #[cold]
 #[inline(never)]
-fn locate(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) -> usize {
+fn locate(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) -> Found {
     let size = diagnose::team_size(call, context);
     if pe as u32 >= size {
         diagnose::no_such_pe(call, pe, size);
     }
     let team = context.team().unwrap_or_else(|| diagnose::not_initialised(call));
-    let window = team.window(pe as u32);
-    let extent = if FAST.heap.holds(address, bytes) {
+    on_world_pe(call, address, bytes, team.world(pe as u32))
+}
+
+/// [`locate`] for a world number that exists.
+pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> Found {
+    let (extent, region) = if FAST.heap.holds(address, bytes) {
         life::check_block(call, address, bytes);
-        &FAST.heap
+        (&FAST.heap, Region::Heap)
     } else if FAST.statics.holds(address, bytes) {
-        &FAST.statics
+        (&FAST.statics, Region::Statics)
     } else {
         diagnose::not_symmetric(call, address, bytes)
     };
-    extent.in_window(address, window)
+    match life::window_of(pe) {
+        Some(window) => Found::Here(extent.in_window(address, window)),
+        None => Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 }),
+    }
 }
 
 /// Put of `n` bytes.
@@ -40,9 +61,12 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
     if n == 0 {
         return;
     }
-    let there = locate(call, context, dest as usize, n, pe) as *mut u8;
-    // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
-    unsafe { ptr::copy(source, there, n) }
+    match locate(call, context, dest as usize, n, pe) {
+        // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
+        Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        // SAFETY: `locate` found `n` bytes inside a region; the source may be reused when this returns.
+        Found::There(to) => unsafe { network::lane(context).lock().put(to, source, n) },
+    }
 }
 
 /// Get of `n` bytes.
@@ -55,35 +79,208 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
     if n == 0 {
         return;
     }
-    let there = locate(call, context, source as usize, n, pe) as *const u8;
-    // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
-    unsafe { ptr::copy(there, dest, n) }
+    match locate(call, context, source as usize, n, pe) {
+        // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
+        Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        Found::There(from) => {
+            let lane = network::lane(context);
+            // SAFETY: `locate` found `n` bytes inside a region; `dest` stays valid until the drain has ended.
+            unsafe { lane.lock().get_nbi(dest, from, n) };
+            lane.drain(call, Needs::One(from.pe));
+        }
+    }
+}
+
+/// Get of `n` bytes that is complete at the next quiet.
+///
+/// # Safety
+/// `dest` is writable for `n` bytes until then.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn get_nbi(
+    call: &'static str,
+    context: Context,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
+    if n == 0 {
+        return;
+    }
+    match locate(call, context, source as usize, n, pe) {
+        // SAFETY: as in `get`.
+        Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        // SAFETY: as in `get`; the caller keeps `dest` until the next quiet.
+        Found::There(from) => unsafe { network::lane(context).lock().get_nbi(dest, from, n) },
+    }
+}
+
+/// Put of `n` bytes whose source the caller leaves alone until the next quiet.
+///
+/// # Safety
+/// `source` is readable for `n` bytes until then.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn put_nbi(
+    call: &'static str,
+    context: Context,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
+    if n == 0 {
+        return;
+    }
+    match locate(call, context, dest as usize, n, pe) {
+        // SAFETY: as in `put`.
+        Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        // SAFETY: as in `put`; the caller keeps the source until the next quiet.
+        Found::There(to) => unsafe { network::lane(context).lock().put_nbi(to, source, n) },
+    }
 }
 
 /// Put of one value.
 #[cold]
 #[inline(never)]
 pub(crate) fn p<T>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
-    let there = locate(call, context, dest as usize, size_of::<T>(), pe) as *mut T;
-    // SAFETY: `locate` found the whole object in mapped memory.
-    unsafe { there.write_unaligned(value) }
+    // SAFETY: `value` is a local, and `put` has copied it when it returns.
+    unsafe { put(call, context, dest.cast(), (&raw const value).cast(), size_of::<T>(), pe) }
 }
 
 /// Get of one value.
 #[cold]
 #[inline(never)]
 pub(crate) fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
-    let there = locate(call, context, source as usize, size_of::<T>(), pe) as *const T;
-    // SAFETY: as above; every bit pattern is a value of the types of the C calls.
-    unsafe { there.read_unaligned() }
+    let mut value = core::mem::MaybeUninit::<T>::uninit();
+    // SAFETY: `get` fills the local; every bit pattern is a value of the types of the C calls.
+    unsafe {
+        get(call, context, value.as_mut_ptr().cast(), source.cast(), size_of::<T>(), pe);
+        value.assume_init()
+    }
 }
 
-/// The object that an atomic is to touch.
+/// An atomic; returns the old value if `fetch`, otherwise perhaps before it happens.
+///
+/// # Safety
+/// As the standard asks of the atomic calls.
 #[cold]
 #[inline(never)]
-pub(crate) fn object<T>(call: &'static str, context: Context, address: *const T, pe: c_int) -> *mut T {
-    if address as usize & (size_of::<T>() - 1) != 0 {
-        diagnose::misaligned(call, address as usize, size_of::<T>());
+pub(crate) unsafe fn amo<T: Atomic>(
+    call: &'static str,
+    context: Context,
+    address: *const T,
+    amo: Amo,
+    fetch: bool,
+    pe: c_int,
+) -> T {
+    let at = address as usize;
+    if at & (size_of::<T>() - 1) != 0 {
+        diagnose::misaligned(call, at, size_of::<T>());
     }
-    locate(call, context, address as usize, size_of::<T>(), pe) as *mut T
+    let bits = match locate(call, context, at, size_of::<T>(), pe) {
+        // SAFETY: `locate` found the whole object in mapped memory, and it is aligned.
+        Found::Here(there) => unsafe { here(there, size_of::<T>(), amo) },
+        Found::There(to) => {
+            let width = match size_of::<T>() {
+                2 => Width::Two,
+                4 => Width::Four,
+                8 => Width::Eight,
+                other => diagnose::bad_argument(
+                    call,
+                    "the size of the object",
+                    other as i64,
+                    "2, 4 and 8 bytes between nodes",
+                ),
+            };
+            let lane = network::lane(context);
+            let mut old = 0_u64;
+            let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
+            // SAFETY: `old` stays valid until the drain has ended; the object is inside a region and aligned.
+            unsafe { lane.lock().amo(to, width, amo, place) };
+            if fetch {
+                lane.drain(call, Needs::One(to.pe));
+            }
+            old
+        }
+    };
+    T::of_bits(bits)
+}
+
+/// An atomic of this processor on a mapped object of `bytes` bytes.
+///
+/// # Safety
+/// The object is mapped and aligned.
+unsafe fn here(at: usize, bytes: usize, amo: Amo) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            1 => of_width(at as *mut u8, amo),
+            2 => of_width(at as *mut u16, amo),
+            4 => of_width(at as *mut u32, amo),
+            _ => of_width(at as *mut u64, amo),
+        }
+    }
+}
+
+unsafe fn of_width<T: AtomicInteger>(at: *mut T, amo: Amo) -> u64 {
+    // SAFETY: the promise of `here`.
+    let old = unsafe {
+        match amo {
+            Amo::Fetch => T::load(at),
+            Amo::Swap(value) => T::swap(at, T::of_bits(value)),
+            Amo::Add(value) => T::fetch_add(at, T::of_bits(value)),
+            Amo::And(value) => T::fetch_and(at, T::of_bits(value)),
+            Amo::Or(value) => T::fetch_or(at, T::of_bits(value)),
+            Amo::Xor(value) => T::fetch_xor(at, T::of_bits(value)),
+            Amo::CompareSwap { cond, value } => T::compare_swap(at, T::of_bits(cond), T::of_bits(value)),
+        }
+    };
+    old.bits()
+}
+
+/// Put of `n` bytes that ends with a signal.
+///
+/// # Safety
+/// `source` is readable for `n` bytes; until the next quiet if `nbi`.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn put_signal(
+    call: &'static str,
+    context: Context,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    signal: *mut u64,
+    update: SignalUpdate,
+    nbi: bool,
+    pe: c_int,
+) {
+    if !signal.is_aligned() {
+        diagnose::misaligned(call, signal as usize, 8);
+    }
+    match locate(call, context, signal as usize, 8, pe) {
+        Found::Here(there) => {
+            // SAFETY: the caller's promise for the data; the signal is mapped and aligned.
+            unsafe {
+                put(call, context, dest, source, n, pe);
+                here(there, 8, update.amo());
+            }
+        }
+        Found::There(signal) => {
+            // Without data the destination may be anything.
+            let to = match if n > 0 { locate(call, context, dest as usize, n, pe) } else { Found::There(signal) } {
+                Found::There(to) => to,
+                Found::Here(_) => unreachable!("a PE is on one node"),
+            };
+            let lane = network::lane(context);
+            // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the
+            // next quiet by the caller's promise.
+            unsafe { lane.lock().put_signal(to, source, n, signal, update) };
+            if !nbi {
+                lane.drain(call, Needs::One(to.pe));
+            }
+        }
+    }
 }

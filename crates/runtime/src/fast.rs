@@ -194,3 +194,60 @@ pub(crate) fn near_object<T>(address: *const T, pe: u32) -> Option<*mut T> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Own memory in window 2 of windows that begin at 0x1000_0000, 1 MiB apart.
+    fn extent() -> Extent {
+        let extent = Extent::none();
+        extent.open(0x1020_0000, 0x3000, 0x1000_0000, 20);
+        extent
+    }
+
+    #[test]
+    fn an_extent_holds_what_lies_inside_completely() {
+        let extent = extent();
+        let (start, end) = (0x1020_0000, 0x1020_3000);
+        assert!(extent.holds(start, 0x3000) && extent.holds(end - 1, 1) && extent.holds(start + 8, 0));
+        assert!(!extent.holds(start - 1, 1) && !extent.holds(end, 0) && !extent.holds(end - 1, 2));
+        assert!(!extent.holds(0, 1) && !extent.holds(usize::MAX, 1));
+        // A length that reaches round the address space.
+        assert!(!extent.holds(start + 8, usize::MAX) && !extent.holds(start, usize::MAX - start + 1));
+    }
+
+    #[test]
+    fn an_extent_grows_and_closes() {
+        let extent = extent();
+        assert!(!extent.holds(0x1020_3000, 8));
+        extent.grow(0x4000);
+        assert!(extent.holds(0x1020_3000, 8));
+        extent.close();
+        assert!(!extent.holds(0x1020_0000, 1) && !Extent::none().holds(0, 0));
+    }
+
+    #[test]
+    fn copies_lie_at_the_same_offset_of_every_window() {
+        let extent = extent();
+        for window in [0, 1, 2, 9] {
+            assert_eq!(extent.in_window(0x1020_0123, window), 0x1000_0123 + ((window as usize) << 20));
+        }
+        // Statics: the own copy lies outside the windows, above them or below.
+        for start in [0x7f00_0000, 0x1000] {
+            let statics = Extent::none();
+            statics.open(start, 0x1000, 0x1000_0000, 16);
+            assert_eq!(statics.in_window(start + 8, 3), 0x1003_0008);
+        }
+    }
+
+    #[test]
+    fn only_pe_numbers_with_a_window_hit() {
+        // The one table, which no other test opens.
+        assert_eq!(window(0), None);
+        FAST.open(4, 3);
+        let hits = [-1, 0, 3, 4, 6, 7, i32::MIN].map(|pe| window(pe as u32));
+        FAST.close();
+        assert_eq!(hits, [None, None, None, Some(0), Some(2), None, None]);
+    }
+}

@@ -8,17 +8,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
 use crate::control::SLOTS;
-use crate::slot::{self, reached};
+use crate::slot::{self, PAYLOAD_WORDS};
 use crate::team::TeamState;
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
 
+/// Slots that the world's first splits take without a message.
+const WORLD_SHARE: u16 = 32;
+
 /// What this PE has not given to a team.
 struct Ledger {
     slots: Slots<PIECES>,
     /// No line of this PE has passed this number.
-    passed: u32,
+    passed: u64,
 }
 
 static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
@@ -26,7 +29,7 @@ static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
 /// A slot for a team, and what it hands down to the team's children.
 pub(crate) struct Lease {
     pub(crate) slot: u16,
-    pub(crate) base: u32,
+    pub(crate) base: u64,
     pub(crate) children: Leases,
 }
 
@@ -34,7 +37,7 @@ pub(crate) struct Lease {
 #[derive(Default)]
 pub(crate) struct Held {
     leases: Leases,
-    base: u32,
+    base: u64,
 }
 
 impl Held {
@@ -46,7 +49,7 @@ impl Held {
 
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> Held {
-    let (slots, leases) = Slots::new(SLOTS as u16);
+    let (slots, leases) = Slots::new(SLOTS as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0 });
     Held { leases, base: 0 }
 }
@@ -86,26 +89,25 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
 fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -> Option<()> {
     let mut search = Slots::<PIECES>::search(identity);
     loop {
-        let offer = with_ledger(|ledger| ledger.slots.offer(&search));
-        let mut agreed = [u64::MAX; WORDS];
-        slot::exchange(team, call, offer.words(), |_, words| {
+        let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
+        let mut payload = [0; PAYLOAD_WORDS];
+        payload[..WORDS].copy_from_slice(offer.words());
+        payload[WORDS] = passed;
+        let (mut agreed, mut base) = ([u64::MAX; WORDS], passed);
+        slot::exchange(team, call, &payload, |_, words| {
             agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
+            base = base.max(words[WORDS]);
         });
         match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
-            Settled::Granted => break,
+            Settled::Granted => {
+                held.base = base;
+                return Some(());
+            }
             Settled::Again => {}
             Settled::Crowded => std::thread::yield_now(),
             Settled::Exhausted => return None,
         }
     }
-    let mut base = with_ledger(|ledger| ledger.passed);
-    slot::exchange(team, call, &[base.into()], |_, words| {
-        if reached(words[0] as u32, base) {
-            base = words[0] as u32;
-        }
-    });
-    held.base = base;
-    Some(())
 }
 
 /// Gives back a lease that this PE is not a member for.
@@ -117,15 +119,51 @@ pub(crate) fn decline(mut lease: Lease) {
 }
 
 /// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
-pub(crate) fn give_back(team: &TeamState) {
+pub(crate) fn give_back(team: TeamState) {
     let Some(slot) = team.slot else { return };
-    let mut held = team.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = team.passed();
+    let mut held = team.held.into_inner().unwrap_or_else(PoisonError::into_inner);
     with_ledger(|ledger| {
         ledger.slots.release(slot as u16);
         ledger.slots.release_all(&mut held.leases);
-        let last = team.beyond();
-        if reached(last, ledger.passed) {
-            ledger.passed = last;
-        }
+        ledger.passed = ledger.passed.max(last);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control;
+    use crate::team::Members;
+    use std::collections::BTreeSet;
+
+    fn alone(slot: u32, base: u64) -> TeamState {
+        TeamState::new(Members::Triplet { start: 0, stride: 1 }, 1, 0, slot, base)
+    }
+
+    /// One test, because a process has one ledger.
+    #[test]
+    fn slots_are_leased_once_and_come_back_with_the_number_that_they_passed() {
+        control::tests::windows();
+        let world = alone(0, 0).holding(begin());
+        let lease = |world| pop("test", world).expect("a free slot");
+
+        let mut teams: Vec<TeamState> = Vec::new();
+        let mut slots = BTreeSet::from([0]);
+        for _ in 0..200 {
+            let mut lease = lease(&world);
+            assert!(slots.insert(lease.slot.into()), "slot {} is leased twice", lease.slot);
+            assert_eq!(lease.base, 0);
+            let held = Held::inherited(&mut lease);
+            teams.push(alone(lease.slot.into(), lease.base).holding(held));
+        }
+
+        // More exchanges than 32 bits can count.
+        let far = (1 << 32) + 3;
+        let last = teams.pop().expect("there are 200").after(9, far);
+        give_back(last);
+        let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot from the ledger");
+        assert_eq!(fresh.base, far);
+        assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
+    }
 }

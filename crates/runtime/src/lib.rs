@@ -3,6 +3,9 @@
 //! Start with [`calls`] for what the library does, `fast` for how a transfer finds its memory, `windows` and
 //! `control` for where that memory comes from, `slot` for how PEs of a node synchronise and `wait` for how they block.
 
+// The model checker needs only the protocols.
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
+
 mod active_set;
 pub mod calls;
 mod collective;
@@ -19,10 +22,15 @@ mod life;
 mod lock;
 mod machine;
 mod memory;
+mod network;
+mod primitive;
 mod slot;
 mod team;
 mod wait;
 mod windows;
+
+#[cfg(all(test, loom))]
+mod loom_models;
 
 pub use context::{Context, ContextObject};
 pub use fast::{On, Via, World};

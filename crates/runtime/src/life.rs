@@ -15,7 +15,7 @@ use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
 use crate::team::{Members, Team, TeamState};
 use crate::wait::Needs;
-use crate::{leasing, slot, windows};
+use crate::{leasing, network, slot, wait, windows};
 
 /// The job this process belongs to: joined once, left when the process ends.
 static JOB: OnceLock<Job> = OnceLock::new();
@@ -129,39 +129,42 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let epoch = EPOCH.fetch_add(1, Relaxed);
     crate::debug::enable(settings.debug, job.rank());
     let node = job.node();
-    if node.count > 1 {
-        return Err(Error::new(format!("the job spans {} nodes", node.count))
-            .because("this build moves data through shared memory only, which PEs of one node have in common")
-            .fix("run all PEs on one node"));
-    }
     let first = node.members[0];
     FIRST_OF_NODE.store(first, Relaxed);
     oxshmem_reduce::select();
     let (windows, heap) = windows::open(job, epoch, &settings)?;
+    network::open(job, epoch, &settings, windows.heap_window())?;
+    wait::expect_network(network::is_open());
     let info = settings.info;
     let heap_words = heap.describe();
     let checked = settings.check >= 2;
     crate::active_set::forget();
     LIFE.store(Box::into_raw(Box::new(Life { settings, thread_level, heap: Mutex::new(heap), windows })), Relaxed);
     let n = job.size();
-    let whole = |slot| Box::new(TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0));
+    let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);
+    let of_node = |slot| {
+        let members = Members::of(node.members.clone().into_boxed_slice());
+        TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
+    };
     let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
     // The two first leases of the world, on all PEs alike.
     for team in [Team::shared(), Team::node()] {
         if let Some(lease) = leasing::pop("shmem_init", world) {
-            team.fill(whole(lease.slot.into()));
+            team.fill(Box::new(of_node(lease.slot.into())));
         }
     }
     Context::default_context().fill(world);
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
-    if !checked {
+    let even = node.members.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    if !checked && even {
         FAST.open(first, node.members.len() as u32);
     }
     ControlBlock::own().set_state(State::Running);
     slot::synchronise(world, "shmem_init");
     if info && job.rank() == 0 {
-        println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}", n, node.count);
+        let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
+        println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}{between}", n, node.count);
     }
     tracing::debug!(pes = n, epoch, "initialised");
     Ok(())
@@ -187,12 +190,19 @@ pub(crate) fn finalize() {
 /// Frees everything that `begin` made. The caller has synchronised the world.
 fn end() {
     ENDS_AT_EXIT.store(false, Relaxed);
+    if network::is_open() {
+        // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
+        network::quiet("shmem_finalize", Context::default_context());
+        if let Some(Err(error)) = JOB.get().map(Job::fence) {
+            crate::diagnose::fail(&error);
+        }
+        network::close();
+    }
     ControlBlock::own().set_state(State::Finalized);
     FAST.close();
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
     Context::default_context().clear();
-    Team::delist_all();
     for team in [Team::world(), Team::shared(), Team::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined).
         unsafe { team.delist() };
@@ -257,9 +267,15 @@ pub(crate) fn abort(status: c_int, message: &str) -> ! {
     }
 }
 
-/// A PE among those that a wait needs which has ended without finalize.
+/// The window of world number `pe`, if it is on this node.
+pub(crate) fn window_of(pe: u32) -> Option<u32> {
+    let members = &JOB.get()?.node().members;
+    members.binary_search(&pe).ok().map(|index| index as u32)
+}
+
+/// A PE among those that a wait needs which has ended without finalize. (Of PEs of other nodes the network tells.)
 pub(crate) fn gone_among(needs: Needs<'_>) -> Option<u32> {
-    let gone = |pe: &u32| ControlBlock::of(pe.wrapping_sub(first_of_node())).state() == State::Gone;
+    let gone = |pe: &u32| window_of(*pe).is_some_and(|window| ControlBlock::of(window).state() == State::Gone);
     match needs {
         Needs::Anyone => None,
         Needs::One(pe) => Some(pe).filter(|pe| gone(pe)),

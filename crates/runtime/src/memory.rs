@@ -132,6 +132,11 @@ impl SymmetricHeap {
             .fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less")
     }
 
+    /// Where the block around `offset` begins.
+    pub(crate) fn block_around(&self, offset: u64) -> Option<u64> {
+        self.blocks.block_at(offset).map(|block| block.offset)
+    }
+
     /// Why `bytes` bytes at `offset` are not inside one block; `None` if they are.
     pub(crate) fn outside_block(&self, offset: u64, bytes: u64) -> Option<String> {
         match self.blocks.block_at(offset) {

@@ -11,17 +11,21 @@
 //! finished k+1, so all members have entered k+1, so all have left k and nobody reads the payload of k any more.
 //! Announcements have words of their own and do not count here, so they may come between in any number.
 //!
-//! **Why nothing is reset.** Numbers only grow, compared in a window of 2^31. A slot that passes to another team goes
-//! on from a number that no member's line has reached (the lease carries it). Who still looks at a line for an earlier
-//! number sees a later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
+//! **Why nothing is reset.** Numbers only grow; 64 bits last for ever (32 would not: a team has 2^31 barriers behind it
+//! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
+//! that no member's line has reached (the lease carries it). Who still looks at a line for an earlier number sees a
+//! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
 //!
 //! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
 //! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
 
-use core::sync::atomic::AtomicU32;
+use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::control::{ControlBlock, Slot};
+#[cfg(not(loom))]
+use crate::control::ControlBlock;
+use crate::control::Slot;
+use crate::primitive::AtomicU64;
 use crate::team::TeamState;
 use crate::wait::{self, Bell, Needs, Reason};
 
@@ -31,17 +35,8 @@ const READ_ALL: u32 = 16;
 /// How many words of payload an exchange carries.
 pub(crate) const PAYLOAD_WORDS: usize = 7;
 
-/// Whether `number` has reached `target`, in a window of half the numbers.
-#[inline(always)]
-pub(crate) fn reached(number: u32, target: u32) -> bool {
-    number.wrapping_sub(target) as i32 >= 0
-}
-
 /// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
 /// caller's own included. Stores made before by any member are visible to all after.
-///
-/// Returns the parity of the exchange. What a member keeps for the others elsewhere (the staging areas) may be
-/// double-buffered by it, for the same reason as the lines.
 #[inline(always)]
 pub(crate) fn exchange(
     team: &TeamState,
@@ -55,14 +50,16 @@ pub(crate) fn exchange(
     let mine = team.place(my);
     if !payload.is_empty() {
         debug_assert!(payload.len() <= PAYLOAD_WORDS);
-        // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
-        let words = unsafe { &mut *mine.lines[parity].payload.get() };
-        words[..payload.len()].copy_from_slice(payload);
+        mine.lines[parity].payload.with_mut(|words| {
+            // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+            let words = unsafe { &mut *words };
+            words[..payload.len()].copy_from_slice(payload);
+        });
     }
     if size <= READ_ALL && !wait::crowded() {
         mine.lines[parity].sequence.store(number, Release);
         for other in others(my, size) {
-            ControlBlock::of(team.window(other)).bell().nudge();
+            nudge(team, other);
         }
         for other in others(my, size) {
             until_reached(team, call, &team.place(other).lines[parity].sequence, number);
@@ -81,36 +78,46 @@ fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
     (my + 1..size).chain(0..my)
 }
 
+/// Cuts a member's nap short. No part of the protocol, since naps end by themselves: the models go without.
 #[inline(always)]
-fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU32, number: u32) {
-    let reason = Reason { call, address: word.as_ptr() as usize, needs: Needs::Team(team) };
-    wait::until(reason, None, move || reached(word.load(Acquire), number).then_some(()));
+fn nudge(team: &TeamState, member: u32) {
+    #[cfg(not(loom))]
+    ControlBlock::of(team.window(member)).bell().nudge();
+    #[cfg(loom)]
+    let _ = (team, member);
+}
+
+#[inline(always)]
+fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU64, number: u64) {
+    let reason = Reason { call, address: ptr::from_ref(word) as usize, needs: Needs::Team(team) };
+    wait::until(reason, None, move || (word.load(Acquire) >= number).then_some(()));
 }
 
 /// The counted way: the last to arrive releases everybody.
-fn count_in(team: &TeamState, call: &'static str, number: u32) {
+fn count_in(team: &TeamState, call: &'static str, number: u64) {
     let first: &Slot = team.place(0);
     let words = &first.words.0;
-    let bell = Bell { word: &words.released, sleepers: &words.sleepers };
+    let bell = Bell { word: &words.bell_word, sleepers: &words.bell_sleepers };
     // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
     if first.arrivals.0.fetch_add(1, AcqRel) + 1 == team.size {
         // Nobody counts in again before the release.
         first.arrivals.0.store(0, Relaxed);
         words.released.store(number, Release);
-        bell.changed();
+        bell.ring();
         return;
     }
-    let reason = Reason { call, address: words.released.as_ptr() as usize, needs: Needs::Team(team) };
-    wait::until(reason, Some(bell), move || reached(words.released.load(Acquire), number).then_some(()));
+    let reason = Reason { call, address: ptr::from_ref(&words.released) as usize, needs: Needs::Team(team) };
+    wait::until(reason, Some(bell), move || (words.released.load(Acquire) >= number).then_some(()));
 }
 
 #[inline(always)]
 fn visit_all(team: &TeamState, parity: usize, mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
     for member in 0..team.size {
-        let line = &team.place(member).lines[parity];
-        // SAFETY: the member wrote its payload before it took part in this exchange, which we have seen, and writes the
-        // line again only after we have left: see the head of the file.
-        visit(member, unsafe { &*line.payload.get() });
+        team.place(member).lines[parity].payload.with(|words| {
+            // SAFETY: the member wrote its payload before it took part in this exchange, which we have seen, and writes
+            // the line again only after we have left: see the head of the file.
+            visit(member, unsafe { &*words });
+        });
     }
 }
 
@@ -120,14 +127,15 @@ pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
     exchange(team, call, &[], |_, _| {});
 }
 
-/// Says that what the others come for is ready, and returns when all of them have taken it.
-pub(crate) fn announce(team: &TeamState, call: &'static str) {
+/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
+pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnOnce()) {
     let number = team.next_announcement();
     let words = &team.place(team.my).words.0;
     words.announced.store(number, Release);
     for other in others(team.my, team.size) {
-        ControlBlock::of(team.window(other)).bell().nudge();
+        nudge(team, other);
     }
+    meanwhile();
     for other in others(team.my, team.size) {
         until_reached(team, call, &team.place(other).words.0.taken, number);
     }
@@ -139,5 +147,56 @@ pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl F
     until_reached(team, call, &team.place(from).words.0.announced, number);
     come();
     team.place(team.my).words.0.taken.store(number, Release);
-    ControlBlock::of(team.window(from)).bell().nudge();
+    nudge(team, from);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::control;
+    use crate::team::Members;
+
+    /// `size` threads as a team that goes on from `base`; each takes part in exchanges and announcements in turn.
+    fn meet(size: u32, slot: u32, base: u64) {
+        control::tests::windows();
+        let word = |round: u64, member: u32| round << 8 | u64::from(member);
+        let member = |my| {
+            let team = TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base);
+            for round in 0..8 {
+                let mut seen = Vec::new();
+                exchange(&team, "test", &[word(round, my); PAYLOAD_WORDS], |_, words| seen.push(*words));
+                let expected: Vec<_> = (0..size).map(|other| [word(round, other); PAYLOAD_WORDS]).collect();
+                assert_eq!(seen, expected);
+                let root = round as u32 % size;
+                match my == root {
+                    true => announce(&team, "test", || {}),
+                    false => take(&team, "test", root, || {}),
+                }
+            }
+            assert_eq!(team.counts(), (base + 8, base + 8));
+        };
+        std::thread::scope(|scope| (0..size).for_each(|my| drop(scope.spawn(move || member(my)))));
+    }
+
+    #[test]
+    fn numbers_beyond_32_bits_are_as_good_as_others() {
+        for (slot, base) in [(1, 0), (2, (1 << 31) - 4), (3, (1 << 32) - 4), (4, 1 << 60)] {
+            meet(1, slot, base);
+            meet(3, slot, base + 100);
+        }
+    }
+
+    #[test]
+    fn members_of_a_large_team_count_in() {
+        for (slot, base) in [(5, 0), (6, (1 << 31) - 4), (7, (1 << 32) - 4)] {
+            meet(READ_ALL + 1, slot, base);
+        }
+    }
+
+    #[test]
+    fn a_slot_serves_teams_of_all_sizes_in_turn() {
+        for (turn, size) in [2, READ_ALL + 1, 3, 1, READ_ALL + 2, 2].into_iter().enumerate() {
+            meet(size, 8, turn as u64 * 8);
+        }
+    }
 }

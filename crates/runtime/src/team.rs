@@ -1,8 +1,7 @@
 //! Teams: who belongs to one, and what its members share.
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use crate::context::Context;
 use crate::control::{self, Slot};
@@ -98,8 +97,8 @@ pub(crate) struct TeamState {
     step: isize,
     looked_up: bool,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
-    exchanges: AtomicU32,
-    announcements: AtomicU32,
+    exchanges: AtomicU64,
+    announcements: AtomicU64,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -118,7 +117,7 @@ unsafe impl Send for LiveContext {}
 
 impl TeamState {
     /// A team whose synchronisations go on from `base`.
-    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u32) -> Self {
+    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u64) -> Self {
         let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
@@ -127,7 +126,7 @@ impl TeamState {
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
-    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u32) -> Self {
+    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
         Self {
             members,
             size,
@@ -136,8 +135,8 @@ impl TeamState {
             places,
             step,
             looked_up: false,
-            exchanges: AtomicU32::new(base),
-            announcements: AtomicU32::new(base),
+            exchanges: AtomicU64::new(base),
+            announcements: AtomicU64::new(base),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(Held::default()),
@@ -212,47 +211,41 @@ impl TeamState {
 
     /// The number of the exchange that begins now.
     #[inline(always)]
-    pub(crate) fn next_exchange(&self) -> u32 {
+    pub(crate) fn next_exchange(&self) -> u64 {
         next(&self.exchanges)
     }
 
     /// The number of the announcement that begins now.
     #[inline(always)]
-    pub(crate) fn next_announcement(&self) -> u32 {
+    pub(crate) fn next_announcement(&self) -> u64 {
         next(&self.announcements)
     }
 
     /// The same team, but with these numbers of exchanges and announcements behind it.
-    pub(crate) fn after(self, exchanges: u32, announcements: u32) -> Self {
+    pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
         self.exchanges.store(exchanges, Relaxed);
         self.announcements.store(announcements, Relaxed);
         self
     }
 
     /// How many exchanges and announcements the team has begun.
-    pub(crate) fn counts(&self) -> (u32, u32) {
+    pub(crate) fn counts(&self) -> (u64, u64) {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
-    /// A number that no line of this team has reached.
-    pub(crate) fn beyond(&self) -> u32 {
-        let (a, b) = (self.exchanges.load(Relaxed), self.announcements.load(Relaxed));
-        if crate::slot::reached(a, b) { a } else { b }
+    /// The number that no line of this team has passed.
+    pub(crate) fn passed(&self) -> u64 {
+        let (exchanges, announcements) = self.counts();
+        exchanges.max(announcements)
     }
 }
 
 /// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
 #[inline(always)]
-fn next(counter: &AtomicU32) -> u32 {
-    let number = counter.load(Relaxed).wrapping_add(1);
+fn next(counter: &AtomicU64) -> u64 {
+    let number = counter.load(Relaxed) + 1;
     counter.store(number, Relaxed);
     number
-}
-
-/// Addresses of the handles that splits have made and nobody has destroyed.
-fn live() -> MutexGuard<'static, BTreeSet<usize>> {
-    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Team {
@@ -302,41 +295,94 @@ impl Team {
     pub(crate) fn enlist(state: Box<TeamState>) -> Self {
         let handle = Self(Box::leak(Box::new(TeamObject::empty())));
         handle.fill(state);
-        live().insert(handle.0 as usize);
         handle
     }
 
-    /// Ends all teams that the user has not destroyed.
-    pub(crate) fn delist_all() {
-        let handles = std::mem::take(&mut *live());
-        for handle in handles {
-            // SAFETY: only at the last finalize, after which no call may use a team.
-            unsafe { Self(handle as *const TeamObject).delist() };
-        }
-    }
-
-    /// Takes the team away from behind the handle, with the contexts that still live on it.
+    /// Takes the team away from behind the handle, with the contexts that still live on it. (Teams that the user has
+    /// not destroyed by the last finalize stay in memory, where nobody may use them.)
     ///
     /// # Safety
     /// Nobody uses the team, a context of it, or (unless it is predefined) the handle any more.
-    pub(crate) unsafe fn delist(self) {
+    pub(crate) unsafe fn delist(self) -> Option<Box<TeamState>> {
         // SAFETY: as in `state`.
-        let Some(object) = (unsafe { self.0.as_ref() }) else { return };
-        let state = object.state.swap(core::ptr::null_mut(), Relaxed);
+        let object = unsafe { self.0.as_ref() }?;
+        let state = object.state.load(Relaxed);
+        object.state.store(core::ptr::null_mut(), Relaxed);
         if state.is_null() {
-            return;
+            return None;
         }
-        // SAFETY: `fill` leaked it from a box, and the swap made us the only one who has it.
-        let state = unsafe { Box::from_raw(state) };
-        let contexts = state.contexts.lock().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
-        for LiveContext(context) in contexts {
+        // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
+        let mut state = unsafe { Box::from_raw(state) };
+        for LiveContext(context) in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.
             context.clear();
         }
         if !self.is_predefined() {
-            live().remove(&(self.0 as usize));
             // SAFETY: `enlist` leaked it from a box.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
+        Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(pes: &[u32]) -> Members {
+        Members::of(pes.into())
+    }
+
+    #[test]
+    fn evenly_spaced_lists_become_triplets() {
+        assert_eq!(list(&[5]), Members::Triplet { start: 5, stride: 1 });
+        assert_eq!(list(&[3, 5, 7]), Members::Triplet { start: 3, stride: 2 });
+        assert_eq!(list(&[7, 4, 1]), Members::Triplet { start: 7, stride: -3 });
+        assert_eq!(list(&[0, 1, 3]), Members::List([0, 1, 3].into()));
+    }
+
+    #[test]
+    fn a_member_is_found_under_its_number_and_nobody_else() {
+        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0]] {
+            let (members, size) = (list(pes), pes.len() as u32);
+            for pe in 0..12 {
+                let expected = pes.iter().position(|&member| member == pe).map(|number| number as u32);
+                assert_eq!(members.find(size, pe), expected, "PE {pe} in {pes:?}");
+            }
+            let back: Vec<u32> = (0..size).map(|member| members.world(member)).collect();
+            assert_eq!(back, pes);
+        }
+    }
+
+    #[test]
+    fn world_order_rises_and_keeps_the_members() {
+        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0], &[4, 0, 2]] {
+            let size = pes.len() as u32;
+            let ordered = list(pes).in_world_order(size);
+            let mut expected = pes.to_vec();
+            expected.sort_unstable();
+            assert_eq!((0..size).map(|member| ordered.world(member)).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_subset_has_the_members_that_the_part_names() {
+        for pes in [&[1, 3, 5, 7, 9, 11][..], &[11, 9, 7, 5, 3, 1], &[0, 1, 3, 8, 2, 5]] {
+            let team = TeamState::at(list(pes), 6, 0, 0, 0, 0);
+            for part in [(0, 1, 6), (1, 2, 3), (5, -2, 3), (4, 1, 1), (5, 1, 1)] {
+                let (start, stride, size) = part;
+                let subset = team.subset(&Triplet { start, stride, size });
+                let expected: Vec<u32> = (0..i64::from(size)).map(|i| pes[(start + i * stride) as usize]).collect();
+                assert_eq!((0..size).map(|i| subset.world(i)).collect::<Vec<_>>(), expected, "{part:?} of {pes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_team_has_passed_is_the_greater_of_its_counts() {
+        let team = || TeamState::at(Members::Triplet { start: 0, stride: 1 }, 1, 0, 0, 0, 5);
+        assert_eq!(team().passed(), 5);
+        assert_eq!(team().after(1 << 33, 7).passed(), 1 << 33);
+        assert_eq!(team().after(7, u64::from(u32::MAX) + 1).passed(), 1 << 32);
     }
 }

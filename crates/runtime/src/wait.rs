@@ -6,22 +6,23 @@
 //! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
 //! rings the waiter's [`Bell`] and the nap ends at once.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::{
+    AtomicU32 as Setting, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 use std::time::{Duration, Instant};
 
-use oxshmem_os::futex;
-
 use crate::control::ControlBlock;
-use crate::{diagnose, hang, life};
+use crate::primitive::{AtomicU32, fence, futex};
+use crate::{diagnose, hang, life, network};
 
 /// Loads without pause before anything else.
-static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
+static EAGER_LOOKS: Setting = Setting::new(64);
 /// Microseconds of loads with pause that follow. Halved by every wait that outlives them, because then something else
 /// has the other's processor and spinning only takes ours away too; doubled again by every wait that does not.
-static PATIENCE: AtomicU32 = AtomicU32::new(0);
+static PATIENCE: Setting = Setting::new(0);
 const MOST_PATIENCE: u32 = 64;
 /// Whether the node's PEs outnumber its processors.
-static CROWDED: AtomicU32 = AtomicU32::new(0);
+static CROWDED: Setting = Setting::new(0);
 
 /// How waits behave on this node, decided once at init.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,29 +44,40 @@ pub(crate) fn set_mode(mode: Mode) {
     CROWDED.store(crowded, Relaxed);
 }
 
+/// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
+pub(crate) fn expect_network(open: bool) {
+    if open {
+        EAGER_LOOKS.store(16, Relaxed);
+    }
+}
+
 /// Whether PEs outnumber processors on this node.
 #[inline(always)]
+#[cfg(not(loom))]
 pub(crate) fn crowded() -> bool {
     CROWDED.load(Relaxed) != 0
 }
 
+#[cfg(loom)]
+pub(crate) use crate::primitive::crowded;
+
 /// What a waiter sleeps on, and what tells others that somebody sleeps.
 ///
 /// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. Whoever
-/// ends the wait changes the waited-for state, then looks at `sleepers`, with a full fence between. So either the
-/// ringer sees the sleeper or the sleeper sees the change; the loom model in `lock.rs` runs this protocol.
+/// ends the wait changes the waited-for state, then looks at `sleepers`. Both have a full fence between, so either the
+/// ringer sees the sleeper or the sleeper sees the change. `word` changes by ringing only.
 #[derive(Clone, Copy)]
 pub(crate) struct Bell<'a> {
-    /// Changes whenever a sleeper should look again.
+    /// Changes whenever sleepers should look again.
     pub(crate) word: &'a AtomicU32,
     /// How many sleep or are about to.
     pub(crate) sleepers: &'a AtomicU32,
 }
 
 impl Bell<'_> {
-    /// Wakes the sleepers, if any, of a bell whose word is changed only by ringing.
+    /// Wakes the sleepers, if any, after the caller changed what they wait for.
     pub(crate) fn ring(&self) {
-        core::sync::atomic::fence(SeqCst);
+        fence(SeqCst);
         self.nudge();
     }
 
@@ -80,17 +92,23 @@ impl Bell<'_> {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        self.word.fetch_add(1, SeqCst);
+        self.word.fetch_add(1, Release);
         futex::wake(self.word, u32::MAX >> 1);
     }
 
-    /// Wakes the sleepers, if any, after the caller itself changed the word.
-    #[inline(always)]
-    pub(crate) fn changed(&self) {
-        core::sync::atomic::fence(SeqCst);
-        if self.sleepers.load(Relaxed) != 0 {
-            futex::wake(self.word, u32::MAX >> 1);
+    /// Looks once more, then sleeps until it rings, for `most` at most. Returns whether it was `ready` before the nap.
+    fn nap(&self, most: Duration, ready: &mut dyn FnMut() -> bool) -> bool {
+        self.sleepers.fetch_add(1, Relaxed);
+        // A read-modify-write alone would let the loads below pass it on some processors.
+        fence(SeqCst);
+        // With acquire: who sees a ring also sees what it was rung for.
+        let word = self.word.load(Acquire);
+        let done = ready();
+        if !done {
+            futex::wait(self.word, word, Some(most));
         }
+        self.sleepers.fetch_sub(1, Relaxed);
+        done
     }
 }
 
@@ -119,6 +137,7 @@ pub(crate) struct Reason<'a> {
 /// Returns what `ready` comes up with. `bell` is rung by whoever makes it so, if that one is the runtime.
 ///
 /// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
+#[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
     for _ in 0..EAGER_LOOKS.load(Relaxed) {
@@ -127,6 +146,28 @@ pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: im
         }
     }
     wait_long(reason.call, reason.address, reason.needs, bell, ready)
+}
+
+/// Under the model checker nobody spins, and no timeout mends a lost wake-up.
+#[cfg(loom)]
+pub(crate) fn until<R>(_reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
+    loop {
+        if let Some(result) = ready() {
+            return result;
+        }
+        let Some(bell) = bell else {
+            crate::primitive::yield_now();
+            continue;
+        };
+        let mut result = None;
+        bell.nap(Duration::MAX, &mut || {
+            result = ready();
+            result.is_some()
+        });
+        if let Some(result) = result {
+            return result;
+        }
+    }
 }
 
 #[cold]
@@ -153,6 +194,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
         let patience = PATIENCE.load(Relaxed);
         while begin.elapsed() < Duration::from_micros(patience.into()) {
             for _ in 0..32 {
+                network::progress();
                 if ready() {
                     PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
                     return;
@@ -166,6 +208,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let yields = if bell.is_some() || !crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
+        network::progress();
         if ready() {
             return;
         }
@@ -181,16 +224,13 @@ fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let mut reports = hang::Reports::begin();
     let bell = bell.unwrap_or(own.bell());
     loop {
-        bell.sleepers.fetch_add(1, SeqCst);
-        let word = bell.word.load(SeqCst);
-        let done = ready();
-        if !done {
-            let waited = begin.elapsed();
-            let most = Duration::from_millis(if rung { 10 } else { 1 });
-            let nap = (waited / 16).clamp(Duration::from_micros(20), most);
-            futex::wait(bell.word, word, Some(if rung { most } else { nap }));
-        }
-        bell.sleepers.fetch_sub(1, SeqCst);
+        // Somebody will ring, or nobody does for sure: then the nap grows with the time already waited.
+        let most = match rung {
+            true => Duration::from_millis(10),
+            false => (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1)),
+        };
+        let done = bell.nap(most, ready);
+        network::progress();
         if done || ready() {
             break;
         }

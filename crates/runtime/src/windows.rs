@@ -16,9 +16,15 @@ pub(crate) struct Windows {
     control: Option<AddressRange>,
     heap: Option<AddressRange>,
     statics: Option<AddressRange>,
+    heap_window: usize,
 }
 
 impl Windows {
+    /// Bytes from one PE's heap to the next.
+    pub(crate) fn heap_window(&self) -> usize {
+        self.heap_window
+    }
+
     /// Unmaps everything.
     pub(crate) fn close(&mut self) {
         self.control = None;
@@ -28,6 +34,7 @@ impl Windows {
 }
 
 /// What a PE tells the others of its node before they share memory.
+#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 struct Card {
     /// Length of the static region; zero when it is not shared.
     statics: u64,
@@ -74,19 +81,23 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         }
         _ => None,
     };
-    choose_mode(settings, &cards, me);
+    choose_mode(settings, terms.wait, &cards, me);
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
-    Ok((Windows { control: Some(control), heap: Some(heap), statics }, symmetric))
+    let heap_window = 1 << terms.heap_shift;
+    Ok((Windows { control: Some(control), heap: Some(heap), statics, heap_window }, symmetric))
 }
 
 /// What the leader decides for the node.
+#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 struct Terms {
     heap_cap: u64,
     heap_shift: u32,
     page: u64,
     /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not the machine's memory.
     limited: bool,
+    /// The leader's `SHMEM_WAIT`: PEs that wait in different ways would meet in different ways too, and so never.
+    wait: Wait,
 }
 
 /// The most addresses that one arena takes: a quarter of what x86-64 and AArch64 give a process.
@@ -111,7 +122,7 @@ fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
     let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
-    let terms = Terms { heap_cap, heap_shift, page, limited };
+    let terms = Terms { heap_cap, heap_shift, page, limited, wait: settings.wait };
     let fds = vec![control.fd().try_clone_to_owned()?, heap.fd().try_clone_to_owned()?];
     Ok(Parcel { bytes: terms.encode(), fds })
 }
@@ -161,13 +172,13 @@ fn map_statics(
 }
 
 /// Chooses how PEs wait, from how many there are and how many processors they have.
-fn choose_mode(settings: &Settings, cards: &[Card], me: usize) {
+fn choose_mode(settings: &Settings, wait: Wait, cards: &[Card], me: usize) {
     let mut union: Vec<u32> = cards.iter().flat_map(|card| card.allowed.iter().copied()).collect();
     union.sort_unstable();
     union.dedup();
     let quota = cards.iter().filter(|card| (card.usable as usize) < card.allowed.len()).map(|card| card.usable).min();
     let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
-    let mode = match settings.wait {
+    let mode = match wait {
         Wait::Auto if cards.len() > processors => Mode::Crowded,
         Wait::Auto | Wait::Spin => Mode::Dedicated,
         Wait::Yield | Wait::Sleep => Mode::Crowded,
@@ -237,15 +248,17 @@ impl Card {
 
 impl Terms {
     fn encode(&self) -> Vec<u8> {
-        let words = [self.heap_cap, u64::from(self.heap_shift), self.page, u64::from(self.limited)];
+        let words = [self.heap_cap, self.heap_shift.into(), self.page, self.limited.into(), self.wait as u64];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let words: Vec<u64> =
-            bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight"))).collect();
-        let [heap_cap, heap_shift, page, limited] = words[..] else { return None };
-        Some(Self { heap_cap, heap_shift: heap_shift as u32, page, limited: limited != 0 })
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let &[heap_cap, heap_shift @ 0..64, page, limited @ 0..2, wait] = &words[..] else { return None };
+        let wait = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|way| *way as u64 == wait)?;
+        let fits = page.is_power_of_two() && heap_cap <= 1 << heap_shift;
+        fits.then_some(Self { heap_cap, heap_shift: heap_shift as u32, page, limited: limited != 0, wait })
     }
 }
 
@@ -259,4 +272,61 @@ fn unreadable() -> Error {
     Error::new("a PE of this node sent something unreadable at start-up")
         .because("the PEs do not run the same version of oxshmem")
         .fix("build and start all PEs with one version")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card() -> Card {
+        Card { statics: 1 << 33, usable: 2, allowed: vec![0, 5, u32::MAX], program: "/bin/naïve (build-id 12)".into() }
+    }
+
+    fn terms() -> Terms {
+        Terms { heap_cap: 3 << 20, heap_shift: 22, page: 4096, limited: true, wait: Wait::Sleep }
+    }
+
+    #[test]
+    fn cards_and_terms_arrive_as_they_were_sent() {
+        for card in [card(), Card { statics: 0, usable: 0, allowed: Vec::new(), program: String::new() }] {
+            assert_eq!(Card::decode(&card.encode()), Some(card));
+        }
+        for wait in [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep] {
+            let terms = Terms { wait, limited: wait == Wait::Spin, ..terms() };
+            assert_eq!(Terms::decode(&terms.encode()), Some(terms));
+        }
+    }
+
+    #[test]
+    fn a_card_that_is_cut_short_is_unreadable() {
+        let bytes = card().encode();
+        let fixed = bytes.len() - card().program.len();
+        for n in 0..bytes.len() {
+            // The name comes last and has no length: less of it is another name.
+            assert_eq!(Card::decode(&bytes[..n]).is_some(), n >= fixed, "{n} bytes");
+        }
+    }
+
+    #[test]
+    fn a_card_with_more_processors_than_bytes_is_unreadable() {
+        let mut bytes = card().encode();
+        bytes[12..16].fill(0xff);
+        assert_eq!(Card::decode(&bytes), None);
+    }
+
+    #[test]
+    fn terms_that_no_leader_sends_are_unreadable() {
+        let bytes = terms().encode();
+        for n in (0..bytes.len()).chain([bytes.len() + 1, bytes.len() + 8]) {
+            let mut other = bytes.clone();
+            other.resize(n, 0);
+            assert_eq!(Terms::decode(&other), None, "{n} bytes");
+        }
+        // The cap exceeds the window; no such shift; no page; neither true nor false; no way to wait.
+        for (word, value) in [(0, 1_u64 << 23), (1, 64), (2, 4095), (3, 2), (4, 9)] {
+            let mut other = bytes.clone();
+            other[word * 8..][..8].copy_from_slice(&value.to_le_bytes());
+            assert_eq!(Terms::decode(&other), None, "word {word} is {value}");
+        }
+    }
 }

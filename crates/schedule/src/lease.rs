@@ -10,23 +10,23 @@
 //!
 //! This is a state machine without I/O: the caller carries the words. What is decided depends on the and-ed words and
 //! on the team's history alone, so all members decide alike, failures included. An agreement is 56 bytes, so that it
-//! fits the payload of one line however many slots there are; large sets are searched piece by piece.
+//! fits the payload of one line, with a word to spare, however many slots there are; large sets are searched piece by piece.
 
 use crate::team::Triplet;
 
 /// Words of an agreement.
-pub const WORDS: usize = 7;
+pub const WORDS: usize = 6;
 /// Slots of a piece. The last bit of its words is not a slot: it says that the member has no other offer out.
 const SLOTS: u16 = 64 * WORDS as u16 - 1;
 /// Bits of a piece.
 const BITS: u16 = 64 * WORDS as u16;
 const ALONE: u64 = 1 << 63;
 /// Leases granted by one agreement.
-const GRANT: usize = 4;
+const GRANT: usize = 8;
 /// Leases a team holds at most, its initial range aside.
-const HELD: usize = 8;
+const HELD: usize = 12;
 
-/// Which slots are free on this PE, in `PIECES` pieces of 447.
+/// Which slots are free on this PE, in `PIECES` pieces of 383.
 #[derive(Clone, Debug)]
 pub struct Slots<const PIECES: usize> {
     free: [[u64; WORDS]; PIECES],
@@ -83,14 +83,15 @@ const fn is_slot(slot: u16) -> bool {
 }
 
 impl<const PIECES: usize> Slots<PIECES> {
-    /// Slots 0 up to `total`, and the leases of the world, which owns slot 0. The first half of the slots is leased to
-    /// the world: its first splits send nothing. The other half stays free for teams that split further.
+    /// Slots 0 up to `total`, and the leases of the world, which owns slot 0. The slots below `leased` are leased to the
+    /// world: its first splits send nothing. The others stay free; the lowest are granted first, so that a program which
+    /// makes and destroys teams keeps to slots whose memory it has touched.
     ///
-    /// Slots 447, 895, … do not exist, so that a slot number is a bit number.
-    pub fn new(total: u16) -> (Self, Leases) {
+    /// Slots 383, 767, … do not exist, so that a slot number is a bit number.
+    pub fn new(total: u16, leased: u16) -> (Self, Leases) {
         assert!((1..=PIECES * usize::from(BITS)).contains(&usize::from(total)), "{total} slots in {PIECES} pieces");
         let mut slots = Self { free: [[0; WORDS]; PIECES], offers_out: 0 };
-        let end = total / 2;
+        let end = leased.min(total);
         for slot in end.max(1)..total {
             if is_slot(slot) {
                 slots.release(slot);

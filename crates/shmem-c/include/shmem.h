@@ -1950,6 +1950,7 @@ void shmem_pcontrol(int level, ...);
 /* Never standard on these types, but common in other libraries. */
 int shmem_initialized(void);
 int shmem_finalized(void);
+unsigned char shmem_uchar_atomic_swap(unsigned char *dest, unsigned char value, int pe);
 void shmem_int_atomic_and(int *dest, int value, int pe);
 void shmem_long_atomic_and(long *dest, long value, int pe);
 void shmem_longlong_atomic_and(long long *dest, long long value, int pe);
@@ -1968,6 +1969,7 @@ long long shmem_longlong_atomic_fetch_or(long long *dest, long long value, int p
 int shmem_int_atomic_fetch_xor(int *dest, int value, int pe);
 long shmem_long_atomic_fetch_xor(long *dest, long value, int pe);
 long long shmem_longlong_atomic_fetch_xor(long long *dest, long long value, int pe);
+void shmem_uchar_atomic_swap_nbi(unsigned char *fetch, unsigned char *dest, unsigned char value, int pe);
 unsigned int shmem_uint_fetch(const unsigned int *source, int pe);
 unsigned long shmem_ulong_fetch(const unsigned long *source, int pe);
 unsigned long long shmem_ulonglong_fetch(const unsigned long long *source, int pe);
@@ -2041,6 +2043,7 @@ uint64_t shmem_uint64_finc(uint64_t *dest, int pe);
 size_t shmem_size_finc(size_t *dest, int pe);
 ptrdiff_t shmem_ptrdiff_finc(ptrdiff_t *dest, int pe);
 long shmem_swap(long *dest, long value, int pe);
+unsigned char shmem_ctx_uchar_atomic_swap(shmem_ctx_t ctx, unsigned char *dest, unsigned char value, int pe);
 void shmem_ctx_int_atomic_and(shmem_ctx_t ctx, int *dest, int value, int pe);
 void shmem_ctx_long_atomic_and(shmem_ctx_t ctx, long *dest, long value, int pe);
 void shmem_ctx_longlong_atomic_and(shmem_ctx_t ctx, long long *dest, long long value, int pe);
@@ -2059,6 +2062,10 @@ long long shmem_ctx_longlong_atomic_fetch_or(shmem_ctx_t ctx, long long *dest, l
 int shmem_ctx_int_atomic_fetch_xor(shmem_ctx_t ctx, int *dest, int value, int pe);
 long shmem_ctx_long_atomic_fetch_xor(shmem_ctx_t ctx, long *dest, long value, int pe);
 long long shmem_ctx_longlong_atomic_fetch_xor(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+void shmem_ctx_uchar_atomic_swap_nbi(shmem_ctx_t ctx, unsigned char *fetch, unsigned char *dest, unsigned char value, int pe);
+void shmem_char_wait_until(char *ivar, int cmp, char cmp_value);
+void shmem_schar_wait_until(signed char *ivar, int cmp, signed char cmp_value);
+void shmem_uchar_wait_until(unsigned char *ivar, int cmp, unsigned char cmp_value);
 void shmem_short_wait_until_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 void shmem_ushort_wait_until_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_short_wait_until_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
@@ -2071,6 +2078,9 @@ size_t shmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int 
 size_t shmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_short_wait_until_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t shmem_ushort_wait_until_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
+int shmem_char_test(char *ivar, int cmp, char cmp_value);
+int shmem_schar_test(signed char *ivar, int cmp, signed char cmp_value);
+int shmem_uchar_test(unsigned char *ivar, int cmp, unsigned char cmp_value);
 int shmem_short_test_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 int shmem_ushort_test_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_short_test_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
@@ -2083,6 +2093,19 @@ size_t shmem_short_test_any_vector(short *ivars, size_t nelems, const int *statu
 size_t shmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_short_test_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t shmem_ushort_test_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
+void shmem_ushort_wait(unsigned short *ivar, unsigned short cmp_value);
+void shmem_uint_wait(unsigned int *ivar, unsigned int cmp_value);
+void shmem_ulong_wait(unsigned long *ivar, unsigned long cmp_value);
+void shmem_ulonglong_wait(unsigned long long *ivar, unsigned long long cmp_value);
+void shmem_int32_wait(int32_t *ivar, int32_t cmp_value);
+void shmem_int64_wait(int64_t *ivar, int64_t cmp_value);
+void shmem_uint32_wait(uint32_t *ivar, uint32_t cmp_value);
+void shmem_uint64_wait(uint64_t *ivar, uint64_t cmp_value);
+void shmem_size_wait(size_t *ivar, size_t cmp_value);
+void shmem_ptrdiff_wait(ptrdiff_t *ivar, ptrdiff_t cmp_value);
+void shmem_char_wait(char *ivar, char cmp_value);
+void shmem_schar_wait(signed char *ivar, signed char cmp_value);
+void shmem_uchar_wait(unsigned char *ivar, unsigned char cmp_value);
 int shmem_short_and_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
 int shmem_int_and_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
 int shmem_long_and_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
@@ -2165,7 +2188,17 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned long long *: head##ulonglong##tail
 #define shmem_atomic_fetch(...) OXSHMEM_CTX_CONST(OXSHMEM_ARMS_shmem_atomic_fetch, shmem_, _atomic_fetch, __VA_ARGS__)
 #define shmem_atomic_set(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_fetch, shmem_, _atomic_set, __VA_ARGS__)
-#define shmem_atomic_swap(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_fetch, shmem_, _atomic_swap, __VA_ARGS__)
+#define OXSHMEM_ARMS_shmem_atomic_swap(q, head, tail) \
+    q float *: head##float##tail, \
+    q double *: head##double##tail, \
+    q int *: head##int##tail, \
+    q long *: head##long##tail, \
+    q long long *: head##longlong##tail, \
+    q unsigned char *: head##uchar##tail, \
+    q unsigned int *: head##uint##tail, \
+    q unsigned long *: head##ulong##tail, \
+    q unsigned long long *: head##ulonglong##tail
+#define shmem_atomic_swap(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_swap, shmem_, _atomic_swap, __VA_ARGS__)
 #define OXSHMEM_ARMS_shmem_atomic_compare_swap(q, head, tail) \
     q int *: head##int##tail, \
     q long *: head##long##tail, \
@@ -2185,7 +2218,7 @@ void oxshmem_no_such_routine_for_this_type(void);
 #define shmem_atomic_fetch_or(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _atomic_fetch_or, __VA_ARGS__)
 #define shmem_atomic_fetch_xor(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _atomic_fetch_xor, __VA_ARGS__)
 #define shmem_atomic_fetch_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_fetch, shmem_, _atomic_fetch_nbi, __VA_ARGS__)
-#define shmem_atomic_swap_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_fetch, shmem_, _atomic_swap_nbi, __VA_ARGS__)
+#define shmem_atomic_swap_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_swap, shmem_, _atomic_swap_nbi, __VA_ARGS__)
 #define shmem_atomic_compare_swap_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _atomic_compare_swap_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_add_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _atomic_fetch_add_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_inc_nbi(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _atomic_fetch_inc_nbi, __VA_ARGS__)
@@ -2207,6 +2240,19 @@ void oxshmem_no_such_routine_for_this_type(void);
 #define shmem_fadd(...) OXSHMEM_PLAIN(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _fadd, __VA_ARGS__)
 #define shmem_finc(...) OXSHMEM_PLAIN(OXSHMEM_ARMS_shmem_atomic_compare_swap, shmem_, _finc, __VA_ARGS__)
 #define OXSHMEM_ARMS_shmem_wait_until(q, head, tail) \
+    q char *: head##char##tail, \
+    q signed char *: head##schar##tail, \
+    q short *: head##short##tail, \
+    q int *: head##int##tail, \
+    q long *: head##long##tail, \
+    q long long *: head##longlong##tail, \
+    q unsigned char *: head##uchar##tail, \
+    q unsigned short *: head##ushort##tail, \
+    q unsigned int *: head##uint##tail, \
+    q unsigned long *: head##ulong##tail, \
+    q unsigned long long *: head##ulonglong##tail
+#define shmem_wait_until(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until, __VA_ARGS__)
+#define OXSHMEM_ARMS_shmem_wait_until_all(q, head, tail) \
     q short *: head##short##tail, \
     q int *: head##int##tail, \
     q long *: head##long##tail, \
@@ -2215,20 +2261,19 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned int *: head##uint##tail, \
     q unsigned long *: head##ulong##tail, \
     q unsigned long long *: head##ulonglong##tail
-#define shmem_wait_until(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until, __VA_ARGS__)
-#define shmem_wait_until_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_all, __VA_ARGS__)
-#define shmem_wait_until_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_any, __VA_ARGS__)
-#define shmem_wait_until_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_some, __VA_ARGS__)
-#define shmem_wait_until_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_all_vector, __VA_ARGS__)
-#define shmem_wait_until_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_any_vector, __VA_ARGS__)
-#define shmem_wait_until_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until_some_vector, __VA_ARGS__)
+#define shmem_wait_until_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_all, __VA_ARGS__)
+#define shmem_wait_until_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_any, __VA_ARGS__)
+#define shmem_wait_until_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_some, __VA_ARGS__)
+#define shmem_wait_until_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_all_vector, __VA_ARGS__)
+#define shmem_wait_until_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_any_vector, __VA_ARGS__)
+#define shmem_wait_until_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_some_vector, __VA_ARGS__)
 #define shmem_test(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test, __VA_ARGS__)
-#define shmem_test_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_all, __VA_ARGS__)
-#define shmem_test_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_any, __VA_ARGS__)
-#define shmem_test_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_some, __VA_ARGS__)
-#define shmem_test_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_all_vector, __VA_ARGS__)
-#define shmem_test_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_any_vector, __VA_ARGS__)
-#define shmem_test_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test_some_vector, __VA_ARGS__)
+#define shmem_test_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_all, __VA_ARGS__)
+#define shmem_test_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_any, __VA_ARGS__)
+#define shmem_test_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_some, __VA_ARGS__)
+#define shmem_test_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_all_vector, __VA_ARGS__)
+#define shmem_test_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_any_vector, __VA_ARGS__)
+#define shmem_test_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_some_vector, __VA_ARGS__)
 #define shmem_broadcast(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _broadcast, __VA_ARGS__)
 #define shmem_collect(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _collect, __VA_ARGS__)
 #define shmem_fcollect(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _fcollect, __VA_ARGS__)
@@ -2351,10 +2396,11 @@ OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
     inline void shmem_atomic_set(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_set(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+#define OXSHMEM_EACH_shmem_atomic_swap(F) F(float, float) F(double, double) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline T shmem_atomic_swap(T *dest, T value, int pe) { return shmem_##N##_atomic_swap(dest, value, pe); } \
     inline T shmem_atomic_swap(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_swap(ctx, dest, value, pe); }
-OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
+OXSHMEM_EACH_shmem_atomic_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_atomic_compare_swap(F) F(int, int) F(long, long) F(long long, longlong) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
@@ -2420,7 +2466,7 @@ OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmem_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_swap_nbi(fetch, dest, value, pe); } \
     inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
-OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
+OXSHMEM_EACH_shmem_atomic_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmem_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value, int pe) { shmem_##N##_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); } \
@@ -2486,7 +2532,7 @@ OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
     inline T shmem_finc(T *dest, int pe) { return shmem_##N##_finc(dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-#define OXSHMEM_EACH_shmem_wait_until(F) F(short, short) F(int, int) F(long long, longlong) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
+#define OXSHMEM_EACH_shmem_wait_until(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmem_wait_until(T *ivar, int cmp, T cmp_value) { shmem_##N##_wait_until(ivar, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until(OXSHMEM_OVERLOAD)
@@ -2516,9 +2562,10 @@ OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
     inline size_t shmem_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+#define OXSHMEM_EACH_shmem_test(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline int shmem_test(T *ivar, int cmp, T cmp_value) { return shmem_##N##_test(ivar, cmp, cmp_value); }
-OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
+OXSHMEM_EACH_shmem_test(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
     inline int shmem_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_all(ivars, nelems, status, cmp, cmp_value); }
@@ -2613,11 +2660,13 @@ template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t 
 inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #undef OXSHMEM_EACH_shmem_p
 #undef OXSHMEM_EACH_shmem_atomic_fetch
+#undef OXSHMEM_EACH_shmem_atomic_swap
 #undef OXSHMEM_EACH_shmem_atomic_compare_swap
 #undef OXSHMEM_EACH_shmem_atomic_fetch_and_nbi
 #undef OXSHMEM_EACH_shmem_swap
 #undef OXSHMEM_EACH_shmem_wait_until
 #undef OXSHMEM_EACH_shmem_wait_until_all
+#undef OXSHMEM_EACH_shmem_test
 #undef OXSHMEM_EACH_shmem_and_reduce
 #undef OXSHMEM_EACH_shmem_sum_reduce
 #endif

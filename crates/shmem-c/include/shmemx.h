@@ -29,6 +29,10 @@ void shmemx_pe_quiet(int target_pe);
 void shmemx_local_complete(void);
 int shmemx_quiet_test(void);
 int shmemx_fence_test(void);
+void shmemx_thread_register(void);
+void shmemx_thread_unregister(void);
+void shmemx_thread_quiet(void);
+void shmemx_thread_fence(void);
 void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe);
 void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe);
 void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe);
@@ -545,5 +549,68 @@ OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #undef OXSHMEM_EACH_shmemx_put_nb
 #endif
+
+/* A fifth argument, the handle of former days, is dropped. */
+#define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)
+#define shmemx_float_put_nb(...) OXSHMEM_FOUR(shmemx_float_put_nb, __VA_ARGS__, 0)
+#define shmemx_double_put_nb(...) OXSHMEM_FOUR(shmemx_double_put_nb, __VA_ARGS__, 0)
+#define shmemx_longdouble_put_nb(...) OXSHMEM_FOUR(shmemx_longdouble_put_nb, __VA_ARGS__, 0)
+#define shmemx_short_put_nb(...) OXSHMEM_FOUR(shmemx_short_put_nb, __VA_ARGS__, 0)
+#define shmemx_int_put_nb(...) OXSHMEM_FOUR(shmemx_int_put_nb, __VA_ARGS__, 0)
+#define shmemx_long_put_nb(...) OXSHMEM_FOUR(shmemx_long_put_nb, __VA_ARGS__, 0)
+#define shmemx_longlong_put_nb(...) OXSHMEM_FOUR(shmemx_longlong_put_nb, __VA_ARGS__, 0)
+#define shmemx_char_put_nb(...) OXSHMEM_FOUR(shmemx_char_put_nb, __VA_ARGS__, 0)
+#define shmemx_schar_put_nb(...) OXSHMEM_FOUR(shmemx_schar_put_nb, __VA_ARGS__, 0)
+#define shmemx_uchar_put_nb(...) OXSHMEM_FOUR(shmemx_uchar_put_nb, __VA_ARGS__, 0)
+#define shmemx_ushort_put_nb(...) OXSHMEM_FOUR(shmemx_ushort_put_nb, __VA_ARGS__, 0)
+#define shmemx_uint_put_nb(...) OXSHMEM_FOUR(shmemx_uint_put_nb, __VA_ARGS__, 0)
+#define shmemx_ulong_put_nb(...) OXSHMEM_FOUR(shmemx_ulong_put_nb, __VA_ARGS__, 0)
+#define shmemx_ulonglong_put_nb(...) OXSHMEM_FOUR(shmemx_ulonglong_put_nb, __VA_ARGS__, 0)
+#define shmemx_int8_put_nb(...) OXSHMEM_FOUR(shmemx_int8_put_nb, __VA_ARGS__, 0)
+#define shmemx_int16_put_nb(...) OXSHMEM_FOUR(shmemx_int16_put_nb, __VA_ARGS__, 0)
+#define shmemx_int32_put_nb(...) OXSHMEM_FOUR(shmemx_int32_put_nb, __VA_ARGS__, 0)
+#define shmemx_int64_put_nb(...) OXSHMEM_FOUR(shmemx_int64_put_nb, __VA_ARGS__, 0)
+#define shmemx_uint8_put_nb(...) OXSHMEM_FOUR(shmemx_uint8_put_nb, __VA_ARGS__, 0)
+#define shmemx_uint16_put_nb(...) OXSHMEM_FOUR(shmemx_uint16_put_nb, __VA_ARGS__, 0)
+#define shmemx_uint32_put_nb(...) OXSHMEM_FOUR(shmemx_uint32_put_nb, __VA_ARGS__, 0)
+#define shmemx_uint64_put_nb(...) OXSHMEM_FOUR(shmemx_uint64_put_nb, __VA_ARGS__, 0)
+#define shmemx_size_put_nb(...) OXSHMEM_FOUR(shmemx_size_put_nb, __VA_ARGS__, 0)
+#define shmemx_ptrdiff_put_nb(...) OXSHMEM_FOUR(shmemx_ptrdiff_put_nb, __VA_ARGS__, 0)
+#define shmemx_put8_nb(...) OXSHMEM_FOUR(shmemx_put8_nb, __VA_ARGS__, 0)
+#define shmemx_put16_nb(...) OXSHMEM_FOUR(shmemx_put16_nb, __VA_ARGS__, 0)
+#define shmemx_put32_nb(...) OXSHMEM_FOUR(shmemx_put32_nb, __VA_ARGS__, 0)
+#define shmemx_put64_nb(...) OXSHMEM_FOUR(shmemx_put64_nb, __VA_ARGS__, 0)
+#define shmemx_put128_nb(...) OXSHMEM_FOUR(shmemx_put128_nb, __VA_ARGS__, 0)
+#define shmemx_putmem_nb(...) OXSHMEM_FOUR(shmemx_putmem_nb, __VA_ARGS__, 0)
+#define shmemx_float_get_nb(...) OXSHMEM_FOUR(shmemx_float_get_nb, __VA_ARGS__, 0)
+#define shmemx_double_get_nb(...) OXSHMEM_FOUR(shmemx_double_get_nb, __VA_ARGS__, 0)
+#define shmemx_longdouble_get_nb(...) OXSHMEM_FOUR(shmemx_longdouble_get_nb, __VA_ARGS__, 0)
+#define shmemx_short_get_nb(...) OXSHMEM_FOUR(shmemx_short_get_nb, __VA_ARGS__, 0)
+#define shmemx_int_get_nb(...) OXSHMEM_FOUR(shmemx_int_get_nb, __VA_ARGS__, 0)
+#define shmemx_long_get_nb(...) OXSHMEM_FOUR(shmemx_long_get_nb, __VA_ARGS__, 0)
+#define shmemx_longlong_get_nb(...) OXSHMEM_FOUR(shmemx_longlong_get_nb, __VA_ARGS__, 0)
+#define shmemx_char_get_nb(...) OXSHMEM_FOUR(shmemx_char_get_nb, __VA_ARGS__, 0)
+#define shmemx_schar_get_nb(...) OXSHMEM_FOUR(shmemx_schar_get_nb, __VA_ARGS__, 0)
+#define shmemx_uchar_get_nb(...) OXSHMEM_FOUR(shmemx_uchar_get_nb, __VA_ARGS__, 0)
+#define shmemx_ushort_get_nb(...) OXSHMEM_FOUR(shmemx_ushort_get_nb, __VA_ARGS__, 0)
+#define shmemx_uint_get_nb(...) OXSHMEM_FOUR(shmemx_uint_get_nb, __VA_ARGS__, 0)
+#define shmemx_ulong_get_nb(...) OXSHMEM_FOUR(shmemx_ulong_get_nb, __VA_ARGS__, 0)
+#define shmemx_ulonglong_get_nb(...) OXSHMEM_FOUR(shmemx_ulonglong_get_nb, __VA_ARGS__, 0)
+#define shmemx_int8_get_nb(...) OXSHMEM_FOUR(shmemx_int8_get_nb, __VA_ARGS__, 0)
+#define shmemx_int16_get_nb(...) OXSHMEM_FOUR(shmemx_int16_get_nb, __VA_ARGS__, 0)
+#define shmemx_int32_get_nb(...) OXSHMEM_FOUR(shmemx_int32_get_nb, __VA_ARGS__, 0)
+#define shmemx_int64_get_nb(...) OXSHMEM_FOUR(shmemx_int64_get_nb, __VA_ARGS__, 0)
+#define shmemx_uint8_get_nb(...) OXSHMEM_FOUR(shmemx_uint8_get_nb, __VA_ARGS__, 0)
+#define shmemx_uint16_get_nb(...) OXSHMEM_FOUR(shmemx_uint16_get_nb, __VA_ARGS__, 0)
+#define shmemx_uint32_get_nb(...) OXSHMEM_FOUR(shmemx_uint32_get_nb, __VA_ARGS__, 0)
+#define shmemx_uint64_get_nb(...) OXSHMEM_FOUR(shmemx_uint64_get_nb, __VA_ARGS__, 0)
+#define shmemx_size_get_nb(...) OXSHMEM_FOUR(shmemx_size_get_nb, __VA_ARGS__, 0)
+#define shmemx_ptrdiff_get_nb(...) OXSHMEM_FOUR(shmemx_ptrdiff_get_nb, __VA_ARGS__, 0)
+#define shmemx_get8_nb(...) OXSHMEM_FOUR(shmemx_get8_nb, __VA_ARGS__, 0)
+#define shmemx_get16_nb(...) OXSHMEM_FOUR(shmemx_get16_nb, __VA_ARGS__, 0)
+#define shmemx_get32_nb(...) OXSHMEM_FOUR(shmemx_get32_nb, __VA_ARGS__, 0)
+#define shmemx_get64_nb(...) OXSHMEM_FOUR(shmemx_get64_nb, __VA_ARGS__, 0)
+#define shmemx_get128_nb(...) OXSHMEM_FOUR(shmemx_get128_nb, __VA_ARGS__, 0)
+#define shmemx_getmem_nb(...) OXSHMEM_FOUR(shmemx_getmem_nb, __VA_ARGS__, 0)
 
 #endif

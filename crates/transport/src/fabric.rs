@@ -103,9 +103,10 @@ pub unsafe trait Lane: Send {
     /// What was issued before takes effect, at each PE, before what is issued after.
     fn fence(&mut self);
 
-    /// How many operations are not complete.
+    /// How many operations are not complete: zero exactly when all are, otherwise never less than there are.
     fn outstanding(&self) -> u64;
 
-    /// Moves operations on. Returns how many completed; the first error is final.
+    /// Moves operations on. Returns how many completed. The first error of an operation of this lane is final and comes
+    /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&mut self) -> Result<usize, Error>;
 }

@@ -5,13 +5,21 @@
 //! that a provider may use whatever keys and bases its network demands. The runtime reaches PEs of its own node without
 //! any of this.
 //!
-//! What a provider cannot do is filled in by software above the trait, by what its [`Capabilities`] say and not by its
-//! name.
+//! What a provider cannot do is filled in by software above the trait ([`software`]), by what its [`Capabilities`] say
+//! and not by its name. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
+//! passes through any provider, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod capabilities;
 mod fabric;
+pub mod loopback;
+mod memory;
 mod operation;
+pub mod software;
+#[cfg(feature = "suite")]
+pub mod suite;
+pub mod trace;
 
 pub use capabilities::{AmoDomain, Capabilities, Features};
 pub use fabric::{Cards, Fabric, Lane, LaneOptions, Segment};
+pub use memory::{Memory, OutOfRange, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};

@@ -17,6 +17,15 @@ impl Region {
     pub const ALL: [Self; 3] = [Self::Heap, Self::Statics, Self::Control];
 }
 
+impl TryFrom<u8> for Region {
+    type Error = u8;
+
+    /// The region of a number from a message.
+    fn try_from(number: u8) -> Result<Self, u8> {
+        Self::ALL.into_iter().find(|region| *region as u8 == number).ok_or(number)
+    }
+}
+
 /// A place in the memory of a PE.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remote {
@@ -38,6 +47,25 @@ pub enum Width {
     Four = 4,
     /// 8 bytes.
     Eight = 8,
+}
+
+impl Width {
+    /// All widths.
+    pub const ALL: [Self; 3] = [Self::Two, Self::Four, Self::Eight];
+
+    /// Bytes.
+    pub const fn bytes(self) -> usize {
+        self as usize
+    }
+}
+
+impl TryFrom<u8> for Width {
+    type Error = u8;
+
+    /// The width of that many bytes.
+    fn try_from(bytes: u8) -> Result<Self, u8> {
+        Self::ALL.into_iter().find(|width| *width as u8 == bytes).ok_or(bytes)
+    }
 }
 
 /// An atomic update of one object, of 2, 4 or 8 bytes; operands in the low bytes. Sums wrap in the object's width.
@@ -64,6 +92,35 @@ pub enum Amo {
     },
 }
 
+impl Amo {
+    /// Number of the kind in messages, first and second operand.
+    pub const fn to_parts(self) -> (u8, u64, u64) {
+        match self {
+            Self::Fetch => (0, 0, 0),
+            Self::Swap(value) => (1, value, 0),
+            Self::Add(value) => (2, value, 0),
+            Self::And(value) => (3, value, 0),
+            Self::Or(value) => (4, value, 0),
+            Self::Xor(value) => (5, value, 0),
+            Self::CompareSwap { cond, value } => (6, value, cond),
+        }
+    }
+
+    /// The inverse of [`Amo::to_parts`]; `None` if there is no such kind.
+    pub const fn from_parts(kind: u8, value: u64, cond: u64) -> Option<Self> {
+        Some(match kind {
+            0 => Self::Fetch,
+            1 => Self::Swap(value),
+            2 => Self::Add(value),
+            3 => Self::And(value),
+            4 => Self::Or(value),
+            5 => Self::Xor(value),
+            6 => Self::CompareSwap { cond, value },
+            _ => return None,
+        })
+    }
+}
+
 /// What becomes of a signal when the data of its put is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignalUpdate {
@@ -71,4 +128,14 @@ pub enum SignalUpdate {
     Set(u64),
     /// This number is added to it.
     Add(u64),
+}
+
+impl SignalUpdate {
+    /// The update as an atomic.
+    pub const fn amo(self) -> Amo {
+        match self {
+            Self::Set(value) => Amo::Swap(value),
+            Self::Add(value) => Amo::Add(value),
+        }
+    }
 }

@@ -58,6 +58,7 @@ pub(super) fn files() -> Vec<File> {
         let text = format!("//! {NOTE}\n//!\n//! {}\n\nuse super::*;\n\n{lines}", category.summary());
         files.push(File { path: format!("{EXPORTS}/{name}.rs"), text });
     }
+    modules.push("mod fortran;\n".into());
     modules.sort();
     let mentioned = |word: &&str| {
         let is_word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word);
@@ -135,7 +136,7 @@ fn pass(symbol: &Symbol, Parameter { ctype, name }: &Parameter) -> String {
 }
 
 /// The standard's `PE_start`, `logPE_stride` and `pSync` in Rust's spelling.
-fn snake(name: &str) -> String {
+pub(super) fn snake(name: &str) -> String {
     match name {
         "logPE_stride" => "log_pe_stride".into(),
         "pSync" => "p_sync".into(),

@@ -1,7 +1,7 @@
 //! The C headers.
 
 use super::{NOTE, generics, overloads};
-use crate::constants::{GROUPS, UNDERSCORED};
+use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED};
 use crate::expand::{Symbol, exported};
 use crate::table::{Category, Status, families};
 
@@ -87,8 +87,7 @@ const TEAM_EXTENSIONS: &str = "
 #define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
 #define SHMEM_TEAM_NODE (&oxshmem_team_node)
 #define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
-#define SHMEM_COLOR_UNDEFINED (-1)
-#ifdef __cplusplus
+CONSTANTS#ifdef __cplusplus
 extern \"C\" {
 #endif
 extern struct oxshmem_team oxshmem_team_node;
@@ -102,13 +101,31 @@ pub(super) fn shmemx() -> String {
     let symbols = exported();
     let mut body = String::from("#include \"shmem.h\"\n");
     if families().any(|family| family.function().starts_with("team_extension::") && family.landed()) {
-        body += TEAM_EXTENSIONS;
+        let constants: String =
+            EXTENSIONS.iter().map(|(name, value)| format!("#define SHMEM_{name} {value}\n")).collect();
+        body += &TEAM_EXTENSIONS.replace("CONSTANTS", &constants);
     }
     let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
     body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
     body += &generics::macros("shmemx_");
     body += &overloads::functions("shmemx_");
+    body += &with_unused_handle();
     guarded("SHMEMX_H", "extensions to OpenSHMEM 1.6", &body)
+}
+
+/// Programs of the first days of `put_nb` and `get_nb` pass a handle as fifth argument, which never had a use.
+fn with_unused_handle() -> String {
+    let mut text = String::from(
+        "\n/* A fifth argument, the handle of former days, is dropped. */\n\
+         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n",
+    );
+    for symbol in exported() {
+        let is_nb = matches!(symbol.family.function(), "rma::put_nbi" | "rma::get_nbi");
+        if symbol.status == Status::Extension && is_nb && !symbol.ctx {
+            text += &format!("#define {0}(...) OXSHMEM_FOUR({0}, __VA_ARGS__, 0)\n", symbol.name);
+        }
+    }
+    text
 }
 
 /// `mpp/<name>.h`: where old programs look.

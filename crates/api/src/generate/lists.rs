@@ -13,6 +13,10 @@ pub(super) fn version_map() -> String {
         names.extend(symbol.twin());
         names.push(symbol.name);
     }
+    for entry in fortran::entries() {
+        names.extend(entry.aliases());
+        names.push(entry.symbol);
+    }
     names.sort();
     let names: String = names.iter().map(|name| format!("    {name};\n")).collect();
     format!("# {NOTE}\nOXSHMEM_1.0 {{\n  global:\n{names}  local: *;\n}};\n")

@@ -1,6 +1,8 @@
 //! Generators: pure functions from the table to the text of a file.
 
 mod exports;
+mod fortran;
+mod fortran_source;
 mod generics;
 mod header;
 mod lists;
@@ -37,5 +39,7 @@ pub fn files() -> Vec<File> {
         File { path: "crates/api/fortran.txt".into(), text: lists::fortran_list() },
     ];
     files.extend(exports::files());
+    files.push(fortran::exports());
+    files.extend(fortran_source::files(include));
     files
 }

@@ -15,6 +15,8 @@ const EXTENDED: &[Part] = &[since("1.4", &[FLOATING, ATOMIC])];
 const EXTENDED_NBI: &[Part] = &[since("1.5", &[FLOATING, ATOMIC])];
 const BITS: &[Part] = &[since("1.4", &[BITWISE]), compat(&[BITWISE_COMPAT])];
 const BITS_NBI: &[Part] = &[since("1.5", &[BITWISE])];
+const SWAP: &[Part] = &[since("1.4", &[FLOATING, ATOMIC]), compat(&["uchar"])];
+const SWAP_NBI: &[Part] = &[since("1.5", &[FLOATING, ATOMIC]), compat(&["uchar"])];
 const OLD: &[Part] = &[deprecated("1.0", &["int long longlong"]), compat(&[OLD_COMPAT])];
 const OLD_SWAP: &[Part] = &[deprecated("1.0", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
 const OLD_ACCESS: &[Part] = &[deprecated("1.3", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
@@ -34,7 +36,7 @@ const fn old(call: &'static str, prototype: &'static str, parts: &'static [Part]
 pub(super) const ROWS: &[Family] = &[
     amo("amo::fetch", "T shmem_<T>_atomic_fetch(const T *source, int pe)", EXTENDED).clauses("AMO-1 AMO-3 AMO-6 AMO-9"),
     amo("amo::set", "void shmem_<T>_atomic_set(T *dest, T value, int pe)", EXTENDED).clauses("AMO-1 AMO-3 AMO-6 AMO-9"),
-    amo("amo::swap", "T shmem_<T>_atomic_swap(T *dest, T value, int pe)", EXTENDED).clauses("AMO-1 AMO-3 AMO-6 AMO-9"),
+    amo("amo::swap", "T shmem_<T>_atomic_swap(T *dest, T value, int pe)", SWAP).clauses("AMO-1 AMO-3 AMO-6 AMO-9"),
     amo("amo::compare_swap", "T shmem_<T>_atomic_compare_swap(T *dest, T cond, T value, int pe)", STANDARD)
         .clauses("AMO-1 AMO-2 AMO-3 AMO-7 AMO-9"),
     amo("amo::add", "void shmem_<T>_atomic_add(T *dest, T value, int pe)", STANDARD),
@@ -48,7 +50,7 @@ pub(super) const ROWS: &[Family] = &[
     amo("amo::fetch_or", "T shmem_<T>_atomic_fetch_or(T *dest, T value, int pe)", BITS),
     amo("amo::fetch_xor", "T shmem_<T>_atomic_fetch_xor(T *dest, T value, int pe)", BITS),
     nbi("amo::fetch_nbi", "void shmem_<T>_atomic_fetch_nbi(T *fetch, const T *source, int pe)", EXTENDED_NBI),
-    nbi("amo::swap_nbi", "void shmem_<T>_atomic_swap_nbi(T *fetch, T *dest, T value, int pe)", EXTENDED_NBI),
+    nbi("amo::swap_nbi", "void shmem_<T>_atomic_swap_nbi(T *fetch, T *dest, T value, int pe)", SWAP_NBI),
     nbi(
         "amo::compare_swap_nbi",
         "void shmem_<T>_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value, int pe)",

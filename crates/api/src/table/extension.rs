@@ -22,6 +22,10 @@ pub(super) const ROWS: &[Family] = &[
     row("extension::local_complete", "void shmemx_local_complete(void)", ONE),
     row("extension::quiet_test", "int shmemx_quiet_test(void)", ONE).ctx(),
     row("extension::fence_test", "int shmemx_fence_test(void)", ONE).ctx(),
+    row("extension::thread_register", "void shmemx_thread_register(void)", ONE),
+    row("extension::thread_unregister", "void shmemx_thread_unregister(void)", ONE),
+    row("extension::thread_quiet", "void shmemx_thread_quiet(void)", ONE),
+    row("extension::thread_fence", "void shmemx_thread_fence(void)", ONE),
     // Older names of nonblocking and block-strided transfers.
     row("rma::put_nbi", "void shmemx_<T>_put<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
     row("rma::get_nbi", "void shmemx_<T>_get<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),

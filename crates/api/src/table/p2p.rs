@@ -3,14 +3,20 @@
 use super::Category::P2p;
 use super::*;
 
-const WAIT: &[Part] = &[deprecated("1.0", &["short int long longlong"])];
+/// Bytes are in no edition.
+const BYTES: &str = "char schar uchar";
+const WAIT: &[Part] = &[
+    deprecated("1.0", &["short int long longlong"]),
+    compat(&["ushort uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff", BYTES]),
+];
 const WAIT_UNTIL: &[Part] = &[
     since("1.0", &["int long longlong"]),
     since("1.4", &["uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff"]),
     deprecated("1.0", &["short"]),
     deprecated("1.4", &["ushort"]),
+    compat(&[BYTES]),
 ];
-const TEST: &[Part] = &[since("1.4", &[ATOMIC]), deprecated("1.4", &["short ushort"])];
+const TEST: &[Part] = &[since("1.4", &[ATOMIC]), deprecated("1.4", &["short ushort"]), compat(&[BYTES])];
 const MANY: &[Part] = &[since("1.5", &[ATOMIC]), compat(&["short ushort"])];
 
 const fn p2p(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {

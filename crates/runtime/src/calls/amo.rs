@@ -7,6 +7,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use oxshmem_transport::Amo;
+
 use crate::far;
 use crate::fast::{Via, near_object};
 
@@ -15,6 +17,10 @@ use crate::fast::{Via, near_object};
 /// # Safety
 /// Implementations touch nothing but the object, and only with one atomic access.
 pub unsafe trait Atomic: Copy {
+    /// The object's bits, in the low bytes.
+    fn bits(self) -> u64;
+    /// The value with these bits in the low bytes.
+    fn of_bits(bits: u64) -> Self;
     /// Reads. # Safety: `at` is valid and aligned for the whole trait.
     unsafe fn load(at: *mut Self) -> Self;
     /// Writes. # Safety: as `load`.
@@ -46,6 +52,14 @@ macro_rules! atomic_integer {
     ($($int:ty => $atomic:ident),*) => {$(
         // SAFETY: each method is one access of the standard library's atomic on the object that the caller vouches for.
         unsafe impl Atomic for $int {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self as u64
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                bits as Self
+            }
             #[inline(always)]
             unsafe fn load(at: *mut Self) -> Self {
                 // SAFETY: valid and aligned by the caller's promise.
@@ -105,6 +119,14 @@ macro_rules! atomic_float {
         // SAFETY: the integer of the same size does the access; bits are moved unchanged (AMO-6).
         unsafe impl Atomic for $float {
             #[inline(always)]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                Self::from_bits(bits as $bits)
+            }
+            #[inline(always)]
             unsafe fn load(at: *mut Self) -> Self {
                 // SAFETY: same size and alignment as the integer.
                 <$float>::from_bits(unsafe { <$bits>::load(at.cast()) })
@@ -125,15 +147,13 @@ macro_rules! atomic_float {
 
 atomic_float!(f32 => u32, f64 => u64);
 
-/// The object itself, wherever it is on the node. Misaligned objects miss: they have no atomics.
+/// The object itself, if it is on the node. Misaligned objects miss: they have no atomics.
 #[inline(always)]
-fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> *mut T {
-    if address as usize & (size_of::<T>() - 1) == 0
-        && let Some(there) = near_object(address, via.world(pe))
-    {
-        return there;
+fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> Option<*mut T> {
+    if address as usize & (size_of::<T>() - 1) != 0 {
+        return None;
     }
-    far::object(via.call(), via.context(), address, pe)
+    near_object(address, via.world(pe))
 }
 
 /// Reads.
@@ -142,8 +162,12 @@ fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> *mut T {
 /// As the standard asks of the atomic calls: `source` is a symmetric object that only atomics of its type touch.
 #[inline(always)]
 pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T {
-    // SAFETY: `object` returns a mapped, aligned object; the caller keeps the standard's rules for it. So below.
-    unsafe { T::load(object(via, source, pe)) }
+    match object(via, source, pe) {
+        // SAFETY: `object` returns a mapped, aligned object; the caller keeps the standard's rules for it. So below.
+        Some(there) => unsafe { T::load(there) },
+        // SAFETY: passed on. So below.
+        None => unsafe { far::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
+    }
 }
 
 /// Writes.
@@ -152,8 +176,14 @@ pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) {
-    // SAFETY: as in `fetch`.
-    unsafe { T::store(object(via, dest, pe), value) }
+    match object(via, dest, pe) {
+        // SAFETY: as in `fetch`.
+        Some(there) => unsafe { T::store(there, value) },
+        None => {
+            // SAFETY: as in `fetch`.
+            unsafe { far::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
+        }
+    }
 }
 
 /// Replaces.
@@ -162,8 +192,12 @@ pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) 
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
-    // SAFETY: as in `fetch`.
-    unsafe { T::swap(object(via, dest, pe), value) }
+    match object(via, dest, pe) {
+        // SAFETY: as in `fetch`.
+        Some(there) => unsafe { T::swap(there, value) },
+        // SAFETY: as in `fetch`.
+        None => unsafe { far::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
+    }
 }
 
 /// Stores `value` if `cond` is there.
@@ -172,8 +206,15 @@ pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int)
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T {
-    // SAFETY: as in `fetch`.
-    unsafe { T::compare_swap(object(via, dest, pe), cond, value) }
+    match object(via, dest, pe) {
+        // SAFETY: as in `fetch`.
+        Some(there) => unsafe { T::compare_swap(there, cond, value) },
+        None => {
+            let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
+            // SAFETY: as in `fetch`.
+            unsafe { far::amo(via.call(), via.context(), dest, amo, true, pe) }
+        }
+    }
 }
 
 /// Adds one and says what was there.
@@ -182,8 +223,8 @@ pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond:
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) -> T {
-    // SAFETY: as in `fetch`.
-    unsafe { T::fetch_add(object(via, dest, pe), T::ONE) }
+    // SAFETY: passed on.
+    unsafe { fetch_add(via, dest, T::ONE, pe) }
 }
 
 /// Adds one.
@@ -192,20 +233,24 @@ pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_in
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) {
-    // SAFETY: as in `fetch`.
-    unsafe { T::fetch_add(object(via, dest, pe), T::ONE) };
+    // SAFETY: passed on.
+    unsafe { add(via, dest, T::ONE, pe) }
 }
 
 macro_rules! operation {
-    ($($fetching:ident $plain:ident $nbi:ident: $what:literal),*) => {$(
+    ($($fetching:ident $plain:ident $nbi:ident $amo:ident: $what:literal),*) => {$(
         #[doc = concat!($what, " and says what was there.")]
         ///
         /// # Safety
         /// As for [`fetch`].
         #[inline(always)]
         pub unsafe fn $fetching<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
-            // SAFETY: as in `fetch`.
-            unsafe { T::$fetching(object(via, dest, pe), value) }
+            match object(via, dest, pe) {
+                // SAFETY: as in `fetch`.
+                Some(there) => unsafe { T::$fetching(there, value) },
+                // SAFETY: as in `fetch`.
+                None => unsafe { far::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
+            }
         }
         #[doc = concat!($what, ".")]
         ///
@@ -214,7 +259,12 @@ macro_rules! operation {
         #[inline(always)]
         pub unsafe fn $plain<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) {
             // SAFETY: as in `fetch`.
-            unsafe { T::$fetching(object(via, dest, pe), value) };
+            unsafe {
+                match object(via, dest, pe) {
+                    Some(there) => T::$fetching(there, value),
+                    None => far::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
+                };
+            }
         }
         #[doc = concat!($what, "; what was there is in `result` after the next quiet.")]
         ///
@@ -223,16 +273,16 @@ macro_rules! operation {
         #[inline(always)]
         pub unsafe fn $nbi<V: Via, T: AtomicInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
             // SAFETY: as in `fetch`, and the caller vouches for `result`.
-            unsafe { result.write_unaligned(T::$fetching(object(via, dest, pe), value)) }
+            unsafe { result.write_unaligned($fetching(via, dest, value, pe)) }
         }
     )*};
 }
 
 operation!(
-    fetch_add add fetch_add_nbi: "Adds",
-    fetch_and and fetch_and_nbi: "Bitwise and",
-    fetch_or or fetch_or_nbi: "Bitwise or",
-    fetch_xor xor fetch_xor_nbi: "Bitwise exclusive or"
+    fetch_add add fetch_add_nbi Add: "Adds",
+    fetch_and and fetch_and_nbi And: "Bitwise and",
+    fetch_or or fetch_or_nbi Or: "Bitwise or",
+    fetch_xor xor fetch_xor_nbi Xor: "Bitwise exclusive or"
 );
 
 /// Reads; the value is in `result` after the next quiet.

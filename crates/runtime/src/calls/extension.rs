@@ -45,3 +45,20 @@ pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     unsafe { order::fence(via) };
     1
 }
+
+/// A thread wants resources of its own: it needs none.
+pub unsafe fn thread_register() {}
+/// See [`thread_register`].
+pub unsafe fn thread_unregister() {}
+
+/// Completes the calling thread's operations, which are not told from others'.
+pub unsafe fn thread_quiet() {
+    // SAFETY: no obligations.
+    unsafe { order::quiet(World("shmemx_thread_quiet")) }
+}
+
+/// Orders the calling thread's operations.
+pub unsafe fn thread_fence() {
+    // SAFETY: no obligations.
+    unsafe { order::fence(World("shmemx_thread_fence")) }
+}

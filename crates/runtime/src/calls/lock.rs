@@ -17,6 +17,8 @@ use crate::wait::{self, Needs, Reason};
 pub trait Half {
     /// Bytes from the variable's start to the tail; the place is at its start.
     const TAIL: usize;
+    /// How many PEs it can tell apart: their numbers are stored plus one, beside the turn bit.
+    const MOST_PES: u32;
     /// See [`Words::exchange_tail_if`]. # Safety: `at` is a half of a lock variable. So below.
     unsafe fn exchange_if(at: usize, from: u32, to: u32) -> u32;
     /// Replaces.
@@ -35,6 +37,7 @@ macro_rules! half {
     ($int:ty, $atomic:ty) => {
         impl Half for $int {
             const TAIL: usize = size_of::<$int>();
+            const MOST_PES: u32 = (<$int>::MAX >> 1) as u32;
             #[inline(always)]
             unsafe fn exchange_if(at: usize, from: u32, to: u32) -> u32 {
                 // SAFETY: a mapped, aligned half by the caller's promise. So below.
@@ -85,6 +88,10 @@ impl<H: Half> Variable<H> {
     fn new(call: &'static str, address: usize) -> Self {
         if !life::is_open() {
             diagnose::not_initialised(call);
+        }
+        let pes = life::identity().map_or(1, |(_, pes)| pes);
+        if pes > H::MOST_PES {
+            too_many(call, pes, H::MOST_PES);
         }
         let bytes = 2 * size_of::<H>();
         let extent = if FAST.heap.holds(address, bytes) {
@@ -161,6 +168,15 @@ impl<H: Half> Words for Variable<H> {
     }
 }
 
+#[cold]
+fn too_many(call: &str, pes: u32, most: u32) -> ! {
+    diagnose::fail(
+        &oxshmem_base::Error::new(format!("{call}: a lock of this width cannot serve the {pes} PEs of the job"))
+            .because(format!("its halves hold PE numbers up to {}", most - 1))
+            .fix("use the call for a wider lock variable, or fewer PEs"),
+    )
+}
+
 fn me() -> u32 {
     life::identity().map_or(1, |(pe, _)| pe + 1)
 }
@@ -179,10 +195,11 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     (!taken).into()
 }
 
-/// Completes the default context's operations (LCK-4), then hands on a lock of any width.
+/// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
+/// read-modify-write that releases it.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     // SAFETY: no obligations.
-    unsafe { order::quiet(World(call)) };
+    unsafe { order::fence(World(call)) };
     if !lock::clear(&Variable::<H>::new(call, address), me()) {
         diagnose::fail(
             &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))
@@ -214,4 +231,21 @@ pub unsafe fn clear_lock(lock: *mut c_long) {
 /// See [`set_lock`].
 pub unsafe fn test_lock(lock: *mut c_long) -> c_int {
     test_any::<u32>("shmem_test_lock", lock as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_pe_that_a_half_can_name_still_fits_beside_the_turn() {
+        fn place_of_last<H: Half>() -> (u64, u64) {
+            let last = u64::from(H::MOST_PES);
+            (last << 1 | u64::from(lock::TURN), 1 << (8 * size_of::<H>()))
+        }
+        for (place, values) in [place_of_last::<u16>(), place_of_last::<u32>()] {
+            assert!(place < values && place + 2 >= values, "{place} of {values}");
+        }
+        assert_eq!(u16::MOST_PES, 32767);
+    }
 }

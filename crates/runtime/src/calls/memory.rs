@@ -64,8 +64,13 @@ fn offset_of(ptr: *mut c_void) -> u64 {
     (ptr as usize).wrapping_sub(FAST.heap.own().0) as u64
 }
 
+/// Where the block around an address begins.
+pub(super) fn block_around(call: &'static str, ptr: *mut c_void) -> Option<*mut c_void> {
+    lock(open_life(call)).block_around(offset_of(ptr)).map(address)
+}
+
 /// What all allocating calls do. `fill` runs on the new block before the barrier.
-fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
+pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
     let life = open_life(call);
     if bytes == 0 {
         return null_mut();

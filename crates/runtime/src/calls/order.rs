@@ -5,8 +5,10 @@
 
 use core::ffi::c_int;
 
+use crate::context::Context;
 use crate::diagnose;
 use crate::fast::Via;
+use crate::network;
 use crate::slot;
 use crate::team::Team;
 
@@ -26,10 +28,10 @@ fn store_fence() {
 #[inline(always)]
 fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a locked read-modify-write that changes nothing, on the top of the stack. It drains the store and the
-    // write-combining buffers as MFENCE does, in a third of the time.
+    // SAFETY: a locked read-modify-write that changes nothing, beside what the call has just pushed. It drains the store
+    // and the write-combining buffers as MFENCE does, in half the time.
     unsafe {
-        core::arch::asm!("lock or dword ptr [rsp], 0")
+        core::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack))
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
@@ -37,14 +39,20 @@ fn full_fence() {
 
 /// Orders earlier operations on the context before later ones, per target PE.
 #[inline(always)]
-pub unsafe fn fence<V: Via>(_via: V) {
+pub unsafe fn fence<V: Via>(via: V) {
     store_fence();
+    if network::is_open() {
+        network::fence(via.context());
+    }
 }
 
 /// Completes everything that was issued on the context.
 #[inline(always)]
-pub unsafe fn quiet<V: Via>(_via: V) {
+pub unsafe fn quiet<V: Via>(via: V) {
     full_fence();
+    if network::is_open() {
+        network::quiet(via.call(), via.context());
+    }
 }
 
 /// Completes what was issued to `n` PEs.
@@ -66,6 +74,9 @@ pub unsafe fn barrier_all() {
 #[inline(always)]
 pub(crate) fn barrier_all_named(call: &'static str) {
     store_fence();
+    if network::is_open() {
+        network::quiet(call, Context::default_context());
+    }
     sync_world(call);
 }
 

@@ -56,20 +56,13 @@ fn reason<T>(call: &'static str, ivar: *mut T) -> Reason<'static> {
 pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
     let comparison = Comparison::of(call, cmp);
     let reason = reason(call, ivar);
+    // SAFETY: the caller's promise holds as long as the wait.
+    let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
     match comparison {
-        // SAFETY: the caller's promise. So below.
-        Comparison::Eq => {
-            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen == value))
-        }
-        // SAFETY: as above.
-        Comparison::Ne => {
-            wait::until(reason, None, move || Some(unsafe { T::load(ivar) }).filter(|seen| *seen != value))
-        }
-        _ => wait::until(reason, None, move || {
-            // SAFETY: as above.
-            Some(unsafe { T::load(ivar) }).filter(|seen| comparison.holds(*seen, value))
-        }),
+        Comparison::Eq => wait::until(reason, None, move || Some(look()).filter(|seen| *seen == value)),
+        Comparison::Ne => wait::until(reason, None, move || Some(look()).filter(|seen| *seen != value)),
+        _ => wait::until(reason, None, move || Some(look()).filter(|seen| comparison.holds(*seen, value))),
     }
 }
 
@@ -226,9 +219,8 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
             return 0;
         }
         // SAFETY: as above.
-        wait::until(reason(call, self.ivars), None, move || {
-            Some(unsafe { self.some(indices) }).filter(|count| *count > 0)
-        })
+        let look = move || unsafe { self.some(indices) };
+        wait::until(reason(call, self.ivars), None, move || Some(look()).filter(|count| *count > 0))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Put and get.
 //!
-//! On the node a transfer is complete when the call returns, so the nonblocking forms are the blocking ones and a
-//! put's source may be reused at once.
+//! On the node a transfer is complete when the call returns, so the nonblocking forms do what the blocking ones do.
 
 use core::ffi::c_int;
 use core::ptr;
@@ -95,8 +94,13 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
 /// As for [`put`]; the source stays untouched until the next quiet.
 #[inline(always)]
 pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
-    // SAFETY: the promise of this call is stronger than the one passed on.
-    unsafe { put(via, dest, source, nelems, pe) }
+    let n = bytes::<T>(nelems);
+    match near(dest, n, via.world(pe)) {
+        // SAFETY: as in `put`.
+        Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::put_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+    }
 }
 
 /// [`get`] that may return before the data is there.
@@ -105,8 +109,13 @@ pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
 /// As for [`get`]; the destination is not looked at until the next quiet.
 #[inline(always)]
 pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
-    // SAFETY: the promise of this call is stronger than the one passed on.
-    unsafe { get(via, dest, source, nelems, pe) }
+    let n = bytes::<T>(nelems);
+    match near(source, n, via.world(pe)) {
+        // SAFETY: as in `get`.
+        Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::get_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+    }
 }
 
 /// How far `count` pieces of `piece` elements, `stride` elements apart, reach from their first byte: in bytes.

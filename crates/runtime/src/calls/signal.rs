@@ -4,10 +4,13 @@
 
 use core::ffi::c_int;
 
+use oxshmem_transport::SignalUpdate;
+
 use crate::calls::amo::{self, Atomic};
 use crate::calls::{p2p, rma};
 use crate::control::ControlBlock;
 use crate::diagnose;
+use crate::far;
 use crate::fast::{Via, window};
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
@@ -30,14 +33,46 @@ pub unsafe fn put_signal<V: Via, T>(
     pe: c_int,
 ) {
     // SAFETY: the caller's promises.
+    unsafe { transfer(via, dest, source, nelems, sig_addr, signal, sig_op, false, pe) }
+}
+
+/// Both forms: on the node a put and then the signal, elsewhere one operation of the network.
+#[inline(always)]
+unsafe fn transfer<V: Via, T>(
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    nbi: bool,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises.
     unsafe {
+        if window(via.world(pe)).is_none() {
+            let n = nelems.saturating_mul(size_of::<T>());
+            let update = match sig_op {
+                SET => SignalUpdate::Set(signal),
+                ADD => SignalUpdate::Add(signal),
+                _ => unknown(via.call(), sig_op),
+            };
+            let (call, context) = (via.call(), via.context());
+            return far::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
+        }
         rma::put(via, dest, source, nelems, pe);
         match sig_op {
             SET => signal_set(via, sig_addr, signal, pe),
             ADD => signal_add(via, sig_addr, signal, pe),
-            _ => diagnose::bad_argument(via.call(), "sig_op", sig_op.into(), "SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD"),
+            _ => unknown(via.call(), sig_op),
         }
     }
+}
+
+#[cold]
+fn unknown(call: &'static str, sig_op: c_int) -> ! {
+    diagnose::bad_argument(call, "sig_op", sig_op.into(), "SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD")
 }
 
 /// [`put_signal`] that may return before the source can be reused.
@@ -55,8 +90,8 @@ pub unsafe fn put_signal_nbi<V: Via, T>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the promise of this call is stronger than the one passed on.
-    unsafe { put_signal(via, dest, source, nelems, sig_addr, signal, sig_op, pe) }
+    // SAFETY: the caller's promises.
+    unsafe { transfer(via, dest, source, nelems, sig_addr, signal, sig_op, true, pe) }
 }
 
 /// Sets a signal.

@@ -163,9 +163,10 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
     slot::synchronise(state, call);
-    leasing::give_back(state);
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
-    unsafe { team.delist() };
+    if let Some(state) = unsafe { team.delist() } {
+        leasing::give_back(*state);
+    }
 }
 
 /// The team behind a handle that must have one.

@@ -66,7 +66,7 @@ unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, si
     let members = parent.subset(&child).in_world_order(child.size);
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
-    let made = active_set::with_members(call, members.clone(), child.size, my, parent.identity(), |meeting| {
+    let made = active_set::with_part(call, parent, &child, members.clone(), my, |meeting| {
         let lease = leasing::meet(call, meeting, parent.identity()).unwrap_or_else(|| no_slot(call));
         // SAFETY: no config.
         unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }

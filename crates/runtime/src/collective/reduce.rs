@@ -8,7 +8,7 @@ use super::{Call, PAYLOAD_BYTES, payload, words_of};
 use crate::slot;
 
 /// Teams up to this size find room for their pointers on the stack.
-const ON_STACK: usize = 64;
+const ON_STACK: usize = 16;
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;

@@ -10,6 +10,10 @@ extension!(shmemx_pe_quiet (target_pe: i32) { calls::extension::pe_quiet(target_
 extension!(shmemx_local_complete () { calls::extension::local_complete() });
 extension!(shmemx_quiet_test () -> i32 { calls::extension::quiet_test(World("shmemx_quiet_test")) });
 extension!(shmemx_fence_test () -> i32 { calls::extension::fence_test(World("shmemx_fence_test")) });
+extension!(shmemx_thread_register () { calls::extension::thread_register() });
+extension!(shmemx_thread_unregister () { calls::extension::thread_unregister() });
+extension!(shmemx_thread_quiet () { calls::extension::thread_quiet() });
+extension!(shmemx_thread_fence () { calls::extension::thread_fence() });
 extension!(shmemx_float_put_nb (dest: *mut f32, source: *const f32, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_float_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_double_put_nb (dest: *mut f64, source: *const f64, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_double_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_longdouble_put_nb (dest: *mut LongDouble, source: *const LongDouble, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_longdouble_put_nb"), dest, source, nelems, pe) });

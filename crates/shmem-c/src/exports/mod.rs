@@ -44,6 +44,7 @@ mod cache;
 mod collective;
 mod context;
 mod extension;
+mod fortran;
 mod lock;
 mod memory;
 mod ordering;

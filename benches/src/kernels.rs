@@ -1,0 +1,57 @@
+//! The programs that the PEs run: C, compiled against the installed library as a user would.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+
+/// The compiled programs.
+pub(crate) struct Kernels {
+    /// All timed loops.
+    pub(crate) timed: PathBuf,
+    /// The empty program.
+    pub(crate) idle: PathBuf,
+}
+
+/// Compiles everything for the library below `prefix` into `folder`.
+pub(crate) fn compile(prefix: &Path, folder: &Path) -> Outcome<Kernels> {
+    let kernels = Kernels { timed: folder.join("kernels"), idle: folder.join("idle") };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let empty = folder.join("libempty.so");
+    cc(prefix, &empty, &[sources.join("empty.c")], &["-shared", "-fPIC"])?;
+    cc(prefix, &kernels.idle, &[sources.join("idle.c")], &["-loxshmem"])?;
+
+    let listing = fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
+    let mut loops: Vec<PathBuf> = listing
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension() == Some(OsStr::new("c")))
+        .filter(|path| !["empty.c", "idle.c"].iter().any(|other| path.ends_with(other)))
+        .collect();
+    loops.push(empty);
+    // The limits deserve the best code for this machine.
+    let flags = ["-O3", "-march=native", "-loxshmem", &format!("-Wl,-rpath,{}", folder.display())];
+    cc(prefix, &kernels.timed, &loops, &flags)?;
+    Ok(kernels)
+}
+
+fn cc(prefix: &Path, output: &Path, sources: &[PathBuf], flags: &[&str]) -> Outcome {
+    let lib = prefix.join("lib");
+    let result = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(output)
+        .arg("-I")
+        .arg(prefix.join("include"))
+        .args(sources)
+        .arg("-L")
+        .arg(&lib)
+        .arg(format!("-Wl,-rpath,{}", lib.display()))
+        .args(flags)
+        .output()
+        .map_err(|error| format!("cannot run cc: {error}; install a C compiler"))?;
+    if result.status.success() {
+        return Ok(());
+    }
+    Err(format!("cc cannot make {}\n{}", output.display(), String::from_utf8_lossy(&result.stderr).trim_end()))
+}

@@ -1,1 +1,0 @@
-//! Measures each operation beside the limit of the machine, in one run.

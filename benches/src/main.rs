@@ -1,0 +1,184 @@
+//! Measures each operation beside the limit of the machine, in one run.
+//!
+//! The driver compiles the kernels (C, in `kernels/`) against an installed library, as a user would, runs them under
+//! its `oshrun`, and compares what they found with the targets of [`rows`]. A target that is missed is a finding, not
+//! a failure; a row that could not be measured is a failure.
+#![forbid(unsafe_code)]
+
+mod job;
+mod kernels;
+mod page;
+mod report;
+mod rows;
+mod samples;
+
+use std::fmt::Display;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+
+use job::{Measured, Plan};
+use report::{Finding, METHOD, Machine, Report, Verdict};
+use rows::{GROUPS, Group};
+
+const USAGE: &str = "\
+usage: oxshmem-benches [OPTIONS]
+
+  --prefix DIR      the installation to measure (target/oxshmem)
+  --output DIR      where programs and reports go (target/bench)
+  --quick           a minute in all, for a first look
+  --only PATTERN    only groups or operations whose names contain PATTERN
+  --list            name groups and operations";
+
+/// What a step gives back: an error is a sentence for the user.
+type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("oxshmem-benches: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Outcome<ExitCode> {
+    let options = Options::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
+    if options.help {
+        say(USAGE);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.list {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let oshrun = options.prefix.join("bin/oshrun");
+    if !oshrun.exists() {
+        return Err(format!("there is no {}; `cargo xtask build` makes it", oshrun.display()));
+    }
+    let chosen: Vec<&Group> = GROUPS.iter().filter(|group| options.wants(group)).collect();
+    if chosen.is_empty() {
+        return Err(format!("`{}` is in no name of a group or operation; --list names them", options.only));
+    }
+    fs::create_dir_all(&options.output).map_err(|error| format!("{}: {error}", options.output.display()))?;
+    let (jobs, pairs) = options.samples();
+    let mut report = Report { machine: Machine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
+    let plan = Plan {
+        oshrun,
+        kernels: kernels::compile(&options.prefix, &options.output)?,
+        jobs,
+        pairs,
+        only: options.only.clone(),
+    };
+    say(Finding::header());
+    for group in chosen {
+        measure(&plan, group, &mut report.rows);
+    }
+    say(format_args!("\n{}\nmethod: {METHOD}", report.count()));
+    let json = serde_json::to_string_pretty(&report).expect("numbers and words have a JSON form");
+    write(&options.output.join("report.json"), &json)?;
+    write(&options.output.join("report.html"), &page::page(&report))?;
+    let measured = report.rows.iter().all(|row| row.verdict != Verdict::NotMeasured);
+    Ok(if measured { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs a group and adds what it found to `findings`.
+fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
+    let measured = plan.run(group).unwrap_or_else(|message| {
+        eprintln!("{} on {} PEs: {message}", group.name, group.pes);
+        Measured::new()
+    });
+    for row in group.rows.iter().filter(|row| group.matches(&plan.only, row.name)) {
+        let finding = Finding::new(group, row, &measured);
+        say(&finding);
+        findings.push(finding);
+    }
+    for (name, _) in measured.keys().filter(|(name, _)| group.rows.iter().all(|row| row.name != name)) {
+        eprintln!("{} on {} PEs: `{name}` was measured but stands in no row", group.name, group.pes);
+    }
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    say(path.display());
+    Ok(())
+}
+
+/// Prints a line; a reader who has gone, as `head` does, is not an error.
+fn say(line: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn list() {
+    for group in GROUPS {
+        for row in group.rows {
+            say(format_args!("{:<12}{:>3} PEs  {:<32}{} ({})", group.name, group.pes, row.name, row.target, row.limit));
+        }
+    }
+}
+
+impl Group {
+    /// Whether `only` asks for the operation, by its name or by the group's.
+    fn matches(&self, only: &str, operation: &str) -> bool {
+        self.name.contains(only) || operation.contains(only)
+    }
+}
+
+/// The command line.
+struct Options {
+    prefix: PathBuf,
+    output: PathBuf,
+    only: String,
+    quick: bool,
+    list: bool,
+    help: bool,
+}
+
+impl Options {
+    fn parse() -> Result<Options, lexopt::Error> {
+        let mut options = Options {
+            prefix: target().join("oxshmem"),
+            output: target().join("bench"),
+            only: String::new(),
+            quick: false,
+            list: false,
+            help: false,
+        };
+        let mut parser = lexopt::Parser::from_env();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('h') | Long("help") => options.help = true,
+                Long("list") => options.list = true,
+                Long("quick") => options.quick = true,
+                Long("only") => options.only = parser.value()?.string()?,
+                Long("prefix") => options.prefix = path(&mut parser, "--prefix")?,
+                Long("output") => options.output = path(&mut parser, "--output")?,
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, group: &Group) -> bool {
+        group.rows.iter().any(|row| group.matches(&self.only, row.name))
+    }
+
+    /// How many jobs, and how often limit and operation take turns in each.
+    fn samples(&self) -> (u32, u32) {
+        if self.quick { (7, 10) } else { (15, 40) }
+    }
+}
+
+fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, lexopt::Error> {
+    std::path::absolute(parser.value()?).map_err(|error| format!("{option}: {error}").into())
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the top folder");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), |folder| top.join(folder))
+}

@@ -1,0 +1,231 @@
+//! What was found: as a table for the terminal and as data for other programs.
+
+use std::fmt::{self, Display};
+use std::fs;
+
+use serde::Serialize;
+
+use crate::job::{Measured, Side};
+use crate::rows::{Group, Row, Target};
+use crate::samples::Summary;
+
+/// All results of one run.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    pub(crate) machine: Machine,
+    /// Jobs for each group.
+    pub(crate) jobs: u32,
+    /// Pairs of batches for each row of a job.
+    pub(crate) pairs: u32,
+    pub(crate) method: &'static str,
+    pub(crate) rows: Vec<Finding>,
+}
+
+/// How ratios come about; part of every report.
+pub(crate) const METHOD: &str = "limit and operation run in turns in the same processes; a sample is the mean of one \
+     batch; the quiet value of a job is the median of its quietest tenth, that of a row the median over its jobs; the \
+     ratio is quiet to quiet";
+
+/// Where it was measured.
+#[derive(Serialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) processors: usize,
+    /// Load average of the last minute when the run began: how busy others kept the machine.
+    pub(crate) load: f64,
+}
+
+/// One row's result.
+#[derive(Serialize)]
+pub(crate) struct Finding {
+    pub(crate) group: &'static str,
+    pub(crate) operation: &'static str,
+    pub(crate) pes: u32,
+    pub(crate) limit_is: &'static str,
+    /// Nanoseconds, or bytes if the target is a number of bytes.
+    pub(crate) limit: Option<Summary>,
+    pub(crate) ours: Option<Summary>,
+    /// Ours to the limit, for a target that is a share the limit to ours.
+    pub(crate) ratio: Option<f64>,
+    pub(crate) target: String,
+    pub(crate) verdict: Verdict,
+    #[serde(skip)]
+    pub(crate) aim: Target,
+}
+
+/// Whether an operation comes as close to its limit as it should.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    Met,
+    NotMet,
+    NotMeasured,
+    /// The row has no target.
+    ForScale,
+}
+
+impl Machine {
+    /// This machine, now.
+    pub(crate) fn here() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let cpuinfo = read("/proc/cpuinfo");
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        Machine {
+            processor: model.map_or("unknown", |(_, name)| name).to_owned(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+            load: read("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
+        }
+    }
+}
+
+impl Finding {
+    /// The result of `row`, whose samples may be missing.
+    pub(crate) fn new(group: &Group, row: &Row, measured: &Measured) -> Self {
+        let side = |side| measured.get(&(row.name.to_owned(), side)).and_then(|samples| samples.summary());
+        let (limit, ours) = (side(Side::Limit), side(Side::Ours));
+        let ratio = limit.zip(ours).map(|(limit, ours)| match row.target {
+            Target::Share(_) => limit.quiet / ours.quiet,
+            _ => ours.quiet / limit.quiet,
+        });
+        Finding {
+            group: group.name,
+            operation: row.name,
+            pes: group.pes,
+            limit_is: row.limit,
+            limit,
+            ours,
+            ratio,
+            target: row.target.to_string(),
+            verdict: verdict(row.target, ours.map(|ours| ours.quiet), ratio),
+            aim: row.target,
+        }
+    }
+
+    /// A number of this row with its unit.
+    pub(crate) fn with_unit(&self, value: f64) -> String {
+        match self.aim {
+            Target::Bytes(_) => format!("{:.2} MB", value / 1e6),
+            _ => time(value),
+        }
+    }
+}
+
+fn verdict(target: Target, ours: Option<f64>, ratio: Option<f64>) -> Verdict {
+    let met = match target {
+        Target::Times(most) => ratio.map(|ratio| ratio <= most),
+        Target::Share(least) => ratio.map(|ratio| ratio >= least),
+        Target::Nanoseconds(most) | Target::Bytes(most) => ours.map(|ours| ours <= most),
+        Target::Scale if ours.is_some() => return Verdict::ForScale,
+        Target::Scale => None,
+    };
+    match met {
+        Some(true) => Verdict::Met,
+        Some(false) => Verdict::NotMet,
+        None => Verdict::NotMeasured,
+    }
+}
+
+/// Nanoseconds in the unit that suits them.
+pub(crate) fn time(nanoseconds: f64) -> String {
+    match nanoseconds {
+        small if small < 1e3 => format!("{small:.2} ns"),
+        medium if medium < 1e6 => format!("{:.2} µs", medium / 1e3),
+        large => format!("{:.2} ms", large / 1e6),
+    }
+}
+
+impl Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Target::Times(most) => write!(f, "≤ {most}"),
+            Target::Share(least) => write!(f, "≥ {least}"),
+            Target::Nanoseconds(most) => write!(f, "≤ {}", time(most)),
+            Target::Bytes(most) => write!(f, "≤ {} MB", most / 1e6),
+            Target::Scale => write!(f, "–"),
+        }
+    }
+}
+
+impl Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Met => "met",
+            Verdict::NotMet => "NOT MET",
+            Verdict::NotMeasured => "not measured",
+            Verdict::ForScale => "",
+        })
+    }
+}
+
+impl Finding {
+    /// The names of the table's columns.
+    pub(crate) fn header() -> String {
+        format!(
+            "{:<32}{:>4} {:>11}{:>11}{:>11}{:>11} {:>11} {:>7} {:>10}  {}",
+            "operation", "PEs", "ours", "min", "median", "p90", "limit", "ratio", "target", "met?"
+        )
+    }
+}
+
+/// The row of the table.
+impl Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |summary: Option<Summary>, field: fn(Summary) -> f64| {
+            summary.map_or("–".to_owned(), |summary| self.with_unit(field(summary)))
+        };
+        write!(f, "{:<32}{:>4} ", self.operation, self.pes)?;
+        let columns: [fn(Summary) -> f64; 4] =
+            [|ours| ours.quiet, |ours| ours.min, |ours| ours.median, |ours| ours.p90];
+        for field in columns {
+            write!(f, "{:>11}", of(self.ours, field))?;
+        }
+        let ratio = self.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
+        let limit = of(self.limit, |limit| limit.quiet);
+        write!(f, " {limit:>11} {ratio:>7} {:>10}  {}", self.target, self.verdict)
+    }
+}
+
+impl Report {
+    /// One line that counts.
+    pub(crate) fn count(&self) -> String {
+        let of = |verdict| self.rows.iter().filter(|row| row.verdict == verdict).count();
+        let missing = match of(Verdict::NotMeasured) {
+            0 => String::new(),
+            count => format!(", {count} not measured"),
+        };
+        format!(
+            "{} targets met, {} not met{missing}, {} rows for scale",
+            of(Verdict::Met),
+            of(Verdict::NotMet),
+            of(Verdict::ForScale)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, Verdict, time, verdict};
+
+    #[test]
+    fn a_verdict_compares_what_its_target_speaks_of() {
+        let cases = [
+            (Target::Times(1.3), Some(9.0), Some(1.3), Verdict::Met),
+            (Target::Times(1.3), Some(9.0), Some(1.31), Verdict::NotMet),
+            (Target::Share(0.97), Some(9.0), Some(0.98), Verdict::Met),
+            (Target::Share(0.97), Some(9.0), Some(0.9), Verdict::NotMet),
+            (Target::Nanoseconds(5.0), Some(4.0), Some(2.0), Verdict::Met),
+            (Target::Bytes(6e6), Some(7e6), None, Verdict::NotMet),
+            (Target::Times(1.3), Some(9.0), None, Verdict::NotMeasured),
+            (Target::Scale, Some(9.0), None, Verdict::ForScale),
+            (Target::Scale, None, None, Verdict::NotMeasured),
+        ];
+        for (target, ours, ratio, expected) in cases {
+            assert_eq!(verdict(target, ours, ratio), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn times_carry_the_unit_that_suits_them() {
+        assert_eq!([time(5.0), time(7000.0), time(30e6)], ["5.00 ns", "7.00 µs", "30.00 ms"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! What is measured, beside which limit, and how close it should come.
+
+use std::time::Duration;
+
+/// Rows that one job measures.
+pub(crate) struct Group {
+    /// Name of the group, which is also the kernel's.
+    pub(crate) name: &'static str,
+    pub(crate) pes: u32,
+    pub(crate) work: Work,
+    pub(crate) rows: &'static [Row],
+}
+
+/// Who takes the time.
+pub(crate) enum Work {
+    /// The PEs, each bound to its own processor or none, in batches of this length.
+    Kernel { bound: bool, batch: Duration },
+    /// This program, from the start of the launcher to its end.
+    Start,
+    /// Nobody: the PEs say how much memory they hold.
+    Memory,
+}
+
+/// One operation.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    /// What the operation is measured beside.
+    pub(crate) limit: &'static str,
+    pub(crate) target: Target,
+}
+
+/// How close to the limit an operation should come.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Target {
+    /// At most so many times the limit.
+    Times(f64),
+    /// At least this share of the limit's speed.
+    Share(f64),
+    /// At most so many nanoseconds, whatever the limit.
+    Nanoseconds(f64),
+    /// At most so many bytes.
+    Bytes(f64),
+    /// Shown for scale.
+    Scale,
+}
+
+use Target::{Bytes, Nanoseconds, Scale, Share, Times};
+
+const fn row(name: &'static str, limit: &'static str, target: Target) -> Row {
+    Row { name, limit, target }
+}
+
+/// A PE with a processor for itself is disturbed seldom if the batch is short.
+const PAIR: Work = Work::Kernel { bound: true, batch: Duration::from_micros(20) };
+/// PEs that share processors need some turns of the scheduler.
+const CROWD: Work = Work::Kernel { bound: false, batch: Duration::from_millis(1) };
+
+const CALL: &str = "empty call through the linkage table";
+const BARE: &str = "bare two-process flag barrier";
+const MEMCPY: &str = "memcpy";
+const HEAP: &str = "the same call on the heap";
+const SLICES: &str = "bare two-process slice kernel";
+const COPIES: &str = "both processes copy their bytes";
+const BARRIER: &str = "barrier_all of the library";
+const COUNTER: &str = "bare counter, yielding";
+const PROCESSES: &str = "as many processes that do nothing";
+
+/// Everything, in the order of the report.
+pub(crate) const GROUPS: &[Group] = &[
+    Group {
+        name: "scalars",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("p heap", CALL, Times(1.3)),
+            row("p static", CALL, Times(1.3)),
+            row("p rotating PE", CALL, Times(1.3)),
+            row("p with context", CALL, Times(1.3)),
+            row("p beside a raw store", "raw store", Scale),
+            row("g heap", CALL, Times(1.4)),
+            row("g static", CALL, Times(1.4)),
+            row("g beside a raw load", "raw load", Scale),
+            row("quiet idle", CALL, Nanoseconds(5.0)),
+            row("quiet beside a fence", "full fence behind a call", Scale),
+            row("fence idle", CALL, Nanoseconds(5.0)),
+            row("put 8 B and quiet", "8 B copied and a full fence", Nanoseconds(25.0)),
+        ],
+    },
+    Group {
+        name: "atomics",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("fetch_add", "lock xadd", Times(1.2)),
+            row("fetch_add beside a call", "lock xadd behind a call", Scale),
+            row("fetch_inc", "lock xadd", Times(1.2)),
+            row("inc", "lock add", Scale),
+            row("add", "lock add", Scale),
+            row("swap", "xchg", Scale),
+            row("compare_swap", "lock cmpxchg", Scale),
+        ],
+    },
+    Group {
+        name: "copies",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("put 8 B", MEMCPY, Scale),
+            row("get 8 B", MEMCPY, Scale),
+            row("put 64 B", MEMCPY, Scale),
+            row("get 64 B", MEMCPY, Scale),
+            row("put 1 KiB", MEMCPY, Scale),
+            row("get 1 KiB", MEMCPY, Scale),
+            row("put 8 KiB", MEMCPY, Scale),
+            row("get 8 KiB", MEMCPY, Scale),
+            row("put 64 KiB", MEMCPY, Share(0.97)),
+            row("get 64 KiB", MEMCPY, Share(0.97)),
+            row("put 256 KiB", MEMCPY, Share(0.97)),
+            row("get 256 KiB", MEMCPY, Share(0.97)),
+            row("put 1 MiB", MEMCPY, Share(0.97)),
+            row("get 1 MiB", MEMCPY, Share(0.97)),
+            row("put 4 MiB", MEMCPY, Share(0.97)),
+            row("get 4 MiB", MEMCPY, Share(0.97)),
+        ],
+    },
+    Group {
+        name: "statics",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("static p beside heap", HEAP, Times(1.1)),
+            row("static g beside heap", HEAP, Times(1.1)),
+            row("static fetch_add beside heap", HEAP, Times(1.1)),
+            row("static put 64 KiB beside heap", HEAP, Times(1.1)),
+        ],
+    },
+    Group {
+        name: "pingpong",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("p and wait_until ping-pong", "raw line ping-pong", Times(1.3)),
+            row("put_signal 8 B ping-pong", "copy-and-flag ping-pong", Times(1.2)),
+            row("put_signal 1 KiB ping-pong", "copy-and-flag ping-pong", Times(1.2)),
+            row("put_signal 64 KiB ping-pong", "copy-and-flag ping-pong", Times(1.2)),
+        ],
+    },
+    Group {
+        name: "barriers",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("barrier_all", BARE, Times(1.3)),
+            row("sync_all", BARE, Times(1.3)),
+            row("team_sync", BARE, Times(1.3)),
+            row("max of 1 long", BARE, Times(1.5)),
+            row("max of 1 double", BARE, Times(1.5)),
+            row("active-set barrier", BARE, Times(1.3)),
+            row("max_to_all of 1 long", BARE, Times(1.5)),
+        ],
+    },
+    Group {
+        name: "locks",
+        pes: 2,
+        work: PAIR,
+        rows: &[row("lock alone", "bare ticket lock", Scale), row("lock contended", "bare ticket lock", Scale)],
+    },
+    Group {
+        name: "reductions",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("max of 1 Ki ints", SLICES, Times(1.25)),
+            row("max of 1 Ki doubles", SLICES, Times(1.25)),
+            row("max of 128 Ki ints", SLICES, Times(1.25)),
+            row("max of 128 Ki doubles", SLICES, Times(1.25)),
+            row("max of 1 Mi ints", SLICES, Times(1.25)),
+            row("max of 1 Mi doubles", SLICES, Times(1.25)),
+        ],
+    },
+    Group {
+        name: "moves",
+        pes: 2,
+        work: PAIR,
+        rows: &[
+            row("broadcast 1 MiB", COPIES, Share(0.8)),
+            row("fcollect 1 MiB", COPIES, Share(0.8)),
+            row("alltoall 1 MiB", COPIES, Share(0.8)),
+        ],
+    },
+    Group { name: "splits", pes: 2, work: PAIR, rows: SPLITS },
+    Group { name: "splits", pes: 8, work: CROWD, rows: SPLITS },
+    Group {
+        name: "crowd",
+        pes: 4,
+        work: CROWD,
+        rows: &[row("barrier_all", COUNTER, Nanoseconds(3000.0)), row("max of 1 long", COUNTER, Nanoseconds(3000.0))],
+    },
+    Group {
+        name: "crowd",
+        pes: 8,
+        work: CROWD,
+        rows: &[row("barrier_all", COUNTER, Nanoseconds(7000.0)), row("max of 1 long", COUNTER, Nanoseconds(7000.0))],
+    },
+    Group {
+        name: "start",
+        pes: 2,
+        work: Work::Start,
+        rows: &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))],
+    },
+    Group {
+        name: "start",
+        pes: 64,
+        work: Work::Start,
+        rows: &[row("start of the empty program", PROCESSES, Nanoseconds(500e6))],
+    },
+    Group {
+        name: "memory",
+        pes: 2,
+        work: Work::Memory,
+        rows: &[
+            row("resident memory", "every resident page counted in full", Bytes(6e6)),
+            row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
+        ],
+    },
+    Group {
+        name: "memory",
+        pes: 64,
+        work: Work::Memory,
+        rows: &[
+            row("resident memory", "every resident page counted in full", Bytes(6e6)),
+            row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
+        ],
+    },
+];
+
+const SPLITS: &[Row] = &[
+    row("first splits (strided)", BARRIER, Times(3.0)),
+    row("split_strided and destroy", BARRIER, Times(3.0)),
+    row("split_2d by 1 and destroy", BARRIER, Times(3.0)),
+    row("split_2d by 2 and destroy", BARRIER, Times(3.0)),
+    row("split_2d by n and destroy", BARRIER, Times(3.0)),
+];

@@ -1,0 +1,79 @@
+//! The Debian packages that checks need: installed when this user may, reported when not.
+
+use std::process::{Command, Stdio};
+
+use crate::test::Counts;
+
+/// A program that some check runs, and the package that has it.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("c++", "g++"),
+    ("clang", "clang"),
+    ("gfortran", "gfortran"),
+    ("cmake", "cmake"),
+    ("pkg-config", "pkg-config"),
+    ("mpiexec.hydra", "mpich"),
+    ("mpicc.mpich", "libmpich-dev"),
+    ("python3", "python3"),
+    ("unshare", "util-linux"),
+];
+
+/// Installs what is missing. Checks that need what stays missing say so themselves.
+pub(crate) fn install() -> Counts {
+    let wanted: Vec<&str> = missing().map(|(_, package)| *package).collect();
+    if wanted.is_empty() {
+        println!("nothing is missing");
+        return Counts { passed: 1, ..Counts::default() };
+    }
+    println!("missing: {}", wanted.join(" "));
+    match administrator() {
+        Some(prefix) => {
+            apt_get(&prefix, &["update", "-qq"]);
+            let install = ["install", "-y", "-qq", "--no-install-recommends"];
+            apt_get(&prefix, &[&install[..], &wanted].concat());
+        }
+        None => println!("this user may not install packages: run `apt-get install {}` as root", wanted.join(" ")),
+    }
+    let left: Vec<String> = missing().map(|(program, package)| format!("{program} (package {package})")).collect();
+    if left.is_empty() {
+        return Counts { passed: 1, ..Counts::default() };
+    }
+    println!("skipped: the checks that need {}", left.join(", "));
+    Counts { skipped: left.len(), ..Counts::default() }
+}
+
+fn missing() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    PROGRAMS.iter().filter(|(program, _)| !exists(program))
+}
+
+fn exists(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// The words before a command that make it run as root, if there is `apt-get` and a way to be root without a question.
+fn administrator() -> Option<Vec<&'static str>> {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+    let sudo = || exists("sudo") && quietly(Command::new("sudo").args(["-n", "true"]));
+    match exists("apt-get") {
+        true if root => Some(vec![]),
+        true if sudo() => Some(vec!["sudo", "-n"]),
+        _ => None,
+    }
+}
+
+fn apt_get(prefix: &[&str], arguments: &[&str]) {
+    let words = [prefix, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], arguments].concat();
+    if !quietly(Command::new(words[0]).args(&words[1..])) {
+        println!("failed: {}", words.join(" "));
+    }
+}
+
+fn quietly(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

@@ -1,0 +1,179 @@
+//! What Fortran programs include or use: `shmem.fh` and `shmemx.fh`, the modules `shmem` and `shmemx`.
+//!
+//! An include file declares constants and functions only, because programs declare the subroutines that they pass on as
+//! `external` themselves. A module declares everything. Its buffers take variables of any type and rank.
+
+use super::{File, NOTE};
+use crate::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS};
+use crate::fortran::{Entry, Status, entries};
+use crate::prototype::Parameter;
+
+/// Both interfaces as include file and as module, in the folder of the C headers.
+pub(super) fn files(folder: &str) -> Vec<File> {
+    let standard = Interface {
+        name: "shmem",
+        title: "OpenSHMEM 1.4, the last edition with Fortran",
+        constants: standard_constants(),
+        entries: entries().into_iter().filter(|entry| entry.status != Status::Extension).collect(),
+    };
+    let extensions = Interface {
+        name: "shmemx",
+        title: "extensions to OpenSHMEM",
+        constants: extension_constants(),
+        entries: entries().into_iter().filter(|entry| entry.status == Status::Extension).collect(),
+    };
+    let mut files = Vec::new();
+    for interface in [standard, extensions] {
+        let (name, include) = (interface.name, interface.include());
+        let file = |name: String, text: &str| File { path: format!("{folder}/{name}"), text: text.into() };
+        files.push(file(format!("mpp/{name}.fh"), &include));
+        files.push(file(format!("{name}.fh"), &include));
+        files.push(file(format!("{name}.f90"), &interface.module()));
+    }
+    files
+}
+
+/// One of the two interfaces.
+struct Interface {
+    name: &'static str,
+    title: &'static str,
+    constants: Vec<Constant>,
+    entries: Vec<Entry>,
+}
+
+struct Constant {
+    kind: String,
+    name: String,
+    value: String,
+}
+
+fn standard_constants() -> Vec<Constant> {
+    let constants = GROUPS.iter().filter(|group| group.fortran).flat_map(|group| group.constants);
+    constants.map(|(name, value)| constant("integer", &format!("SHMEM_{name}"), value)).collect()
+}
+
+fn extension_constants() -> Vec<Constant> {
+    let teams = FORTRAN_TEAMS.iter().map(|(name, value)| constant("integer(8)", &format!("SHMEM_TEAM_{name}"), value));
+    let twin = constant("integer(8)", "SHMEMX_TEAM_NODE", "SHMEM_TEAM_NODE");
+    let others = EXTENSIONS.iter().map(|(name, value)| constant("integer", &format!("SHMEM_{name}"), value));
+    teams.chain([twin]).chain(others).collect()
+}
+
+/// A constant of the C header in Fortran; strings are told by their quotes.
+fn constant(kind: &str, name: &str, value: &str) -> Constant {
+    let text = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let (kind, value) = match text {
+        Some(text) => (format!("character(len={})", text.len()), format!("'{text}'")),
+        None => (kind.into(), value.into()),
+    };
+    Constant { kind, name: name.into(), value }
+}
+
+impl Interface {
+    /// Valid in fixed and in free form: statements begin in column 7 and end before column 73.
+    fn include(&self) -> String {
+        let mut text = format!("! oxshmem: {}.\n", self.title);
+        text += "! For programs in fixed and in free form.\n";
+        text += &comment();
+        for Constant { kind, name, value } in &self.constants {
+            text += &format!("      {kind} {name}\n      parameter ({name} = {value})\n");
+        }
+        for (entry, kind) in self.entries.iter().filter_map(|entry| Some((entry, result(entry)?))) {
+            let name = entry.name();
+            text += &format!("      {kind} {name}\n      external {name}\n");
+        }
+        text
+    }
+
+    fn module(&self) -> String {
+        let name = self.name;
+        let mut text = format!("! oxshmem: {}.\n{}module {name}\n", self.title, comment());
+        if name == "shmemx" {
+            text += "    use shmem\n";
+        }
+        text += "    implicit none\n\n";
+        for Constant { kind, name, value } in &self.constants {
+            text += &format!("    {kind}, parameter :: {name} = {value}\n");
+        }
+        text += "\n    interface\n";
+        text += &self.entries.iter().map(procedure).collect::<String>();
+        text + &format!("    end interface\nend module {name}\n")
+    }
+}
+
+/// The note in lines that are short enough for the fixed form.
+fn comment() -> String {
+    format!("! {}\n", NOTE.replacen(" from", "\n! from", 1))
+}
+
+/// Fortran's type of a function, `None` for a subroutine.
+fn result(entry: &Entry) -> Option<&'static str> {
+    match entry.prototype.result.as_str() {
+        "void" => None,
+        "int32_t" if entry.symbol.ends_with("_accessible_") => Some("logical"),
+        ctype => Some(scalar(entry, ctype)),
+    }
+}
+
+/// An integer of 4 bytes is a default INTEGER unless the routine's name says its size. An address is one of 8 bytes.
+fn scalar(entry: &Entry, ctype: &str) -> &'static str {
+    match ctype {
+        "int32_t" if entry.kind.is_some_and(|kind| kind.c == ctype) => "integer(4)",
+        "int32_t" => "integer",
+        "int64_t" | "void *" => "integer(8)",
+        "float" => "real(4)",
+        "double" => "real(8)",
+        other => panic!("no scalar of the Fortran interface is of type `{other}`"),
+    }
+}
+
+/// The interface of one entry point.
+fn procedure(entry: &Entry) -> String {
+    let visible: Vec<&Parameter> = entry.prototype.parameters.iter().filter(|p| p.ctype.ends_with('*')).collect();
+    let names: Vec<&str> = visible.iter().map(|p| p.name.as_str()).collect();
+    let name = entry.name().to_ascii_lowercase();
+    let kind = result(entry);
+    let sort = if kind.is_some() { "function" } else { "subroutine" };
+    // Free form has lines of 132 characters: the longest lists take two.
+    let list = names.join(", ");
+    let list = match list.get(60..).and_then(|rest| rest.find(", ")) {
+        Some(at) => format!("{} &\n            {}", &list[..60 + at + 1], &list[60 + at + 2..]),
+        None => list,
+    };
+    let mut text = format!("        {sort} {name}({list})\n");
+    let buffers: Vec<&str> = visible.iter().filter(|p| is_buffer(entry, p)).map(|p| p.name.as_str()).collect();
+    if !buffers.is_empty() {
+        let list = buffers.join(", ");
+        text += &format!("            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n");
+        text += &format!("            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n");
+        text += &format!("            !DIR$ IGNORE_TKR {list}\n");
+        text += &format!("            type(*), dimension(*) :: {list}\n");
+    }
+    for parameter in visible.iter().filter(|p| !is_buffer(entry, p)) {
+        text += &format!("            {} :: {}\n", dummy(entry, parameter), parameter.name);
+    }
+    if let Some(kind) = kind {
+        text += &format!("            {kind} :: {name}\n");
+    }
+    text + &format!("        end {sort} {name}\n")
+}
+
+/// Data that is moved; atomics work on one object of their type.
+fn is_buffer(entry: &Entry, Parameter { ctype, name }: &Parameter) -> bool {
+    let is_moved = matches!(name.as_str(), "dest" | "source" | "pWrk");
+    ctype.ends_with("void *") || is_moved && !entry.call.starts_with("amo::")
+}
+
+/// Declaration of an argument that is not a buffer.
+fn dummy(entry: &Entry, Parameter { ctype, name }: &Parameter) -> String {
+    let target = ctype.strip_suffix('*').expect("every argument is an address").trim_end();
+    match (name.as_str(), target.strip_prefix("const ")) {
+        ("name", _) => "character(len=*), intent(out)".into(),
+        ("pSync", _) => "integer, dimension(*)".into(),
+        ("t_offsets" | "t_sizes" | "s_offsets" | "s_sizes", _) => "integer(8), dimension(*)".into(),
+        // Others may change it while the call runs.
+        ("source", Some(target)) => scalar(entry, target).into(),
+        (_, Some(target)) => format!("{}, intent(in)", scalar(entry, target)),
+        (_, None) => scalar(entry, target).into(),
+    }
+}

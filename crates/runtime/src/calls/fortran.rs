@@ -1,0 +1,217 @@
+//! What only Fortran's interface has: its team handles and locks, names padded with blanks, and heap calls of its own.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use oxshmem_base::Error;
+
+use super::{active_set, lock, memory, team_extension};
+use crate::diagnose;
+use crate::fast::FAST;
+use crate::team::Team;
+
+/// A count of elements, which Fortran passes as an INTEGER.
+#[inline(always)]
+pub fn count(call: &'static str, nelems: c_int) -> usize {
+    match usize::try_from(nelems) {
+        Ok(count) => count,
+        Err(_) => diagnose::bad_argument(call, "nelems", nelems.into(), "0 and more"),
+    }
+}
+
+/// The team of an 8-byte handle. Predefined teams have the small numbers of shmemx.fh, because a PARAMETER cannot hold
+/// an address; a team that a split has made is its `Team`.
+///
+/// # Safety
+/// `handle` is readable.
+pub unsafe fn team(handle: *const i64) -> Team {
+    const _: () = assert!(size_of::<Team>() == size_of::<i64>());
+    // SAFETY: the caller's promise, and a split has written what is not predefined, unless it is zero: no team.
+    unsafe {
+        match handle.read() {
+            1 => Team::world(),
+            2 => Team::shared(),
+            3 => Team::node(),
+            _ => handle.cast::<Team>().read(),
+        }
+    }
+}
+
+/// Ends a team and the caller's handle of it.
+///
+/// # Safety
+/// `handle` is readable, and writable unless it is one of the constants, with which the call does not return.
+pub unsafe fn team_destroy(handle: *mut i64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut team = team(handle);
+        team_extension::destroy(&raw mut team);
+        handle.cast::<Team>().write(team);
+    }
+}
+
+/// The vendor string in a CHARACTER variable: cut, or padded with blanks.
+///
+/// # Safety
+/// `name` has room for `room` characters.
+pub unsafe fn info_get_name(name: *mut c_char, room: usize) {
+    let length = crate::VENDOR.len().min(room);
+    // SAFETY: both parts end within the promised room.
+    unsafe {
+        name.copy_from_nonoverlapping(crate::VENDOR.as_ptr().cast(), length);
+        name.add(length).write_bytes(b' ', room - length);
+    }
+}
+
+/// Takes a lock that is one default INTEGER.
+///
+/// # Safety
+/// As the standard asks of a lock variable. So below.
+pub unsafe fn set_lock(variable: *mut i32) {
+    lock::set_any::<u16>("SHMEM_SET_LOCK", variable as usize);
+}
+
+/// Hands on a lock that is one default INTEGER.
+///
+/// # Safety
+/// See [`set_lock`].
+pub unsafe fn clear_lock(variable: *mut i32) {
+    lock::clear_any::<u16>("SHMEM_CLEAR_LOCK", variable as usize);
+}
+
+/// Takes a lock that is one default INTEGER if it is free; 1 if it is not.
+///
+/// # Safety
+/// See [`set_lock`].
+pub unsafe fn test_lock(variable: *mut i32) -> c_int {
+    lock::test_any::<u16>("SHMEM_TEST_LOCK", variable as usize)
+}
+
+/// Exclusive or of complex numbers, which has a meaning for their bits only: they are words here.
+pub unsafe fn complex_xor_to_all<C>(
+    dest: *mut C,
+    source: *const C,
+    nreduce: c_int,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    work: *mut C,
+    sync: *mut core::ffi::c_long,
+) {
+    let words = nreduce.saturating_mul((size_of::<C>() / size_of::<u32>()) as c_int);
+    // SAFETY: passed on; `words` words are `nreduce` numbers.
+    unsafe {
+        active_set::xor_to_all::<u32>(dest.cast(), source.cast(), words, start, log_stride, size, work.cast(), sync)
+    }
+}
+
+/// What stands in the way of a heap call, by its number in Fortran.
+#[derive(Clone, Copy)]
+enum Obstacle {
+    Length = -1,
+    Memory = -2,
+    Outside = -3,
+    Free = -4,
+    Inside = -5,
+}
+
+impl Obstacle {
+    fn explain(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Length => ("the length is not positive", "pass the number of 32-bit words"),
+            Self::Memory => {
+                ("some PE has no room for the block", "set SHMEM_SYMMETRIC_SIZE to what each PE needs, or use less")
+            }
+            Self::Outside => ("the address is not in the symmetric heap", "pass what SHPALLOC has returned"),
+            Self::Free => ("the block is free already", "give each block back once"),
+            Self::Inside => ("the address is inside a block", "pass the block's start, as SHPALLOC has returned it"),
+        }
+    }
+}
+
+/// Tells the program how a call went, or ends the job if that is what the program wants of a failure.
+unsafe fn end(call: &'static str, result: Result<c_int, Obstacle>, status: *mut c_int, abort: c_int) {
+    let number = result.unwrap_or_else(|obstacle| {
+        if abort != 0 {
+            let (why, fix) = obstacle.explain();
+            let error = Error::new(format!("{call}: error {}", obstacle as c_int));
+            diagnose::fail(&error.because(format!("{why}, and the call asks to abort on errors")).fix(fix));
+        }
+        obstacle as c_int
+    });
+    // SAFETY: the status is writable by the caller's promise.
+    unsafe { status.write(number) }
+}
+
+/// The number of bytes of so many words.
+fn bytes(words: c_int) -> Result<usize, Obstacle> {
+    usize::try_from(words).ok().filter(|&words| words > 0).map(|words| 4 * words).ok_or(Obstacle::Length)
+}
+
+/// Whether a block begins at `address`.
+fn block(call: &'static str, address: *mut c_void) -> Result<(), Obstacle> {
+    let begin = memory::block_around(call, address);
+    if !FAST.heap.holds(address as usize, 1) {
+        return Err(Obstacle::Outside);
+    }
+    match begin {
+        None => Err(Obstacle::Free),
+        Some(begin) if begin != address => Err(Obstacle::Inside),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Allocates a block of `length` words and puts its address into a Cray pointer.
+///
+/// # Safety
+/// `addr` and `errcode` are writable, and `addr` readable where it is an argument. So below.
+pub unsafe fn shpalloc(addr: *mut *mut c_void, length: c_int, errcode: *mut c_int, abort: c_int) {
+    const CALL: &str = "SHPALLOC";
+    let made = bytes(length).and_then(|bytes| {
+        let made = memory::allocate(CALL, bytes, 1, |_| {});
+        if made.is_null() { Err(Obstacle::Memory) } else { Ok(made) }
+    });
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Ok(made) = made {
+            addr.write(made);
+        }
+        end(CALL, made.map(|_| 0), errcode, abort);
+    }
+}
+
+/// Gives a block back.
+///
+/// # Safety
+/// See [`shpalloc`].
+pub unsafe fn shpdeallc(addr: *mut *mut c_void, errcode: *mut c_int, abort: c_int) {
+    const CALL: &str = "SHPDEALLC";
+    // SAFETY: the caller's promise.
+    unsafe {
+        let there = block(CALL, *addr);
+        if there.is_ok() {
+            memory::free(*addr);
+        }
+        end(CALL, there.map(|()| 0), errcode, abort);
+    }
+}
+
+/// Changes a block's length; the status is 1 if that has moved it.
+///
+/// # Safety
+/// See [`shpalloc`].
+pub unsafe fn shpclmove(addr: *mut *mut c_void, length: c_int, status: *mut c_int, abort: c_int) {
+    const CALL: &str = "SHPCLMOVE";
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = *addr;
+        let resized = bytes(length).and_then(|bytes| {
+            block(CALL, old)?;
+            let new = memory::realloc(old, bytes);
+            if new.is_null() { Err(Obstacle::Memory) } else { Ok(new) }
+        });
+        if let Ok(new) = resized {
+            addr.write(new);
+        }
+        end(CALL, resized.map(|new| (new != old).into()), status, abort);
+    }
+}

@@ -1,0 +1,207 @@
+//! PEs of other nodes: the fabric of the job, and one lane of it for each context that has used it.
+//!
+//! A job on one node has no network; everything here is behind [`is_open`], one relaxed load.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
+use oxshmem_bootstrap::Job;
+use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Segment};
+
+use crate::context::Context;
+use crate::control;
+use crate::diagnose;
+use crate::fast::FAST;
+use crate::wait::{self, Needs, Reason};
+
+/// The job's fabric between init and the last finalize; null on one node.
+static FABRIC: AtomicPtr<Box<dyn Fabric>> = AtomicPtr::new(core::ptr::null_mut());
+
+fn fabric() -> Option<&'static dyn Fabric> {
+    // SAFETY: `open` leaks a box into it, and `close` frees it after the last synchronisation of the job.
+    unsafe { FABRIC.load(Acquire).as_ref() }.map(AsRef::as_ref)
+}
+
+/// Whether the job has PEs on other nodes.
+#[inline(always)]
+pub(crate) fn is_open() -> bool {
+    !FABRIC.load(Relaxed).is_null()
+}
+
+/// Opens the fabric if the job has several nodes, and registers the caller's windows.
+pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_window: usize) -> Result<(), Error> {
+    if job.node().count < 2 {
+        return Ok(());
+    }
+    let secret = job_secret(job, epoch)?;
+    let fabric = choose(job, settings, &secret)?;
+    let (heap, _) = FAST.heap.own();
+    let (statics, statics_len) = FAST.statics.own();
+    let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
+    fabric.register(Region::Heap, segment(heap, heap_window))?;
+    fabric.register(Region::Statics, segment(statics, statics_len))?;
+    fabric.register(Region::Control, segment(control::own(), 1 << control::SHIFT))?;
+    job.put(&card_key(epoch, job.rank()), &fabric.card())?;
+    job.fence()?;
+    fabric.connect(Box::new(Published { job, epoch }))?;
+    tracing::debug!(fabric = fabric.describe(), "network");
+    FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
+    Ok(())
+}
+
+/// A word for `SHMEM_INFO`.
+pub(crate) fn describe() -> Option<String> {
+    fabric().map(Fabric::describe)
+}
+
+/// Ends the fabric. All PEs have completed their operations.
+pub(crate) fn close() {
+    let fabric = FABRIC.swap(core::ptr::null_mut(), AcqRel);
+    if !fabric.is_null() {
+        // SAFETY: `open` leaked it from a box, and the standard allows no call that could still use it.
+        let fabric = unsafe { Box::from_raw(fabric) };
+        fabric.close();
+    }
+}
+
+fn choose(job: &Job, settings: &Settings, secret: &[u8; 48]) -> Result<Box<dyn Fabric>, Error> {
+    match settings.transport.as_str() {
+        "auto" | "tcp" => {
+            let (id, key) = secret.split_at(16);
+            let id = id.try_into().expect("sixteen bytes");
+            let key = key.try_into().expect("thirty-two bytes");
+            oxshmem_transport_tcp::open(oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key))
+        }
+        other => Err(Error::new(format!("SHMEM_TRANSPORT={other} cannot carry a job of {} nodes", job.node().count))
+            .because("the transports between nodes that this library has are: tcp")
+            .fix("set SHMEM_TRANSPORT=tcp or leave it out, or run all PEs on one node")),
+    }
+}
+
+/// What the PEs of the job know and nobody else: an identity and a key, made by PE 0, told through the launcher.
+fn job_secret(job: &Job, epoch: u32) -> Result<[u8; 48], Error> {
+    let key = format!("secret.{epoch}");
+    if job.rank() == 0 {
+        let mut secret = [0; 48];
+        let read =
+            std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut secret));
+        read.map_err(|error| {
+            Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
+        })?;
+        job.put(&key, &secret)?;
+    }
+    job.fence()?;
+    let secret = job.get(&key)?;
+    secret
+        .try_into()
+        .map_err(|_| Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"))
+}
+
+fn card_key(epoch: u32, pe: u32) -> String {
+    format!("card.{epoch}.{pe}")
+}
+
+/// Cards come from the launcher's key-value space, when they are first needed.
+struct Published {
+    job: &'static Job,
+    epoch: u32,
+}
+
+impl Cards for Published {
+    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        self.job.get(&card_key(self.epoch, pe))
+    }
+}
+
+/// Serves what others have asked, and moves on what this PE has asked. Returns whether anything was done.
+#[inline]
+pub(crate) fn progress() -> bool {
+    fabric().is_some_and(|fabric| fabric.progress() > 0)
+}
+
+/// The lane of one context.
+pub(crate) struct ContextLane(Mutex<Box<dyn Lane>>);
+
+impl ContextLane {
+    fn new() -> Self {
+        let Some(fabric) = fabric() else { unreachable!("lanes are made for PEs of other nodes only") };
+        let lane = fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error));
+        Self(Mutex::new(lane))
+    }
+
+    /// For as long as operations are issued.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Lane>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when everything that was issued is complete.
+    pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
+        let reason = Reason { call, address: core::ptr::from_ref(self) as usize, needs };
+        wait::until(reason, None, || {
+            let mut lane = self.lock();
+            if let Err(error) = lane.progress() {
+                drop(lane);
+                diagnose::fail(&error);
+            }
+            (lane.outstanding() == 0).then_some(())
+        });
+    }
+}
+
+/// The lane of `context`, made when it is first needed.
+pub(crate) fn lane(context: Context) -> &'static ContextLane {
+    let place = context.lane();
+    let known = place.load(Acquire);
+    if let Some(known) = NonNull::new(known) {
+        // SAFETY: stored below from a leaked box; freed with the context, which nobody uses then.
+        return unsafe { known.as_ref() };
+    }
+    let new = Box::into_raw(Box::new(ContextLane::new()));
+    match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
+        // SAFETY: leaked, as above.
+        Ok(_) => unsafe { &*new },
+        Err(other) => {
+            // SAFETY: nobody has seen ours; the other is leaked, as above.
+            unsafe {
+                drop(Box::from_raw(new));
+                &*other
+            }
+        }
+    }
+}
+
+/// Completes what was issued on `context`.
+#[cold]
+pub(crate) fn quiet(call: &'static str, context: Context) {
+    if !context.is_valid() {
+        return;
+    }
+    // SAFETY: as in `lane`.
+    if let Some(lane) = unsafe { context.lane().load(Acquire).as_ref() } {
+        lane.drain(call, Needs::Anyone);
+    }
+}
+
+/// Orders what was issued on `context`.
+#[cold]
+pub(crate) fn fence(context: Context) {
+    if !context.is_valid() {
+        return;
+    }
+    // SAFETY: as in `lane`.
+    if let Some(lane) = unsafe { context.lane().load(Acquire).as_ref() } {
+        lane.lock().fence();
+    }
+}
+
+/// Frees the lane of a context that ends.
+pub(crate) fn forget(context: Context) {
+    let lane = context.lane().swap(core::ptr::null_mut(), AcqRel);
+    if !lane.is_null() {
+        // SAFETY: leaked by `lane`, and the context is not used any more.
+        drop(unsafe { Box::from_raw(lane) });
+    }
+}

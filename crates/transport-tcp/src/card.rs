@@ -1,0 +1,54 @@
+//! What a PE tells the others: which host it is on, and where it listens.
+
+use std::net::IpAddr;
+
+use oxshmem_base::Error;
+
+/// A PE's address card.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Card {
+    pub(crate) port: u16,
+    pub(crate) host: String,
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+const VERSION: &str = "oxtcp1";
+
+impl Card {
+    /// As bytes: words in lines, so that a person can read it in a trace.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let addresses = self.addresses.iter().map(|ip| format!("\n{ip}")).collect::<String>();
+        format!("{VERSION} {}\n{}{addresses}", self.port, self.host).into_bytes()
+    }
+
+    /// From the bytes that PE `pe` published.
+    pub(crate) fn decode(pe: u32, bytes: &[u8]) -> Result<Self, Error> {
+        let parsed = std::str::from_utf8(bytes).ok().and_then(|text| {
+            let mut lines = text.lines();
+            let port = lines.next()?.strip_prefix(VERSION)?.trim().parse().ok()?;
+            let host = lines.next()?.to_owned();
+            let addresses = lines.map(str::parse).collect::<Result<_, _>>().ok()?;
+            Some(Self { port, host, addresses })
+        });
+        parsed.ok_or_else(|| {
+            Error::new(format!("the address card of PE {pe} cannot be read"))
+                .because(format!("it is {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)])))
+                .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_survives_and_garbage_does_not() {
+        let addresses = ["10.0.0.1", "2001:db8::1"].map(|ip| ip.parse().expect("an address")).to_vec();
+        let card = Card { port: 4711, host: "boot net:[1]".into(), addresses };
+        assert_eq!(Card::decode(0, &card.encode()), Ok(card.clone()));
+        for garbage in [&b""[..], b"oxtcp1", b"oxtcp1 99999\nx", b"oxtcp1 5\nx\nnot an address", b"\xFF\xFE"] {
+            assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
+        }
+    }
+}

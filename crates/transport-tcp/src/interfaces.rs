@@ -1,0 +1,157 @@
+//! The addresses of this host: which ones peers are told, and which of a peer's are tried in what order.
+
+use std::ffi::CStr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ptr;
+
+use oxshmem_base::Error;
+
+/// An address and the interface that has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    pub(crate) ip: IpAddr,
+    pub(crate) interface: String,
+}
+
+/// The addresses to tell peers: the hint first; loopback only if there is nothing else. `wanted` are names of
+/// interfaces or addresses, separated by commas.
+pub(crate) fn published(wanted: Option<&str>, hint: Option<IpAddr>) -> Result<Vec<Address>, Error> {
+    let all = all().map_err(|e| Error::new("the addresses of this host cannot be listed").because(e))?;
+    choose(all, wanted, hint)
+}
+
+fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Result<Vec<Address>, Error> {
+    let mut usable: Vec<Address> = match wanted {
+        Some(list) => {
+            let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
+            let is_wanted = |a: &&Address| wanted.iter().any(|&w| w == a.interface || w == a.ip.to_string());
+            all.iter().filter(is_wanted).cloned().collect()
+        }
+        None => all.iter().filter(|a| !a.ip.is_loopback() && !is_link_local(a.ip)).cloned().collect(),
+    };
+    if usable.is_empty() {
+        let has = all.iter().map(|a| format!("{} ({})", a.ip, a.interface)).collect::<Vec<_>>().join(", ");
+        if let Some(list) = wanted {
+            return Err(Error::new(format!("no interface of this host is one of SHMEM_TCP_INTERFACE={list}"))
+                .because(format!("it has {has}"))
+                .fix("name one of them"));
+        }
+        usable = all.into_iter().filter(|a| a.ip.is_loopback()).collect();
+    }
+    usable.sort_by_key(|a| (Some(a.ip) != hint, a.ip.is_ipv6()));
+    Ok(usable)
+}
+
+/// The addresses of a peer in the order in which they are tried. On one host loopback is first; between hosts an address
+/// that this host has too (a bridge of containers, say) would only lead back here.
+pub(crate) fn candidates(peer: &[IpAddr], same_host: bool, mine: &[IpAddr]) -> Vec<IpAddr> {
+    if same_host {
+        let v6_only = peer.iter().all(IpAddr::is_ipv6);
+        let local: IpAddr = if v6_only { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let others = peer.iter().copied().filter(|ip| *ip != local);
+        return std::iter::once(local).chain(others).collect();
+    }
+    let (shared, own): (Vec<IpAddr>, Vec<IpAddr>) = peer.iter().partition(|ip| mine.contains(ip));
+    if own.is_empty() { shared } else { own }
+}
+
+/// What tells two network stacks apart: the boot of the machine and the network namespace.
+pub(crate) fn host() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let space = std::fs::read_link("/proc/self/ns/net").map(|p| p.display().to_string()).unwrap_or_default();
+    format!("{} {space}", boot.trim())
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.segments()[0] & 0xFFC0 == 0xFE80,
+    }
+}
+
+/// All addresses of interfaces that are up.
+fn all() -> io::Result<Vec<Address>> {
+    let mut first = ptr::null_mut();
+    // SAFETY: the list goes to a live pointer and is freed below.
+    if unsafe { libc::getifaddrs(&mut first) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    let mut next = first;
+    // SAFETY: entries are valid until `freeifaddrs`; names are C strings; an address is what its family says.
+    unsafe {
+        while let Some(entry) = next.as_ref() {
+            next = entry.ifa_next;
+            if entry.ifa_flags & libc::IFF_UP as u32 == 0 || entry.ifa_addr.is_null() {
+                continue;
+            }
+            let ip = match i32::from((*entry.ifa_addr).sa_family) {
+                libc::AF_INET => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in>();
+                    IpAddr::from(address.sin_addr.s_addr.to_ne_bytes())
+                }
+                libc::AF_INET6 => IpAddr::from((*entry.ifa_addr.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr),
+                _ => continue,
+            };
+            let interface = CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned();
+            found.push(Address { ip, interface });
+        }
+        libc::freeifaddrs(first);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(ip: &str, interface: &str) -> Address {
+        Address { ip: ip.parse().expect("an address"), interface: interface.into() }
+    }
+
+    fn host_with_everything() -> Vec<Address> {
+        vec![
+            address("127.0.0.1", "lo"),
+            address("fe80::1", "eth0"),
+            address("2001:db8::5", "eth0"),
+            address("172.17.0.1", "docker0"),
+            address("10.0.0.5", "eth0"),
+        ]
+    }
+
+    #[test]
+    fn loopback_is_told_only_if_there_is_nothing_else() {
+        let told = choose(host_with_everything(), None, None).expect("there are addresses");
+        assert_eq!(
+            told.iter().map(|a| a.ip.to_string()).collect::<Vec<_>>(),
+            ["172.17.0.1", "10.0.0.5", "2001:db8::5"]
+        );
+        let alone = choose(vec![address("127.0.0.1", "lo")], None, None).expect("there are addresses");
+        assert_eq!(alone, [address("127.0.0.1", "lo")]);
+    }
+
+    #[test]
+    fn the_hint_is_first_and_the_user_has_the_last_word() {
+        let hint = "10.0.0.5".parse().ok();
+        assert_eq!(choose(host_with_everything(), None, hint).expect("addresses")[0], address("10.0.0.5", "eth0"));
+        let wanted = choose(host_with_everything(), Some("lo, docker0"), hint).expect("addresses");
+        assert_eq!(wanted, [address("127.0.0.1", "lo"), address("172.17.0.1", "docker0")]);
+        let error = choose(host_with_everything(), Some("ib0"), None).expect_err("there is no ib0").to_string();
+        assert!(error.contains("SHMEM_TCP_INTERFACE=ib0") && error.contains("10.0.0.5 (eth0)"), "{error}");
+    }
+
+    #[test]
+    fn an_address_that_both_hosts_have_is_not_tried() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let (bridge, a, b) = (ip("172.17.0.1"), ip("10.0.0.5"), ip("10.0.0.6"));
+        assert_eq!(candidates(&[bridge, b], false, &[bridge, a]), [b]);
+        assert_eq!(candidates(&[bridge], false, &[bridge, a]), [bridge]);
+        assert_eq!(candidates(&[b], true, &[b]), [ip("127.0.0.1"), b]);
+    }
+
+    #[test]
+    fn this_host_has_addresses() {
+        assert!(!all().expect("they can be listed").is_empty());
+    }
+}

@@ -1,0 +1,147 @@
+//! Who connects waits here until it has proven that it belongs to the job. Few may wait, not for long, and none of them
+//! can make this PE keep more than one message of the handshake.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream};
+
+use crate::open::Net;
+use crate::proto::handshake::{Acceptor, LONGEST, Step};
+
+/// So many may wait; a further one displaces the oldest.
+const GUESTS: usize = 128;
+/// So long may one wait.
+const STAY: Duration = Duration::from_secs(2);
+/// Tokens of guests begin here; below are those of links.
+pub(crate) const FIRST_GUEST: usize = 1 << 40;
+
+/// The listener and those who have come.
+pub(crate) struct Lobby {
+    listener: TcpListener,
+    /// By token: the oldest first.
+    guests: Mutex<Guests>,
+    /// Strangers that were sent away, and why the last one was.
+    rejected: AtomicU64,
+    reason: Mutex<String>,
+}
+
+#[derive(Default)]
+struct Guests {
+    here: BTreeMap<usize, Guest>,
+    count: usize,
+}
+
+struct Guest {
+    stream: TcpStream,
+    acceptor: Acceptor,
+    since: Instant,
+}
+
+impl Lobby {
+    pub(crate) fn new(listener: TcpListener) -> Self {
+        Self { listener, guests: Mutex::default(), rejected: AtomicU64::new(0), reason: Mutex::default() }
+    }
+
+    pub(crate) fn listener(&self) -> &TcpListener {
+        &self.listener
+    }
+
+    /// Lets in whoever is at the door.
+    pub(crate) fn open_door(&self, net: &Net) {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // No descriptors, or gone again: whoever it was tries again.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(e) => return self.reject(&e.to_string()),
+            };
+            let Ok(nonce) = net.nonce() else { return };
+            let acceptor = Acceptor::new(&net.credentials, net.me, nonce);
+            let mut guests = self.guests();
+            let token = FIRST_GUEST + guests.count;
+            guests.count += 1;
+            if stream.set_nodelay(true).and_then(|()| net.enlist(stream.as_raw_fd(), token)).is_ok() {
+                guests.here.insert(token, Guest { stream, acceptor, since: Instant::now() });
+            }
+            if guests.here.len() > GUESTS {
+                guests.here.pop_first();
+                self.reject("too many at the door");
+            }
+        }
+    }
+
+    /// Hears what a guest has to say.
+    pub(crate) fn hear(&self, net: &Net, token: usize) {
+        let mut guests = self.guests();
+        let Some(guest) = guests.here.get_mut(&token) else { return };
+        match guest.hear() {
+            Ok(Step::Proven(route, standing)) => {
+                let Some(Guest { stream, acceptor, .. }) = guests.here.remove(&token) else { return };
+                drop(guests);
+                match net.link(route.from, route.rail) {
+                    Some(link) if route.from != net.me => link.adopt(net, stream, acceptor, route.from, standing),
+                    _ => self.reject("a PE or rail that does not exist"),
+                }
+            }
+            Ok(_) => {}
+            Err(e) => {
+                guests.here.remove(&token);
+                self.reject(&e.to_string());
+            }
+        }
+    }
+
+    /// Sends away who has been here too long. Returns whether somebody is left.
+    pub(crate) fn look(&self, net: &Net) -> bool {
+        // Whoever could not be let in for lack of descriptors makes no second event.
+        self.open_door(net);
+        let mut guests = self.guests();
+        while guests.here.first_key_value().is_some_and(|(_, guest)| guest.since.elapsed() > STAY) {
+            guests.here.pop_first();
+            self.reject("it said nothing useful in time");
+        }
+        !guests.here.is_empty()
+    }
+
+    /// How many were sent away, and why the last one was.
+    pub(crate) fn rejected(&self) -> (u64, String) {
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (self.rejected.load(Ordering::Relaxed), reason)
+    }
+
+    fn reject(&self, why: &str) {
+        tracing::debug!("a stranger was sent away: {why}");
+        self.rejected.fetch_add(1, Ordering::Relaxed);
+        why.clone_into(&mut self.reason.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn guests(&self) -> std::sync::MutexGuard<'_, Guests> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guest {
+    fn hear(&mut self) -> io::Result<Step> {
+        loop {
+            let mut bytes = [0; LONGEST];
+            let n = match self.stream.read(&mut bytes[..self.acceptor.room()]) {
+                Ok(0) => return Err(io::Error::other("it hung up")),
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Step::More),
+                Err(e) => return Err(e),
+            };
+            let step = self.acceptor.hear(&bytes[..n]);
+            match step.map_err(|garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.0))? {
+                Step::More => {}
+                Step::Say(challenge) => self.stream.write_all(&challenge)?,
+                step => return Ok(step),
+            }
+        }
+    }
+}

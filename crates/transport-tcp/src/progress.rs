@@ -1,0 +1,190 @@
+//! Who moves connections on: callers that wait, and a thread that steps aside for them.
+//!
+//! A caller polls its sockets itself, so that no other thread has to be woken between a message and the one who waits
+//! for it. The thread sleeps in the kernel while nothing happens; when something comes and nobody has polled lately, it
+//! serves; while callers poll it only naps.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::{Events, Poll};
+
+use crate::link::Manner;
+use crate::lobby::FIRST_GUEST;
+use crate::open::Net;
+
+pub(crate) const LISTENER: usize = 0;
+pub(crate) const WAKER: usize = 1;
+/// Tokens of links begin here.
+pub(crate) const FIRST_LINK: usize = 2;
+
+/// With so few connections a caller asks each socket itself, which is one call to the kernel less.
+pub(crate) const FEW: usize = 2;
+/// It still looks every so often for those who want to connect.
+const LOOK_AROUND: u64 = 64;
+/// Shortest and longest nap of the thread while callers poll.
+const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
+/// How often the thread looks at the clock while somebody owes something, and while nobody does.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// One view of all sockets: callers share one, the thread has its own.
+pub(crate) struct Poller {
+    poll: Poll,
+    events: Events,
+    /// Links with more to read than fitted into one turn.
+    ready: Vec<usize>,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), ready: Vec::new() })
+    }
+
+    pub(crate) fn registry(&self) -> &mio::Registry {
+        self.poll.registry()
+    }
+
+    /// Waits for at most `patience` for something to happen.
+    fn wait(&mut self, patience: Duration) {
+        let patience = if self.ready.is_empty() { patience } else { Duration::ZERO };
+        match self.poll.poll(&mut self.events, Some(patience)) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            Err(e) => tracing::error!("sockets cannot be polled: {e}"),
+        }
+    }
+
+    /// Serves all to which something has happened.
+    fn serve(&mut self, net: &Net, manner: Manner) -> usize {
+        let mut done = 0;
+        let mut tokens = std::mem::take(&mut self.ready);
+        for event in &self.events {
+            match event.token().0 {
+                LISTENER => net.lobby.open_door(net),
+                WAKER => {}
+                token if token >= FIRST_GUEST => net.lobby.hear(net, token),
+                token => tokens.push(token),
+            }
+        }
+        self.events.clear();
+        tokens.sort_unstable();
+        tokens.dedup();
+        for token in tokens {
+            let Some(link) = net.link_of(token) else { continue };
+            let (executed, more) = link.serve(net, manner);
+            done += executed;
+            if more {
+                self.ready.push(token);
+            }
+        }
+        done
+    }
+}
+
+impl Net {
+    /// A caller's turn.
+    pub(crate) fn progress(&self) -> usize {
+        let turn = self.polls.fetch_add(1, Ordering::Relaxed);
+        let mut done = 0;
+        let few = {
+            let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+            let few = !links.is_empty() && links.len() <= FEW;
+            if few {
+                done += links.iter().map(|link| link.try_serve(self, Manner::Caller)).sum::<usize>();
+            } else if self.due.load(Ordering::Relaxed) && self.due.swap(false, Ordering::SeqCst) {
+                let due = links.iter().filter(|link| link.take_due());
+                done += due.map(|link| link.try_serve(self, Manner::Caller)).sum::<usize>();
+            }
+            few
+        };
+        if (!few || turn.is_multiple_of(LOOK_AROUND))
+            && let Ok(mut poller) = self.callers.try_lock()
+        {
+            poller.wait(Duration::ZERO);
+            done += poller.serve(self, Manner::Caller);
+        }
+        done
+    }
+
+    /// Something waits to be sent: if the thread is asleep, nobody may be there to send it.
+    pub(crate) fn remind(&self) {
+        // Dekker's agreement with `work`: each side writes its own flag before it reads the other's.
+        self.due.store(true, Ordering::SeqCst);
+        let asleep = self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
+        if asleep && let Err(e) = self.waker.wake() {
+            tracing::error!("the progress thread cannot be woken: {e}");
+        }
+    }
+
+    /// The thread's life.
+    pub(crate) fn work(&self, mut poller: Poller) {
+        let (mut seen, mut nap, mut looked, mut waiting) = (0, NAPS.0, Instant::now(), true);
+        while !self.closed.load(Ordering::Acquire) {
+            if looked.elapsed() >= if waiting { LOOKS.0 } else { LOOKS.1 } {
+                looked = Instant::now();
+                waiting = self.look();
+            }
+            let polls = self.polls.load(Ordering::Relaxed);
+            if polls != seen {
+                seen = polls;
+                std::thread::sleep(nap);
+                nap = (nap * 2).min(NAPS.1);
+                continue;
+            }
+            if nap != NAPS.0 {
+                // The callers have just stopped: whatever they left is now ours.
+                nap = NAPS.0;
+                self.serve_all();
+            }
+            self.asleep.store(true, Ordering::SeqCst);
+            let patience = match self.due.load(Ordering::SeqCst) {
+                true => Duration::ZERO,
+                false if waiting => LOOKS.0,
+                false => LOOKS.1,
+            };
+            poller.wait(patience);
+            self.asleep.store(false, Ordering::SeqCst);
+            if self.polls.load(Ordering::Relaxed) == seen {
+                if self.due.swap(false, Ordering::SeqCst) {
+                    self.serve_all();
+                }
+                poller.serve(self, Manner::Alone);
+            } else {
+                // A caller polls: it serves the links, but may not look at who is at the door.
+                nap = NAPS.0 * 2;
+                poller.serve_door(self);
+            }
+        }
+    }
+
+    fn serve_all(&self) {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+        for link in links.iter() {
+            link.take_due();
+            link.try_serve(self, Manner::Alone);
+        }
+    }
+
+    /// Looks at the clock for all; returns whether somebody owes us something.
+    fn look(&self) -> bool {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
+        self.lobby.look(self) || owed
+    }
+}
+
+impl Poller {
+    fn serve_door(&mut self, net: &Net) {
+        for event in &self.events {
+            match event.token().0 {
+                LISTENER => net.lobby.open_door(net),
+                token if token >= FIRST_GUEST => net.lobby.hear(net, token),
+                WAKER => {}
+                token => self.ready.push(token),
+            }
+        }
+        self.events.clear();
+    }
+}

@@ -1,0 +1,351 @@
+//! What one PE has to say to another, and what of it the peer has heard: coalescing, numbering, keeping, sending again.
+
+use std::collections::VecDeque;
+
+use oxshmem_transport::Region;
+
+use super::wire::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL};
+
+/// Bytes of copied messages that may wait for the peer before the caller has to.
+const WINDOW: usize = 1 << 20;
+/// Frames that may wait for the peer.
+const FRAMES: usize = 1024;
+/// Gets and fetching atomics that may wait for their answer. Bounds what the peer keeps for us: [`SMALL`] bytes each.
+const FETCHES: usize = 1024;
+/// Buffers of old batches that are kept for new ones.
+const SPARE: usize = 16;
+
+/// Memory that the protocol only passes on: an address as a number, and a length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "described as a whole")]
+pub struct Place {
+    pub at: usize,
+    pub n: usize,
+}
+
+/// A part of what is to be sent next.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Piece<'s> {
+    /// These bytes.
+    Bytes(&'s [u8]),
+    /// What is there.
+    Place(Place),
+}
+
+/// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
+pub struct Session {
+    /// The batch that is being filled, with room for its header.
+    open: Vec<u8>,
+    /// Sealed and not acknowledged, in the order of their numbers.
+    frames: VecDeque<Frame>,
+    /// Number that the open batch will get.
+    next: u64,
+    /// How many of `frames` have been sent as a whole, and how many bytes of the one after.
+    sent: usize,
+    sent_bytes: usize,
+    /// Bytes copied into `frames`.
+    kept: usize,
+    spare: Vec<Vec<u8>>,
+    /// A frame without number that is being sent, and how much of it has been.
+    control: Option<([u8; FRAME], usize)>,
+    /// Number of the last frame of ours that the peer has executed, of the last one of the peer's that we have, and of
+    /// the last one that we have told it of.
+    acked: u64,
+    executed: u64,
+    told: u64,
+    /// Where answers go, oldest first, and how many have come.
+    fetches: VecDeque<Place>,
+    fetched: u64,
+    leaving: bool,
+}
+
+struct Frame {
+    bytes: Vec<u8>,
+    place: Option<Place>,
+}
+
+impl Frame {
+    fn len(&self) -> usize {
+        self.bytes.len() + self.place.map_or(0, |place| place.n)
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            open: vec![0; FRAME],
+            frames: VecDeque::new(),
+            next: 1,
+            sent: 0,
+            sent_bytes: 0,
+            kept: 0,
+            spare: Vec::new(),
+            control: None,
+            acked: 0,
+            executed: 0,
+            told: 0,
+            fetches: VecDeque::new(),
+            fetched: 0,
+            leaving: false,
+        }
+    }
+}
+
+/// When an operation is complete: the frame that carries it has been executed, and so many answers have come.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Ticket {
+    /// Number of the frame.
+    pub frame: u64,
+    /// Count of answers.
+    pub fetch: u64,
+}
+
+impl Session {
+    /// Appends a message of at most [`SMALL`] bytes of data.
+    pub fn push(&mut self, message: &Message<'_>) -> Ticket {
+        self.make_room();
+        message.encode(&mut self.open);
+        self.ticket()
+    }
+
+    /// Makes sure that the longest message fits into the open batch.
+    fn make_room(&mut self) {
+        if self.open.len() + 2 * MESSAGE + SMALL > FRAME + BATCH {
+            self.seal();
+        }
+    }
+
+    /// Appends an answer of at most [`SMALL`] bytes, which `fill` appends to the vector it is given.
+    pub fn push_reply<E>(&mut self, n: usize, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        self.make_room();
+        let before = self.open.len();
+        self.open.extend_from_slice(&Envelope::reply(n).encode());
+        fill(&mut self.open).inspect_err(|_| self.open.truncate(before))
+    }
+
+    /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
+    pub fn push_fetch(&mut self, message: &Message<'_>, dest: Place) -> Ticket {
+        self.fetches.push_back(dest);
+        self.push(message)
+    }
+
+    /// Appends a put of at most [`BULK`] bytes that are sent from where they are.
+    pub fn push_bulk_put(&mut self, lane: u16, region: Region, offset: u64, source: Place) -> Ticket {
+        self.push_bulk(Envelope::put(lane, region, offset, source.n), source)
+    }
+
+    /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
+    pub fn push_bulk_reply(&mut self, source: Place) -> Ticket {
+        self.push_bulk(Envelope::reply(source.n), source)
+    }
+
+    fn push_bulk(&mut self, envelope: Envelope, source: Place) -> Ticket {
+        debug_assert!(0 < source.n && source.n <= BULK);
+        self.seal();
+        let ticket = self.ticket();
+        let header = self.header(Kind::Bulk, MESSAGE + source.n);
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(&header.encode());
+        bytes.extend_from_slice(&envelope.encode());
+        self.keep(Frame { bytes, place: Some(source) });
+        ticket
+    }
+
+    fn ticket(&self) -> Ticket {
+        Ticket { frame: self.next, fetch: self.fetched + self.fetches.len() as u64 }
+    }
+
+    /// Closes the open batch, so that it can be sent.
+    pub fn seal(&mut self) {
+        if self.open.len() == FRAME {
+            return;
+        }
+        let header = self.header(Kind::Batch, self.open.len() - FRAME);
+        self.open[..FRAME].copy_from_slice(&header.encode());
+        let mut fresh = self.spare.pop().unwrap_or_default();
+        fresh.clear();
+        fresh.resize(FRAME, 0);
+        let bytes = std::mem::replace(&mut self.open, fresh);
+        self.keep(Frame { bytes, place: None });
+    }
+
+    /// The acknowledgement is fixed here and not when the frame is sent: a frame that acknowledges must not overtake one
+    /// that carries a refusal of what is acknowledged.
+    fn header(&mut self, kind: Kind, length: usize) -> Header {
+        self.told = self.executed;
+        Header { kind, length, number: self.next, ack: self.executed }
+    }
+
+    fn keep(&mut self, frame: Frame) {
+        self.kept += frame.bytes.len();
+        self.next += 1;
+        self.frames.push_back(frame);
+    }
+
+    /// Whether the caller should wait before it asks for more.
+    pub fn is_full(&self) -> bool {
+        self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
+    }
+
+    /// Whether everything sealed has been sent and heard: then it is best not to wait for more to coalesce.
+    pub fn is_idle(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Whether the open batch holds something.
+    pub fn is_collecting(&self) -> bool {
+        self.open.len() > FRAME
+    }
+
+    /// Whether something sealed waits to be sent.
+    pub fn has_output(&self) -> bool {
+        self.control.is_some() || self.sent < self.frames.len()
+    }
+
+    /// Whether the peer owes us something.
+    pub fn is_waiting(&self) -> bool {
+        self.is_collecting() || !self.frames.is_empty() || !self.fetches.is_empty()
+    }
+
+    /// How many executed frames the peer has not been told of.
+    pub fn untold(&self) -> u64 {
+        self.executed - self.told
+    }
+
+    /// Tells the peer what has been executed, if nothing else is about to.
+    pub fn acknowledge(&mut self) {
+        if self.untold() > 0 && !self.has_output() {
+            self.told = self.executed;
+            self.say(Kind::Ack);
+        }
+    }
+
+    /// Tells the peer that this PE leaves. It goes out behind everything else.
+    pub fn leave(&mut self) {
+        self.seal();
+        self.leaving = true;
+        self.after_last();
+    }
+
+    fn say(&mut self, kind: Kind) {
+        self.control = Some((Header { kind, length: 0, number: 0, ack: self.executed }.encode(), 0));
+    }
+
+    fn after_last(&mut self) {
+        if self.leaving && !self.has_output() {
+            self.leaving = false;
+            self.say(Kind::Bye);
+        }
+    }
+
+    /// What is to be sent now, in order; a frame without number is sent between others.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let control = self.control.iter().map(|(bytes, sent)| Piece::Bytes(&bytes[*sent..]));
+        let frames = self.frames.iter().skip(self.sent).enumerate().flat_map(move |(i, frame)| {
+            let skip = if i == 0 { self.sent_bytes } else { 0 };
+            let bytes = frame.bytes.get(skip..).filter(|bytes| !bytes.is_empty()).map(Piece::Bytes);
+            let into = skip.saturating_sub(frame.bytes.len());
+            let place = frame.place.map(|Place { at, n }| Piece::Place(Place { at: at + into, n: n - into }));
+            bytes.into_iter().chain(place)
+        });
+        control.chain(frames)
+    }
+
+    /// The next `n` bytes of [`Session::pieces`] have been sent.
+    pub fn sent(&mut self, mut n: usize) {
+        if let Some((bytes, sent)) = &mut self.control {
+            let now = n.min(bytes.len() - *sent);
+            *sent += now;
+            n -= now;
+            if *sent == bytes.len() {
+                self.control = None;
+            }
+        }
+        while n > 0 {
+            let rest = self.frames[self.sent].len() - self.sent_bytes;
+            if n < rest {
+                self.sent_bytes += n;
+                break;
+            }
+            n -= rest;
+            self.sent += 1;
+            self.sent_bytes = 0;
+        }
+        self.after_last();
+    }
+
+    /// The next frame as a whole, for those who seal it first.
+    pub fn whole_frame(&mut self) -> Option<(Vec<u8>, Option<Place>)> {
+        if let Some((bytes, _)) = self.control.take() {
+            self.after_last();
+            return Some((bytes.to_vec(), None));
+        }
+        let frame = self.frames.get(self.sent)?;
+        let whole = (frame.bytes.clone(), frame.place);
+        self.sent += 1;
+        self.after_last();
+        Some(whole)
+    }
+
+    /// The peer has executed our frames up to `ack`.
+    pub fn acknowledged(&mut self, ack: u64) -> Result<(), Garbage> {
+        if ack >= self.next || ack > self.acked + self.sent as u64 {
+            return Err(Garbage("it acknowledges what was not sent"));
+        }
+        while self.acked < ack {
+            let frame = self.frames.pop_front().expect("as many frames are kept as numbers are out");
+            self.kept -= frame.bytes.len();
+            self.acked += 1;
+            self.sent -= 1;
+            if self.spare.len() < SPARE {
+                self.spare.push(frame.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// A numbered frame begins: it has to be the next one.
+    pub fn expect(&self, header: &Header) -> Result<(), Garbage> {
+        if header.number == self.executed + 1 { Ok(()) } else { Err(Garbage("a frame out of order")) }
+    }
+
+    /// A numbered frame has been executed.
+    pub fn executed_one(&mut self) {
+        self.executed += 1;
+    }
+
+    /// Where the next answer goes.
+    pub fn answer_place(&self) -> Option<Place> {
+        self.fetches.front().copied()
+    }
+
+    /// The next answer is there.
+    pub fn answered(&mut self) {
+        self.fetches.pop_front();
+        self.fetched += 1;
+    }
+
+    /// How far the peer is with what we asked.
+    pub fn reached(&self) -> Ticket {
+        Ticket { frame: self.acked, fetch: self.fetched }
+    }
+
+    /// Number of the last frame of the peer that has been executed: what a new connection begins with.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
+    /// Goes on over a new connection with a peer that has executed our frames up to `heard`.
+    pub fn resume(&mut self, heard: u64) -> Result<(), Garbage> {
+        // Everything numbered may have been sent, as far as the peer can know.
+        self.sent = self.frames.len();
+        if heard < self.acked {
+            return Err(Garbage("it forgot what it had acknowledged"));
+        }
+        self.acknowledged(heard)?;
+        (self.sent, self.sent_bytes, self.control) = (0, 0, None);
+        self.told = self.executed;
+        Ok(())
+    }
+}

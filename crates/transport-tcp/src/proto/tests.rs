@@ -1,0 +1,448 @@
+//! Two ends in virtual time: bytes are cut anywhere, come late, are lost with the connection; and what does not belong
+//! to the protocol at all.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use oxshmem_transport::{Amo, Region, Width};
+use proptest::prelude::*;
+
+use super::fuzz::{self, Sandbox};
+use super::handshake::{Acceptor, Credentials, Initiator, Route, Standing, Step, Verdict};
+use super::patience::{Advice, Look, Patience};
+use super::seal::Sealer;
+use super::wire::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL};
+use super::{Endpoint, Garbage, Host, Piece, Place, Session};
+
+const SHARED: usize = 1 << 20;
+const PRIVATE: usize = 4 << 20;
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n.max(1)
+    }
+}
+
+/// One PE.
+struct Side {
+    session: Session,
+    endpoint: Endpoint,
+    sealer: Option<Sealer>,
+    host: Sandbox,
+    /// What the peer's memory must be in the end.
+    model: Sandbox,
+    expected: Vec<(Place, Vec<u8>)>,
+    used: usize,
+    /// On their way to the peer, with the time of arrival.
+    wire: VecDeque<(u64, Vec<u8>)>,
+}
+
+impl Side {
+    fn new() -> Self {
+        Self {
+            session: Session::default(),
+            endpoint: Endpoint::new(None),
+            sealer: None,
+            host: Sandbox::new(SHARED, PRIVATE),
+            model: Sandbox::new(SHARED, 0),
+            expected: Vec::new(),
+            used: SHARED,
+            wire: VecDeque::new(),
+        }
+    }
+
+    /// Memory that nobody else uses.
+    fn own(&mut self, n: usize) -> Option<Place> {
+        let (at, end) = (self.used, self.used + n);
+        // Some is left for what is short.
+        let fits = end <= SHARED + PRIVATE - if n > SMALL { 64 << 10 } else { 0 };
+        self.used = if fits { end } else { at };
+        fits.then_some(Place { at, n })
+    }
+
+    /// Issues something and keeps the books.
+    fn issue(&mut self, dice: &mut Dice) {
+        let (lane, region) = (dice.below(3) as u16, Region::Heap);
+        let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
+        let offset = dice.below(SHARED - n) as u64;
+        match dice.below(4) {
+            0 if n <= SMALL => {
+                let data: Vec<u8> = (0..n).map(|_| dice.below(256) as u8).collect();
+                self.session.push(&Message::Put { lane, region, offset, data: &data });
+                self.model.put(region, offset, &data).expect("in range");
+            }
+            0 => {
+                let Some(place) = self.own(n) else { return };
+                let fill = dice.below(256) as u8;
+                self.host.memory[place.at..place.at + n].fill(fill);
+                self.session.push_bulk_put(lane, region, offset, place);
+                self.model.put(region, offset, &vec![fill; n]).expect("in range");
+            }
+            1 => {
+                let Some(place) = self.own(n).filter(|_| self.used < SHARED + PRIVATE - (32 << 10)) else { return };
+                self.session.push_fetch(&Message::Get { lane, region, offset, n }, place);
+                let mut data = Vec::new();
+                self.model.get(region, offset, n, &mut data).expect("in range");
+                // A long answer is read from memory when it is sent: only what nobody changes can be compared.
+                if n <= SMALL {
+                    self.expected.push((place, data));
+                }
+            }
+            _ => {
+                let (width, fetch) = (Width::ALL[dice.below(3)], dice.below(2) == 0);
+                let amo = Amo::from_parts(dice.below(7) as u8, dice.0, 0).expect("a known atomic");
+                let offset = offset & !7;
+                let old = self.model.amo(region, offset, width, amo).expect("in range");
+                let message = Message::Amo { lane, region, offset, width, amo, fetch };
+                if fetch {
+                    let place = self.own(width.bytes()).expect("a few bytes are left");
+                    self.session.push_fetch(&message, place);
+                    self.expected.push((place, old.to_le_bytes()[..width.bytes()].to_vec()));
+                } else {
+                    self.session.push(&message);
+                }
+            }
+        }
+    }
+
+    /// Sends some of what is to be sent.
+    fn transmit(&mut self, now: u64, dice: &mut Dice) {
+        if dice.below(3) == 0 {
+            self.session.seal();
+        }
+        if dice.below(3) == 0 {
+            self.session.acknowledge();
+        }
+        let mut bytes = Vec::new();
+        if let Some(sealer) = &mut self.sealer {
+            let Some((mut frame, place)) = self.session.whole_frame() else { return };
+            place.into_iter().for_each(|place| frame.extend_from_slice(self.host.at(place)));
+            sealer.seal(&mut frame).expect("it can be sealed");
+            bytes = frame;
+        } else {
+            for piece in self.session.pieces().take(6) {
+                match piece {
+                    Piece::Bytes(more) => bytes.extend_from_slice(more),
+                    Piece::Place(place) => bytes.extend_from_slice(self.host.at(place)),
+                }
+            }
+            bytes.truncate(1 + dice.below(bytes.len()));
+            self.session.sent(bytes.len());
+        }
+        // Nothing overtakes: bytes arrive no earlier than those before them.
+        let earliest = self.wire.back().map_or(now, |(at, _)| (*at).max(now));
+        if !bytes.is_empty() {
+            self.wire.push_back((earliest + dice.below(20) as u64, bytes));
+        }
+    }
+
+    /// Receives what has arrived.
+    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
+        while from.wire.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, bytes) = from.wire.pop_front().expect("just seen");
+            let step = 1 + dice.below(100_000);
+            fuzz::receive(&bytes, step, &mut self.endpoint, &mut self.session, &mut self.host).expect("no garbage");
+        }
+    }
+}
+
+fn credentials(encrypt: bool) -> Credentials {
+    Credentials { job: *b"a job of a test.", secret: [9; 32], encrypt }
+}
+
+/// A new connection from `a` to `b`, as the driver makes it; bytes of the old one are gone.
+fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
+    let credentials = credentials(encrypt);
+    let route = Route { from: 0, to: 1, rail: 0 };
+    let (mut initiator, hello) = Initiator::new(&credentials, route, [times as u8; 32]);
+    let mut acceptor = Acceptor::new(&credentials, 1, [!times as u8; 32]);
+    let (head, tail) = hello.split_at(13);
+    assert!(matches!(acceptor.hear(head), Ok(Step::More)));
+    let Ok(Step::Say(challenge)) = acceptor.hear(tail) else { panic!("no challenge") };
+    assert!(matches!(initiator.hear(&challenge), Ok(Step::Challenged)));
+    let claim = initiator.claim(Standing { established: times, executed: a.session.executed() });
+    let Ok(Step::Proven(heard, standing)) = acceptor.hear(&claim) else { panic!("not proven") };
+    assert_eq!((heard, standing.established), (route, times));
+    let mine = Standing { established: times + 1, executed: b.session.executed() };
+    let welcome = acceptor.welcome(Verdict::Accepted, mine);
+    let Ok(Step::Decided(Verdict::Accepted, theirs)) = initiator.hear(&welcome) else { panic!("not accepted") };
+    for (side, seals, executed) in
+        [(&mut *a, initiator.seals(), theirs.executed), (b, acceptor.seals(), standing.executed)]
+    {
+        let (sealer, opener) = seals.unzip();
+        (side.sealer, side.endpoint) = (sealer, Endpoint::new(opener));
+        side.wire.clear();
+        side.session.resume(executed).expect("both sides count alike");
+    }
+}
+
+/// Both issue, all the time and in both directions, while the connection is cut again and again.
+fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
+    let mut dice = Dice(seed | 1);
+    let (mut a, mut b) = (Side::new(), Side::new());
+    let mut times = 0;
+    connect(&mut a, &mut b, encrypt, times);
+    let mut now = 0;
+    while now < 600 || a.session.is_waiting() || b.session.is_waiting() {
+        now += 1;
+        assert!(now < 200_000, "seed {seed}: nothing moves");
+        for side in [&mut a, &mut b] {
+            for _ in 0..dice.below(3) {
+                if now < 600 && !side.session.is_full() {
+                    side.issue(&mut dice);
+                }
+            }
+            side.transmit(now, &mut dice);
+        }
+        a.deliver(&mut b, now, &mut dice);
+        b.deliver(&mut a, now, &mut dice);
+        if now < 600 && dice.below(600) < cuts {
+            times += 1;
+            connect(&mut a, &mut b, encrypt, times);
+        }
+    }
+    for (side, peer) in [(&a, &b), (&b, &a)] {
+        assert!(
+            peer.host.memory[..SHARED] == side.model.memory[..SHARED],
+            "seed {seed}: memory differs after {times} cuts"
+        );
+        for (place, data) in &side.expected {
+            assert!(side.host.at(*place) == data, "seed {seed}: an answer differs after {times} cuts");
+        }
+        assert!(side.host.refused.is_empty());
+    }
+    assert_eq!(cuts > 0, times > 0, "seed {seed}: as many cuts as wanted");
+}
+
+#[test]
+fn everything_is_executed_once_and_in_order() {
+    for seed in 1..20 {
+        two_sides(seed * 7919, false, 0);
+    }
+}
+
+#[test]
+fn cuts_lose_nothing_and_repeat_nothing() {
+    for seed in 1..60 {
+        two_sides(seed * 104_729, false, 30);
+    }
+}
+
+#[test]
+fn cuts_under_seal() {
+    for seed in 1..10 {
+        two_sides(seed * 15_485_863, true, 30);
+    }
+}
+
+#[test]
+fn a_session_says_when_the_peer_is_slow() {
+    let mut session = Session::default();
+    let mut pushed = 0;
+    while !session.is_full() {
+        session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[0; SMALL] });
+        pushed += SMALL;
+    }
+    assert!(pushed < 2 << 20, "{pushed} bytes are kept for a peer that hears nothing");
+    let mut fetches = Session::default();
+    while !fetches.is_full() {
+        fetches.push_fetch(&Message::Get { lane: 0, region: Region::Heap, offset: 0, n: 8 }, Place { at: 0, n: 8 });
+    }
+}
+
+#[test]
+fn refusals_come_back_to_their_lane() {
+    let (mut a, mut b) = (Side::new(), Side::new());
+    connect(&mut a, &mut b, false, 0);
+    let (region, far) = (Region::Heap, SHARED as u64 - 3);
+    let dest = Place { at: SHARED, n: 8 };
+    a.session.push(&Message::Put { lane: 1, region, offset: far, data: &[1; 8] });
+    a.session.push_fetch(&Message::Get { lane: 2, region, offset: u64::MAX, n: 8 }, dest);
+    a.session.push_bulk_put(3, region, far, Place { at: SHARED, n: 100_000 });
+    let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
+    a.session.push_fetch(&amo, dest);
+    let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] });
+    let mut dice = Dice(5);
+    for now in 0..2_000 {
+        a.transmit(now, &mut dice);
+        b.transmit(now, &mut dice);
+        a.deliver(&mut b, now, &mut dice);
+        b.deliver(&mut a, now, &mut dice);
+    }
+    assert_eq!(a.host.refused, [1, 2, 3, 4]);
+    assert_eq!(a.session.reached(), last);
+    assert_eq!(b.host.memory[..5], [5, 5, 5, 5, 0]);
+}
+
+#[test]
+fn patience_ends_in_time_and_not_before() {
+    let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
+    let waiting = Look { waiting: true, ..Look::default() };
+    // A cable that is cut for good: a new connection is tried, then the peer is given up.
+    let mut patience = Patience::new(limit);
+    let advice = |patience: &mut Patience, at, look| patience.look(ms(at), look);
+    assert_eq!(advice(&mut patience, 0, Look { connected: true, ..waiting }), Advice::Wait);
+    assert_eq!(advice(&mut patience, 2_999, Look { connected: true, ..waiting }), Advice::Wait);
+    assert_eq!(advice(&mut patience, 3_000, Look { connected: true, ..waiting }), Advice::Reconnect);
+    assert_eq!(advice(&mut patience, 3_010, waiting), Advice::Connect);
+    assert_eq!(advice(&mut patience, 3_020, waiting), Advice::Wait, "attempts are not made in a hurry");
+    assert_eq!(advice(&mut patience, 8_999, Look { connected: true, ..waiting }), Advice::Reconnect);
+    assert_eq!(advice(&mut patience, 9_000, waiting), Advice::GiveUp);
+    // One that comes back after five seconds.
+    let mut patience = Patience::new(limit);
+    for at in (0..5_000).step_by(20) {
+        assert_ne!(advice(&mut patience, at, waiting), Advice::GiveUp);
+    }
+    assert_eq!(advice(&mut patience, 5_000, Look { connected: true, heard: true, ..waiting }), Advice::Wait);
+    assert_eq!(advice(&mut patience, 13_000, Look { connected: true, ..waiting }), Advice::Reconnect);
+    // A host on which nobody listens any more is not waited for as long.
+    let mut patience = Patience::new(limit);
+    assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
+    assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
+    assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
+    // Who is owed nothing waits for ever.
+    assert_eq!(advice(&mut patience, 900_000, Look::default()), Advice::Wait);
+}
+
+#[test]
+fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
+    let ours = credentials(false);
+    let route = Route { from: 0, to: 1, rail: 0 };
+    let wrong = Credentials { secret: [8; 32], ..ours.clone() };
+    let acceptor = |nonce| Acceptor::new(&ours, 1, [nonce; 32]);
+    let refused = |hello: &[u8]| acceptor(1).hear(hello).is_err();
+    assert!(refused(&Initiator::new(&wrong, route, [0; 32]).1), "another secret");
+    assert!(refused(&Initiator::new(&ours, Route { to: 2, ..route }, [0; 32]).1), "another PE");
+    assert!(refused(&Initiator::new(&Credentials { job: [0; 16], ..ours.clone() }, route, [0; 32]).1), "another job");
+    assert!(refused(&Initiator::new(&credentials(true), route, [0; 32]).1), "only one side encrypts");
+    assert!(refused(b"GET / HTTP/1.1\r\nHost: somebody\r\nUser-Agent: a scanner that is long enough to fill a hello, and more\r\n\r\n"));
+
+    let (mut initiator, hello) = Initiator::new(&ours, route, [3; 32]);
+    let Ok(Step::Say(challenge)) = acceptor(1).hear(&hello) else { panic!("no challenge") };
+    initiator.hear(&challenge).expect("it is proven");
+    let claim = initiator.claim(Standing { established: 0, executed: 0 });
+    // The same hello is answered by another nonce, to which the recorded claim says nothing.
+    let mut later = acceptor(2);
+    assert!(matches!(later.hear(&hello), Ok(Step::Say(_))));
+    assert!(later.hear(&claim).is_err(), "a replay was let in");
+    // An acceptor that does not know the secret cannot answer.
+    let (mut initiator, _) = Initiator::new(&ours, route, [4; 32]);
+    assert!(initiator.hear(&challenge).is_err(), "the answer to another hello was taken");
+}
+
+#[test]
+fn a_broken_seal_ends_the_connection() {
+    let (mut a, mut b) = (Side::new(), Side::new());
+    connect(&mut a, &mut b, true, 0);
+    a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] });
+    a.session.seal();
+    let (mut frame, _) = a.session.whole_frame().expect("one frame");
+    a.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
+    let last = frame.len() - 1;
+    for at in [10, FRAME, FRAME + MESSAGE, last] {
+        let mut broken = frame.clone();
+        broken[at] ^= 1;
+        let (mut session, mut endpoint) = (Session::default(), std::mem::replace(&mut b.endpoint, Endpoint::new(None)));
+        assert!(fuzz::receive(&broken, 1000, &mut endpoint, &mut session, &mut b.host).is_err(), "byte {at}");
+        connect(&mut a, &mut b, true, 0);
+    }
+    assert_eq!(b.host.memory[..8], [0; 8]);
+}
+
+/// A stream with one frame of every kind, as a peer would send it.
+fn good_stream() -> Vec<u8> {
+    let mut session = Session::default();
+    let region = Region::Heap;
+    session.push(&Message::Put { lane: 1, region, offset: 64, data: &[7; 40] });
+    session.push(&Message::Get { lane: 1, region, offset: 64, n: 40 });
+    session.push(&Message::Get { lane: 1, region, offset: 0, n: 100_000 });
+    session.push(&Message::Amo { lane: 1, region, offset: 8, width: Width::Four, amo: Amo::Add(3), fetch: true });
+    session.push(&Message::Reply { data: &[1; 8] });
+    session.push(&Message::Reply { data: &[2; 56] });
+    session.push_bulk_put(2, region, 5_000, Place { at: 0, n: 5_000 });
+    session.push_bulk_reply(Place { at: 0, n: BULK });
+    session.leave();
+    let mut bytes = Vec::new();
+    while session.has_output() {
+        let (frame, place) = session.whole_frame().expect("there is output");
+        bytes.extend(frame);
+        bytes.extend(place.into_iter().flat_map(|place| std::iter::repeat_n(0xAB, place.n)));
+    }
+    bytes
+}
+
+#[test]
+fn the_corpus_is_taken_or_refused_as_its_names_say() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut seen = 0;
+    for (kind, run) in [
+        (
+            "frames",
+            (|bytes: &[u8]| [1, 7, 1 << 20].map(|step| fuzz::frames(bytes, step).is_ok_and(|n| n > 0)))
+                as fn(&[u8]) -> _,
+        ),
+        ("strangers", |bytes| [fuzz::stranger(bytes).is_ok(); 3]),
+    ] {
+        for file in std::fs::read_dir(corpus.join(kind)).expect("the corpus is there") {
+            let path = file.expect("a file").path();
+            let good = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("good"));
+            let bytes = std::fs::read(&path).expect("it can be read");
+            assert_eq!(run(&bytes), [good; 3], "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "only {seen} inputs");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn messages_survive(offset: u64, lane: u16, data in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..7, value: u64) {
+        let (region, cond) = (Region::Statics, if kind == 6 { value ^ 5 } else { 0 });
+        let value = if kind == 0 { 0 } else { value };
+        let amo = Amo::from_parts(kind, value, cond).expect("a known atomic");
+        let wrong = oxshmem_transport::OutOfRange { region, offset, bytes: data.len(), registered: 77 };
+        let messages = [
+            Message::Put { lane, region, offset, data: &data },
+            Message::Get { lane, region, offset, n: data.len() },
+            Message::Amo { lane, region, offset, width: Width::Two, amo, fetch: lane % 2 == 0 },
+            Message::Reply { data: &data },
+            Message::Refused { lane, fetch: true, wrong },
+        ];
+        let mut bytes = Vec::new();
+        messages.iter().for_each(|message| message.encode(&mut bytes));
+        let back: Result<Vec<_>, Garbage> = Messages(&bytes).collect();
+        prop_assert_eq!(back.expect("all are known"), messages);
+    }
+
+    #[test]
+    fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64) {
+        let header = Header { kind: Kind::Batch, length, number, ack };
+        prop_assert_eq!(Header::decode(&header.encode(), 0), Ok(header));
+    }
+
+    #[test]
+    fn garbage_is_refused(bytes in proptest::collection::vec(any::<u8>(), 24..300), step in 1usize..400) {
+        prop_assume!(!bytes.starts_with(b"ox"));
+        prop_assert!(fuzz::frames(&bytes, step).is_err());
+        prop_assert!(!fuzz::stranger(&bytes).unwrap_or(false));
+    }
+
+    #[test]
+    fn a_damaged_stream_does_no_harm(flips in proptest::collection::vec((0usize..6_000, any::<u8>()), 1..6), cut in 0usize..300_000, step in 1usize..100_000) {
+        let mut bytes = good_stream();
+        let whole = fuzz::frames(&bytes, step).expect("it is good");
+        for (at, with) in flips {
+            bytes[at] ^= with;
+        }
+        bytes.truncate(cut);
+        // Whether it is noticed depends on where it was damaged; that nothing more is executed than was sent does not.
+        prop_assert!(fuzz::frames(&bytes, step).unwrap_or(0) <= whole + 300);
+    }
+}

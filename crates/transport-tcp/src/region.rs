@@ -1,0 +1,89 @@
+//! The memory of this PE as the protocol reaches it.
+
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Amo, Memory, OutOfRange, Region, Width};
+
+use crate::proto::Host;
+
+/// The host of one connection while its bytes are executed.
+pub(crate) struct Served<'f> {
+    pub(crate) memory: &'f Memory,
+    pub(crate) refusals: &'f Refusals,
+    pub(crate) pe: u32,
+}
+
+impl Host for Served<'_> {
+    fn put(&mut self, region: Region, offset: u64, data: &[u8]) -> Result<(), OutOfRange> {
+        // SAFETY: the source is a slice.
+        unsafe { self.memory.put(region, offset, data.as_ptr(), data.len()) }
+    }
+
+    fn get(&mut self, region: Region, offset: u64, n: usize, into: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        let old = into.len();
+        into.resize(old + n, 0);
+        // SAFETY: the destination has just been made `n` bytes longer.
+        let got = unsafe { self.memory.get(into.as_mut_ptr().add(old), region, offset, n) };
+        got.inspect_err(|_| into.truncate(old))
+    }
+
+    fn place(&mut self, region: Region, offset: u64, n: usize) -> Result<usize, OutOfRange> {
+        Ok(self.memory.find(region, offset, n)?.expose_provenance())
+    }
+
+    fn amo(&mut self, region: Region, offset: u64, width: Width, amo: Amo) -> Result<u64, OutOfRange> {
+        self.update(region, offset, width, amo)
+    }
+
+    fn fill(&mut self, at: usize, data: &[u8]) {
+        let at: *mut u8 = ptr::with_exposed_provenance_mut(at);
+        // SAFETY: places are made from memory that `Host::place` has bounded and that stays mapped while the fabric is
+        // open, and from destinations that the callers of `Lane` keep until completion; the protocol hands on no more
+        // bytes than the place has.
+        unsafe { ptr::copy(data.as_ptr(), at, data.len()) }
+    }
+
+    fn refused(&mut self, lane: u16, wrong: OutOfRange) {
+        self.refusals.add(lane, wrong.error(self.pe));
+    }
+}
+
+/// Errors of single operations, on their way to the lanes that issued them.
+#[derive(Default)]
+pub(crate) struct Refusals {
+    errors: Mutex<HashMap<u16, Error>>,
+    /// How many there are, so that nobody locks when there are none. Changed with the map locked.
+    count: AtomicUsize,
+}
+
+impl Refusals {
+    pub(crate) fn add(&self, lane: u16, error: Error) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.entry(lane).or_insert(error);
+        self.count.store(errors.len(), Ordering::Release);
+    }
+
+    pub(crate) fn take(&self, lane: u16) -> Option<Error> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = errors.remove(&lane);
+        self.count.store(errors.len(), Ordering::Release);
+        error
+    }
+}
+
+/// Appends a copy of what is at a place.
+pub(crate) fn append(bytes: &mut Vec<u8>, place: crate::proto::Place) {
+    let old = bytes.len();
+    bytes.resize(old + place.n, 0);
+    let from: *const u8 = ptr::with_exposed_provenance(place.at);
+    // SAFETY: places that are sent are sources of puts that are not complete, which their lane's caller keeps, or parts
+    // of registered memory; the destination has just been made long enough.
+    unsafe { ptr::copy(from, bytes.as_mut_ptr().add(old), place.n) }
+}

@@ -1,0 +1,74 @@
+//! Sending from and receiving to memory that peers write at the same time: raw addresses, never slices.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use crate::proto::{Piece, Place};
+
+/// Pieces sent with one call.
+const PIECES: usize = 64;
+const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+
+/// Sends as much of the pieces as the socket takes. A closed peer is an error, never a signal.
+pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = Piece<'p>>) -> io::Result<usize> {
+    let nothing = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let mut vectors = [nothing; PIECES];
+    let mut count = 0;
+    for (vector, piece) in vectors.iter_mut().zip(pieces) {
+        *vector = match piece {
+            Piece::Bytes(bytes) => libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
+            Piece::Place(place) => vector_of(place),
+        };
+        count += 1;
+    }
+    if let [only] = vectors[..count] {
+        // SAFETY: as below; the plain call is the faster one, and most sends are of one piece.
+        return retry(|| unsafe { libc::send(socket.as_raw_fd(), only.iov_base, only.iov_len, FLAGS) });
+    }
+    message(&mut vectors[..count], |header| {
+        // SAFETY: `header` and its vectors are alive; byte pieces are slices of the caller, places are memory that peers
+        // of the fabric keep mapped and lanes keep valid until completion. The kernel only reads them.
+        unsafe { libc::sendmsg(socket.as_raw_fd(), header, FLAGS) }
+    })
+}
+
+/// Receives to the place, then to the bytes. 0 means that the peer has closed.
+pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<Place>, bytes: &mut [u8]) -> io::Result<usize> {
+    let rest = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let Some(place) = place else {
+        // SAFETY: the slice is borrowed mutably.
+        return retry(|| unsafe { libc::recv(socket.as_raw_fd(), rest.iov_base, rest.iov_len, libc::MSG_DONTWAIT) });
+    };
+    message(&mut [vector_of(place), rest], |header| {
+        // SAFETY: as for `send`; the kernel writes the place, which was bounded by a registered region or is the
+        // destination of a get that is not complete, and the slice, which is borrowed mutably.
+        unsafe { libc::recvmsg(socket.as_raw_fd(), header, libc::MSG_DONTWAIT) }
+    })
+}
+
+fn vector_of(place: Place) -> libc::iovec {
+    libc::iovec { iov_base: ptr::with_exposed_provenance_mut(place.at), iov_len: place.n }
+}
+
+/// Calls the kernel with a message of these vectors.
+fn message(vectors: &mut [libc::iovec], call: impl Fn(*mut libc::msghdr) -> isize) -> io::Result<usize> {
+    // SAFETY: a message header of zeros is valid: no name, no control data, no vectors.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = vectors.as_mut_ptr();
+    header.msg_iovlen = vectors.len() as _;
+    retry(|| call(&mut header))
+}
+
+/// Makes a call of the kernel again when a signal came in between.
+fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        if let Ok(n) = usize::try_from(call()) {
+            return Ok(n);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The cable: everything goes through a relay that can stop, hang up, and come back or not.
+
+mod job;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use job::{Pe, pair};
+
+const FORWARD: u8 = 0;
+/// Takes nothing and passes nothing on: a cable that is pulled.
+const STALL: u8 = 1;
+/// Ends all connections and takes no new ones for longer than a moment.
+const HANG_UP: u8 = 2;
+
+#[derive(Clone, Default)]
+struct Relay {
+    mode: Arc<AtomicU8>,
+    connections: Arc<AtomicU64>,
+}
+
+impl Relay {
+    /// A port behind which the other one is.
+    fn before(&self, port: u16) -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let own = listener.local_addr().expect("an address").port();
+        let relay = self.clone();
+        std::thread::spawn(move || {
+            for from in listener.incoming() {
+                let Ok(from) = from else { return };
+                if relay.mode.load(Ordering::SeqCst) == HANG_UP {
+                    continue;
+                }
+                let Ok(to) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { continue };
+                relay.connections.fetch_add(1, Ordering::SeqCst);
+                for (from, to) in [(&from, &to), (&to, &from)] {
+                    let (from, to) = (from.try_clone().expect("a copy"), to.try_clone().expect("a copy"));
+                    let relay = relay.clone();
+                    std::thread::spawn(move || relay.forward(from, to));
+                }
+            }
+        });
+        own
+    }
+
+    fn forward(&self, mut from: TcpStream, mut to: TcpStream) {
+        let mut buffer = vec![0; 50_000];
+        from.set_read_timeout(Some(Duration::from_millis(5))).expect("sockets can do that");
+        loop {
+            match self.mode.load(Ordering::SeqCst) {
+                STALL => std::thread::sleep(Duration::from_millis(5)),
+                HANG_UP => break,
+                _ => match from.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(n) if to.write_all(&buffer[..n]).is_err() => break,
+                    Ok(_) => {}
+                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                },
+            }
+        }
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    }
+}
+
+/// A pair whose every connection goes through the relay.
+fn relayed(relay: &Relay, give_up: Duration, encrypt: bool) -> [Pe; 2] {
+    let [mut a, mut b] = pair(|options| {
+        options.give_up = give_up;
+        options.encrypt = encrypt;
+    });
+    let cards = vec![a.card_at(relay.before(a.port())), b.card_at(relay.before(b.port()))];
+    a.connect(cards.clone());
+    b.connect(cards);
+    [a, b]
+}
+
+/// Works while the relay misbehaves for `outage`, several times.
+fn survives(mode: u8, outage: Duration, times: u32, encrypt: bool) -> (u64, Relay) {
+    let relay = Relay::default();
+    let [mut a, b] = relayed(&relay, Duration::from_secs(20), encrypt);
+    let mut round = 0;
+    for _ in 0..times {
+        for _ in 0..3 {
+            round += 1;
+            a.work(1, round).expect("the relay forwards");
+        }
+        // The cut comes when it likes, in the middle of something.
+        let cutter = {
+            let relay = relay.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(3));
+                relay.mode.store(mode, Ordering::SeqCst);
+                std::thread::sleep(outage);
+                relay.mode.store(FORWARD, Ordering::SeqCst);
+            })
+        };
+        while !cutter.is_finished() {
+            round += 1;
+            a.work(1, round).expect("the outage is short enough");
+        }
+    }
+    assert_eq!(b.count(), round, "every atomic once");
+    (relay.connections.load(Ordering::SeqCst), relay)
+}
+
+#[test]
+fn a_cable_that_is_pulled_for_two_seconds() {
+    let (connections, _) = survives(STALL, Duration::from_secs(2), 1, false);
+    assert!(connections >= 1);
+}
+
+#[test]
+fn connections_that_break_are_replaced() {
+    let (connections, _) = survives(HANG_UP, Duration::from_millis(300), 5, false);
+    assert!(connections >= 6, "only {connections} connections: nothing was cut");
+}
+
+#[test]
+fn connections_that_break_under_seal() {
+    let (connections, _) = survives(HANG_UP, Duration::from_millis(300), 3, true);
+    assert!(connections >= 4, "only {connections} connections: nothing was cut");
+}
+
+#[test]
+fn a_cable_that_stays_pulled() {
+    let relay = Relay::default();
+    let [mut a, _b] = relayed(&relay, Duration::from_secs(3), false);
+    a.work(1, 1).expect("the relay forwards");
+    relay.mode.store(STALL, Ordering::SeqCst);
+    let start = Instant::now();
+    let error = a.work(1, 2).expect_err("nobody answers any more").to_string();
+    assert!(start.elapsed() < Duration::from_secs(30), "it hung");
+    assert!(error.contains("PE 1 at 127.0.0.1:") && error.contains("nothing has been heard"), "{error}");
+    // The lane keeps its error, nothing is left outstanding, a new lane is told the same.
+    assert_eq!(a.lane().outstanding(), 0);
+    assert!(a.lane().progress().is_err());
+    a.lane = Some(a.fabric.lane(Default::default()).expect("there are lanes"));
+    a.work(1, 3).expect_err("PE 1 is still lost");
+}

@@ -1,0 +1,160 @@
+//! Strangers at the door: whatever they do, the job goes on and its results are right.
+
+mod job;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use job::{JOB, Pe, SECRET, pair};
+use oxshmem_transport_tcp::Options;
+
+fn knock(port: u16) -> TcpStream {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the port is open")
+}
+
+/// Waits until the PE has sent away `least` strangers.
+fn sent_away(pe: &Pe, least: u64) {
+    let start = Instant::now();
+    loop {
+        let line = pe.fabric.describe();
+        let count = line.split("; ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0u64);
+        if count >= least {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "only {count} of {least} strangers were sent away: {line}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_flood_of_half_open_connections() {
+    more_descriptors();
+    let [mut a, mut b] = pair(|_| {});
+    let cards = vec![a.fabric.card(), b.fabric.card()];
+    a.connect(cards.clone());
+    b.connect(cards);
+    let mut flood = Vec::new();
+    for i in 0..1_000 {
+        let mut stranger = knock(b.port());
+        if i % 2 == 0 {
+            // Some begin like a friend and say no more. That they may have been sent away already is as well.
+            let _ = stranger.write_all(b"oxs1");
+        }
+        flood.push(stranger);
+        if i == 500 {
+            // The first connection of the job is made in the middle of it.
+            a.work(1, 1).expect("the job goes on");
+        }
+    }
+    for round in 2..5 {
+        a.work(1, round).expect("the job goes on");
+    }
+    assert_eq!(b.count(), 4);
+    // All of them are gone in the end, while the strangers still hold on.
+    sent_away(&b, 1_000);
+    a.work(1, 5).expect("the job goes on");
+    drop(flood);
+}
+
+#[test]
+fn garbage_and_scanners() {
+    let [mut a, mut b] = pair(|_| {});
+    let cards = vec![a.fabric.card(), b.fabric.card()];
+    a.connect(cards.clone());
+    b.connect(cards);
+    let mut dice = 1u64;
+    for round in 1..=50 {
+        let mut stranger = knock(b.port());
+        let garbage: Vec<u8> = (0..400)
+            .map(|_| {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (dice >> 33) as u8
+            })
+            .collect();
+        let _ = match round % 3 {
+            0 => stranger.write_all(b"GET / HTTP/1.0\r\n\r\n"),
+            1 => stranger.write_all(&garbage),
+            _ => Ok(()),
+        };
+        if round % 3 == 1 {
+            let mut answer = Vec::new();
+            // It may also be reset: there is something unread.
+            let _ = stranger.read_to_end(&mut answer);
+            assert!(answer.is_empty(), "a stranger got an answer");
+        }
+        drop(stranger);
+        a.work(1, round).expect("the job goes on");
+    }
+    sent_away(&b, 50);
+    assert_eq!(b.count(), 50);
+}
+
+#[test]
+fn a_wrong_secret() {
+    let [mut a, mut b] = pair(|_| {});
+    let cards = vec![a.fabric.card(), b.fabric.card()];
+    a.connect(cards.clone());
+    b.connect(cards.clone());
+    // It knows the job and its cards, and says that it is PE 0.
+    let mut options = Options::new(0, 2, JOB, [0; 32]);
+    options.give_up = Duration::from_millis(500);
+    let mut stranger = Pe::open(options);
+    stranger.connect(cards.clone());
+    let error = stranger.work(1, 1).expect_err("it must not get in").to_string();
+    assert!(error.contains("PE 1 at 127.0.0.1:"), "{error}");
+    sent_away(&b, 1);
+    assert_eq!(b.count(), 0);
+    // The same secret, another job.
+    let mut options = Options::new(0, 2, [7; 16], SECRET);
+    options.give_up = Duration::from_millis(500);
+    let mut neighbour = Pe::open(options);
+    neighbour.connect(cards);
+    neighbour.work(1, 1).expect_err("it must not get in");
+    a.work(1, 1).expect("the job goes on");
+    assert_eq!(b.count(), 1);
+}
+
+#[test]
+fn what_was_recorded_proves_nothing_later() {
+    let [mut a, mut b] = pair(|_| {});
+    // Somebody in between writes down all that PE 0 says to PE 1.
+    let tap = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let tapped = tap.local_addr().expect("an address").port();
+    let port = b.port();
+    let recorder = std::thread::spawn(move || {
+        let (mut from, mut to) = (tap.accept().expect("it connects").0, knock(port));
+        let (mut from_back, mut to_back) = (to.try_clone().expect("a copy"), from.try_clone().expect("a copy"));
+        std::thread::spawn(move || std::io::copy(&mut from_back, &mut to_back));
+        let (mut record, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(n @ 1..) = from.read(&mut buffer) {
+            record.extend_from_slice(&buffer[..n]);
+            to.write_all(&buffer[..n]).expect("it is sent");
+        }
+        record
+    });
+    a.connect(vec![a.fabric.card(), b.card_at(tapped)]);
+    b.connect(vec![a.fabric.card(), b.fabric.card()]);
+    a.work(1, 1).expect("the tap only listens");
+    a.lane = None;
+    a.fabric.close();
+    let record = recorder.join().expect("the tap ends with the connection");
+    assert!(record.len() > 800_000, "the record is whole");
+    // PE 1 still lives and hears it all again.
+    let mut replay = knock(port);
+    let _ = replay.write_all(&record);
+    sent_away(&b, 1);
+    assert_eq!(b.count(), 1, "a recorded atomic was executed again");
+}
+
+/// A flood needs as many descriptors here as at the strangers' homes.
+fn more_descriptors() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure lives during both calls.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_max;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
+    }
+    assert!(limit.rlim_cur > 2_000, "this test needs more descriptors than {}", limit.rlim_cur);
+}

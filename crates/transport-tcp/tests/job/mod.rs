@@ -1,0 +1,95 @@
+//! PEs with memory, and something for them to do while a test does something to their network.
+#![allow(dead_code, reason = "every test program uses its part")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_transport::suite::AllCards;
+use oxshmem_transport::{Amo, Fabric, Lane, LaneOptions, Region, Remote, Segment, Width};
+use oxshmem_transport_tcp::{Options, open};
+
+pub(crate) const JOB: [u8; 16] = *b"a job of a test.";
+pub(crate) const SECRET: [u8; 32] = [42; 32];
+/// Words in each heap.
+pub(crate) const WORDS: usize = 1 << 20;
+
+/// A PE. The lane goes first, the memory last.
+pub(crate) struct Pe {
+    pub(crate) lane: Option<Box<dyn Lane>>,
+    pub(crate) fabric: Box<dyn Fabric>,
+    pub(crate) words: Vec<AtomicU64>,
+}
+
+impl Pe {
+    pub(crate) fn open(options: Options) -> Self {
+        let fabric = open(options).expect("TCP opens");
+        let words: Vec<_> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: WORDS * 8 };
+        fabric.register(Region::Heap, segment).expect("it registers");
+        Self { lane: None, fabric, words }
+    }
+
+    pub(crate) fn connect(&mut self, cards: Vec<Vec<u8>>) {
+        self.fabric.connect(Box::new(AllCards(cards))).expect("it connects");
+        self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
+    }
+
+    pub(crate) fn lane(&mut self) -> &mut dyn Lane {
+        &mut **self.lane.as_mut().expect("it is connected")
+    }
+
+    /// The port on which it listens.
+    pub(crate) fn port(&self) -> u16 {
+        let card = String::from_utf8(self.fabric.card()).expect("a card is text");
+        card.split_whitespace().nth(1).and_then(|port| port.parse().ok()).expect("a card begins with name and port")
+    }
+
+    /// Its card, with another port.
+    pub(crate) fn card_at(&self, port: u16) -> Vec<u8> {
+        let card = String::from_utf8(self.fabric.card()).expect("a card is text");
+        card.replacen(&self.port().to_string(), &port.to_string(), 1).into_bytes()
+    }
+
+    /// Waits until everything is complete.
+    pub(crate) fn quiet(&mut self) -> Result<(), Error> {
+        let start = Instant::now();
+        while self.lane().outstanding() > 0 {
+            self.lane().progress()?;
+            assert!(start.elapsed() < Duration::from_secs(60), "quiet hangs");
+            std::thread::yield_now();
+        }
+        self.lane().progress().map(drop)
+    }
+
+    /// A long put, a long get of the same, and an atomic; checks what comes back.
+    pub(crate) fn work(&mut self, peer: u32, round: u64) -> Result<(), Error> {
+        let place = |offset| Remote { pe: peer, region: Region::Heap, offset };
+        let source: Vec<u64> = (0..100_000).map(|i| i * round).collect();
+        let (mut back, mut old) = (vec![0u64; source.len()], 0u64);
+        // SAFETY: the buffers live until `quiet` returns; after an error nothing of the lost peer is touched any more.
+        unsafe {
+            self.lane().put_nbi(place(8), source.as_ptr().cast(), source.len() * 8);
+            self.quiet()?;
+            self.lane().get_nbi(back.as_mut_ptr().cast(), place(8), back.len() * 8);
+            self.lane().amo(place(0), Width::Eight, Amo::Add(1), (&raw mut old).cast());
+            self.quiet()?;
+        }
+        assert!(back == source, "round {round}: what came back is damaged");
+        assert_eq!(old, round - 1, "an atomic was lost or repeated");
+        Ok(())
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.words[0].load(Ordering::Acquire)
+    }
+}
+
+/// PEs 0 and 1, not connected yet.
+pub(crate) fn pair(change: impl Fn(&mut Options)) -> [Pe; 2] {
+    [0, 1].map(|me| {
+        let mut options = Options::new(me, 2, JOB, SECRET);
+        change(&mut options);
+        Pe::open(options)
+    })
+}

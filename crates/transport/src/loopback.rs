@@ -1,0 +1,335 @@
+//! A provider whose PEs are threads of one process: segments are ordinary memory, an operation is a copy. It shows what
+//! the trait means, runs under Miri, and with an adversary delays and reorders whatever fences allow, so that code above
+//! the trait can be tested against the worst network there is.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use oxshmem_base::Error;
+
+use crate::software::Messages;
+use crate::{
+    Amo, AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange, Region, Remote,
+    Segment, SignalUpdate, Width, deliver_old,
+};
+
+/// What kind of network it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Seed of an adversary that delays and reorders; without one, operations take effect as they are issued.
+    pub adversary: Option<u64>,
+    /// Whether it has atomics; if not, only [`Messages`].
+    pub atomics: bool,
+    /// Longest single operation.
+    pub longest: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { adversary: None, atomics: true, longest: usize::MAX }
+    }
+}
+
+/// The fabrics of `pes` PEs of one process.
+pub fn fabrics(pes: u32, options: Options) -> Vec<Loopback> {
+    let world = Arc::new(World {
+        memories: (0..pes).map(|_| Memory::default()).collect(),
+        mail: (0..pes).map(|_| Mailbox::default()).collect(),
+    });
+    let mut features = Features::ONE_SIDED | Features::GROWS | Features::FUSED_SIGNAL;
+    features.set(Features::ORDERED, options.adversary.is_none());
+    let amo = if options.atomics { AmoDomain::Processor } else { AmoDomain::None };
+    let capabilities = Capabilities { features, amo, inject: 64, longest: options.longest };
+    (0..pes)
+        .map(|me| Loopback {
+            me,
+            world: world.clone(),
+            options,
+            capabilities: capabilities.clone(),
+            queues: Mutex::default(),
+        })
+        .collect()
+}
+
+/// One PE's view of the process.
+pub struct Loopback {
+    me: u32,
+    world: Arc<World>,
+    options: Options,
+    capabilities: Capabilities,
+    /// The operations of its lanes: `Fabric::progress` moves them on too, as a network would.
+    queues: Mutex<Vec<Arc<Mutex<Queue>>>>,
+}
+
+struct World {
+    memories: Vec<Memory>,
+    mail: Vec<Mailbox>,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    letters: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    arrived: Condvar,
+}
+
+impl Loopback {
+    /// The message service of this PE, for [`crate::software::fill`].
+    pub fn messages(&self) -> Box<dyn Messages> {
+        Box::new(Mail { me: self.me, world: self.world.clone() })
+    }
+}
+
+impl Fabric for Loopback {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
+        self.world.memories[self.me as usize].register(region, segment)
+    }
+
+    fn card(&self) -> Vec<u8> {
+        self.me.to_le_bytes().to_vec()
+    }
+
+    fn connect(&self, _cards: Box<dyn Cards>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
+        let mut queues = lock(&self.queues);
+        // Each lane has dice of its own; the golden ratio spreads neighbouring seeds.
+        let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
+        let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let queue = Arc::new(Mutex::new(Queue { dice, ..Queue::default() }));
+        queues.push(queue.clone());
+        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue }))
+    }
+
+    fn progress(&self) -> usize {
+        // A lane that is gone and has nothing left leaves its queue to this list alone.
+        let mut queues = lock(&self.queues);
+        queues.retain(|queue| Arc::strong_count(queue) > 1 || !lock(queue).pending.is_empty());
+        queues.iter().map(|queue| lock(queue).deliver(&self.world)).sum()
+    }
+
+    fn close(&self) {}
+
+    fn describe(&self) -> String {
+        format!("loopback: PE {} of {} in one process", self.me, self.world.memories.len())
+    }
+}
+
+struct LoopbackLane {
+    world: Arc<World>,
+    queue: Arc<Mutex<Queue>>,
+}
+
+impl LoopbackLane {
+    fn issue(&self, begin: impl FnOnce(&mut Queue)) {
+        let mut queue = lock(&self.queue);
+        begin(&mut queue);
+        let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(dice.one_in(4)));
+        for _ in 0..at_once {
+            if queue.deliver(&self.world) == 0 {
+                break;
+            }
+        }
+    }
+}
+
+// SAFETY: buffers are touched only in `Queue::deliver`, while the operation is pending; regions only through `Memory`.
+unsafe impl Lane for LoopbackLane {
+    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
+        let mut copy = vec![0; n];
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
+        self.issue(|queue| {
+            queue.put(to, Source::Copied(copy.into()), n);
+        });
+    }
+
+    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+        self.issue(|queue| {
+            queue.put(to, Source::Borrowed(source), n);
+        });
+    }
+
+    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
+        self.issue(|queue| queue.push(from.pe, 0..0, Effect::Get { dest, from, n }));
+    }
+
+    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        self.issue(|queue| queue.push(to.pe, 0..0, Effect::Amo { to, width, amo, old }));
+    }
+
+    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+        self.issue(|queue| {
+            let data = queue.put(to, Source::Borrowed(source), n);
+            let amo = Effect::Amo { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() };
+            queue.push(signal.pe, data, amo);
+        });
+    }
+
+    fn fence(&mut self) {
+        lock(&self.queue).era += 1;
+    }
+
+    fn outstanding(&self) -> u64 {
+        lock(&self.queue).pending.len() as u64
+    }
+
+    fn progress(&mut self) -> Result<usize, Error> {
+        let mut queue = lock(&self.queue);
+        let done = queue.deliver(&self.world);
+        queue.error.clone().map_or(Ok(done), Err)
+    }
+}
+
+/// The operations of one lane that have not taken effect.
+#[derive(Default)]
+struct Queue {
+    pending: Vec<Pending>,
+    issued: u64,
+    era: u64,
+    dice: Option<Dice>,
+    error: Option<Error>,
+}
+
+struct Pending {
+    number: u64,
+    /// Counts the lane's fences.
+    era: u64,
+    pe: u32,
+    /// Operations that must take effect before.
+    after: Range<u64>,
+    effect: Effect,
+}
+
+enum Effect {
+    Put { to: Remote, source: Source, start: usize, n: usize },
+    Get { dest: *mut u8, from: Remote, n: usize },
+    Amo { to: Remote, width: Width, amo: Amo, old: *mut u8 },
+}
+
+enum Source {
+    Copied(Arc<[u8]>),
+    Borrowed(*const u8),
+}
+
+// SAFETY: the pointers are the buffers of a lane's caller, who keeps them valid until completion on whatever thread.
+unsafe impl Send for Effect {}
+
+impl Queue {
+    fn push(&mut self, pe: u32, after: Range<u64>, effect: Effect) {
+        self.pending.push(Pending { number: self.issued, era: self.era, pe, after, effect });
+        self.issued += 1;
+    }
+
+    /// A put, which the adversary may tear into two unless it is a word. Returns the numbers of the parts.
+    fn put(&mut self, to: Remote, source: Source, n: usize) -> Range<u64> {
+        let first = self.issued;
+        let tear = n > 8 && self.dice.as_mut().is_some_and(|dice| dice.one_in(2));
+        let cut = if tear { 1 + self.dice.as_mut().map_or(0, |dice| dice.below(n - 1)) } else { n };
+        if tear {
+            let rest = match &source {
+                Source::Copied(bytes) => Source::Copied(bytes.clone()),
+                Source::Borrowed(at) => Source::Borrowed(*at),
+            };
+            self.push(to.pe, 0..0, Effect::Put { to, source: rest, start: cut, n: n - cut });
+        }
+        self.push(to.pe, 0..0, Effect::Put { to, source, start: 0, n: cut });
+        first..self.issued
+    }
+
+    /// Lets one operation take effect, or a few.
+    fn deliver(&mut self, world: &World) -> usize {
+        let many = self.dice.as_mut().map_or(1, |dice| 1 + dice.below(4)).min(self.pending.len());
+        for _ in 0..many {
+            let start = self.dice.as_mut().map_or(0, |dice| dice.below(self.pending.len()));
+            let count = self.pending.len();
+            let next = (0..count).map(|i| (start + i) % count).find(|&i| self.may_go(i)).expect("the oldest may go");
+            let Pending { pe, effect, .. } = self.pending.swap_remove(next);
+            if let Err(wrong) = take_effect(world, effect) {
+                self.error.get_or_insert(wrong.error(pe));
+            }
+        }
+        many
+    }
+
+    fn may_go(&self, i: usize) -> bool {
+        let this = &self.pending[i];
+        !self
+            .pending
+            .iter()
+            .any(|other| (other.pe == this.pe && other.era < this.era) || this.after.contains(&other.number))
+    }
+}
+
+fn take_effect(world: &World, effect: Effect) -> Result<(), OutOfRange> {
+    let memory = |pe: u32| &world.memories[pe as usize];
+    match effect {
+        Effect::Put { to, source, start, n } => {
+            let from = match &source {
+                Source::Copied(bytes) => bytes[start..].as_ptr(),
+                Source::Borrowed(at) => at.wrapping_add(start),
+            };
+            // SAFETY: the source is ours or, while the operation is pending, kept by the caller of `put_nbi`.
+            unsafe { memory(to.pe).put(to.region, to.offset + start as u64, from, n) }
+        }
+        // SAFETY: the caller of `get_nbi` keeps the destination while the operation is pending.
+        Effect::Get { dest, from, n } => unsafe { memory(from.pe).get(dest, from.region, from.offset, n) },
+        Effect::Amo { to, width, amo, old } => {
+            let value = memory(to.pe).amo(to.region, to.offset, width, amo)?;
+            // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
+            unsafe { deliver_old(old, width, value) };
+            Ok(())
+        }
+    }
+}
+
+/// Reproducible chance (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 |= 1;
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n.max(1)
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+struct Mail {
+    me: u32,
+    world: Arc<World>,
+}
+
+impl Messages for Mail {
+    fn send(&self, pe: u32, message: &[u8]) -> Result<(), Error> {
+        let mailbox = &self.world.mail[pe as usize];
+        lock(&mailbox.letters).push_back((self.me, message.to_vec()));
+        mailbox.arrived.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
+        let mailbox = &self.world.mail[self.me as usize];
+        let letters = lock(&mailbox.letters);
+        let wait = mailbox.arrived.wait_timeout_while(letters, patience, |letters| letters.is_empty());
+        wait.unwrap_or_else(PoisonError::into_inner).0.pop_front()
+    }
+}
+
+/// A panic elsewhere is reported there; what it left behind is still consistent, for nothing here panics half-way.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,326 @@
+//! What a provider lacks, made of what it has: atomics of messages that the target's processor executes, a signal of a
+//! put, a fence and an atomic, long operations of short ones.
+
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oxshmem_base::Error;
+
+use crate::{
+    Amo, AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange, Region, Remote,
+    Segment, SignalUpdate, Width, deliver_old,
+};
+
+/// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
+pub trait Messages: Send + Sync {
+    /// Sends at most 64 bytes.
+    fn send(&self, pe: u32, message: &[u8]) -> Result<(), Error>;
+
+    /// The next message and its sender; waits at most `patience` for one.
+    fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)>;
+}
+
+/// `fabric` with everything filled in. `messages` is needed if it has no atomics.
+pub fn fill(fabric: Box<dyn Fabric>, messages: Option<Box<dyn Messages>>) -> Result<Box<dyn Fabric>, Error> {
+    let had = fabric.capabilities().clone();
+    let lacks_atomics = had.amo == AmoDomain::None;
+    if !lacks_atomics && had.features.contains(Features::FUSED_SIGNAL) && had.longest == usize::MAX {
+        return Ok(fabric);
+    }
+    let service = match messages {
+        Some(messages) if lacks_atomics => Some(Arc::new(Service {
+            messages,
+            memory: Memory::default(),
+            replies: Mutex::default(),
+            last: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })),
+        None if lacks_atomics => {
+            return Err(Error::new("the provider has neither atomics nor messages").because(fabric.describe()));
+        }
+        _ => None,
+    };
+    let mut capabilities = Capabilities { longest: usize::MAX, ..had.clone() };
+    if lacks_atomics {
+        capabilities.amo = AmoDomain::Processor;
+        // Atomics travel apart from puts, and the target's processor takes part.
+        capabilities.features.remove(Features::ORDERED | Features::ONE_SIDED);
+    }
+    Ok(Box::new(Filled { fabric, had, capabilities, service, thread: Mutex::default() }))
+}
+
+struct Filled {
+    fabric: Box<dyn Fabric>,
+    had: Capabilities,
+    capabilities: Capabilities,
+    /// Present if atomics are made of messages.
+    service: Option<Arc<Service>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Fabric for Filled {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
+        if let Some(service) = &self.service {
+            service.memory.register(region, segment)?;
+        }
+        self.fabric.register(region, segment)
+    }
+
+    fn card(&self) -> Vec<u8> {
+        self.fabric.card()
+    }
+
+    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
+        self.fabric.connect(cards)?;
+        if let Some(service) = self.service.clone() {
+            let serve = move || {
+                while !service.closed.load(Ordering::Relaxed) {
+                    service.serve(Duration::from_millis(20));
+                }
+            };
+            let thread = std::thread::Builder::new().name("oxshmem-amo".into()).spawn(serve);
+            let thread = thread.map_err(|e| Error::new("cannot start the thread that serves atomics").because(e))?;
+            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        }
+        Ok(())
+    }
+
+    fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
+        Ok(Box::new(FilledLane {
+            lane: self.fabric.lane(options)?,
+            longest: self.had.longest,
+            fused: self.had.features.contains(Features::FUSED_SIGNAL) && self.service.is_none(),
+            service: self.service.clone(),
+            waiting: HashMap::new(),
+            error: None,
+        }))
+    }
+
+    fn progress(&self) -> usize {
+        let served = self.service.as_ref().is_some_and(|service| service.serve(Duration::ZERO));
+        self.fabric.progress() + usize::from(served)
+    }
+
+    fn close(&self) {
+        if let Some(service) = &self.service {
+            service.closed.store(true, Ordering::Relaxed);
+        }
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A panic of the service has been printed already.
+            let _ = thread.join();
+        }
+        self.fabric.close();
+    }
+
+    fn describe(&self) -> String {
+        let how = if self.service.is_some() { " (atomics by the target's processor)" } else { "" };
+        self.fabric.describe() + how
+    }
+}
+
+/// Executes atomics of peers and collects the answers to ours.
+struct Service {
+    messages: Box<dyn Messages>,
+    memory: Memory,
+    replies: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
+    last: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Service {
+    fn serve(&self, patience: Duration) -> bool {
+        let Some((from, letter)) = self.messages.receive(patience) else { return false };
+        match Letter::decode(&letter) {
+            Some(Letter::Ask { number, region, offset, width, amo }) => {
+                let outcome = self.memory.amo(region, offset, width, amo);
+                let answer = Letter::Answer { number, region, offset, width, outcome };
+                if let Err(error) = self.messages.send(from, &answer.encode()) {
+                    tracing::error!(%error, from, "an answer to an atomic could not be sent");
+                }
+            }
+            Some(Letter::Answer { number, outcome, .. }) => {
+                self.replies.lock().unwrap_or_else(PoisonError::into_inner).insert(number, outcome);
+            }
+            None => tracing::warn!(from, "a message that is no atomic was dropped"),
+        }
+        true
+    }
+}
+
+/// Both kinds have one layout: kind, region, width, operation, then four numbers.
+enum Letter {
+    Ask { number: u64, region: Region, offset: u64, width: Width, amo: Amo },
+    Answer { number: u64, region: Region, offset: u64, width: Width, outcome: Result<u64, OutOfRange> },
+}
+
+const ASK: u8 = 1;
+const DONE: u8 = 2;
+const REFUSED: u8 = 3;
+
+impl Letter {
+    fn encode(&self) -> Vec<u8> {
+        let (head, numbers) = match *self {
+            Self::Ask { number, region, offset, width, amo } => {
+                let (kind, value, cond) = amo.to_parts();
+                ([ASK, region as u8, width as u8, kind], [number, offset, value, cond])
+            }
+            Self::Answer { number, region, offset, width, outcome: Ok(old) } => {
+                ([DONE, region as u8, width as u8, 0], [number, offset, old, 0])
+            }
+            Self::Answer { number, region, offset, width, outcome: Err(wrong) } => {
+                ([REFUSED, region as u8, width as u8, 0], [number, offset, wrong.registered as u64, 0])
+            }
+        };
+        head.into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
+    }
+
+    fn decode(letter: &[u8]) -> Option<Self> {
+        let (&[kind, region, width, operation], numbers) = letter.split_first_chunk::<4>()?;
+        let mut numbers = numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("eight bytes")));
+        let (number, offset, first, second) = (numbers.next()?, numbers.next()?, numbers.next()?, numbers.next()?);
+        let (region, width) = (Region::try_from(region).ok()?, Width::try_from(width).ok()?);
+        Some(match kind {
+            ASK => Self::Ask { number, region, offset, width, amo: Amo::from_parts(operation, first, second)? },
+            DONE => Self::Answer { number, region, offset, width, outcome: Ok(first) },
+            REFUSED => {
+                let wrong =
+                    OutOfRange { region, offset, bytes: width.bytes(), registered: usize::try_from(first).ok()? };
+                Self::Answer { number, region, offset, width, outcome: Err(wrong) }
+            }
+            _ => return None,
+        })
+    }
+}
+
+struct FilledLane {
+    lane: Box<dyn Lane>,
+    longest: usize,
+    fused: bool,
+    service: Option<Arc<Service>>,
+    waiting: HashMap<u64, Waiting>,
+    error: Option<Error>,
+}
+
+struct Waiting {
+    pe: u32,
+    width: Width,
+    old: *mut u8,
+}
+
+// SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
+unsafe impl Send for Waiting {}
+
+impl FilledLane {
+    /// The pieces of an operation of `n` bytes: start and length. An operation of no bytes is one piece.
+    fn pieces(&self, n: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let longest = self.longest;
+        (0..n.div_ceil(longest).max(1)).map(move |i| (i * longest, longest.min(n - i * longest)))
+    }
+
+    /// Takes the answers that have come.
+    fn collect(&mut self) -> usize {
+        let Some(service) = &self.service else { return 0 };
+        if self.waiting.is_empty() {
+            return 0;
+        }
+        service.serve(Duration::ZERO);
+        let mut replies = service.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.waiting.len();
+        self.waiting.retain(|number, asked| match replies.remove(number) {
+            None => true,
+            Some(Ok(value)) => {
+                // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
+                unsafe { deliver_old(asked.old, asked.width, value) };
+                false
+            }
+            Some(Err(wrong)) => {
+                self.error.get_or_insert(wrong.error(asked.pe));
+                false
+            }
+        });
+        before - self.waiting.len()
+    }
+}
+
+impl Remote {
+    fn plus(self, bytes: usize) -> Self {
+        Self { offset: self.offset + bytes as u64, ..self }
+    }
+}
+
+// SAFETY: buffers are handed on to the inner lane under the same promises; `old` is written before completion.
+unsafe impl Lane for FilledLane {
+    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
+        for (start, n) in self.pieces(n) {
+            // SAFETY: a piece of what the caller promised.
+            unsafe { self.lane.put(to.plus(start), source.add(start), n) };
+        }
+    }
+
+    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+        for (start, n) in self.pieces(n) {
+            // SAFETY: a piece of what the caller promised.
+            unsafe { self.lane.put_nbi(to.plus(start), source.add(start), n) };
+        }
+    }
+
+    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
+        for (start, n) in self.pieces(n) {
+            // SAFETY: a piece of what the caller promised.
+            unsafe { self.lane.get_nbi(dest.add(start), from.plus(start), n) };
+        }
+    }
+
+    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        let Some(service) = &self.service else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.lane.amo(to, width, amo, old) };
+        };
+        let number = service.last.fetch_add(1, Ordering::Relaxed);
+        let ask = Letter::Ask { number, region: to.region, offset: to.offset, width, amo };
+        match service.messages.send(to.pe, &ask.encode()) {
+            Ok(()) => drop(self.waiting.insert(number, Waiting { pe: to.pe, width, old })),
+            Err(error) => drop(self.error.get_or_insert(error)),
+        }
+    }
+
+    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+        // SAFETY: the caller's promise, in pieces or whole.
+        unsafe {
+            if self.fused && n <= self.longest {
+                return self.lane.put_signal(to, source, n, signal, update);
+            }
+            self.put_nbi(to, source, n);
+            self.fence();
+            self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
+        }
+    }
+
+    /// Atomics made of messages know nothing of the inner lane's order: both sides are waited for.
+    fn fence(&mut self) {
+        if self.service.is_none() {
+            return self.lane.fence();
+        }
+        while self.outstanding() > 0 && self.progress().is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.lane.outstanding() + self.waiting.len() as u64
+    }
+
+    fn progress(&mut self) -> Result<usize, Error> {
+        let collected = self.collect();
+        let done = self.lane.progress()?;
+        self.error.clone().map_or(Ok(collected + done), Err)
+    }
+}

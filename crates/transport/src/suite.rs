@@ -1,0 +1,273 @@
+//! What every provider has to pass. Each test is a function over one PE, so that the PEs may be threads of one process
+//! ([`threads`]) or processes ([`Pe::join`], then [`run`] in each); all PEs run the same tests in the same order.
+//!
+//! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.
+
+mod atomics;
+mod ordering;
+mod reach;
+mod transfers;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+
+use crate::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
+
+/// How long a wait may last before it is called a hang.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Bytes of the heap before and after it grows, of the statics and of the control region. Miri gets less of everything.
+const HEAP: usize = if cfg!(miri) { 64 << 10 } else { 24 << 20 };
+const HEAP_BEFORE_GROWTH: usize = HEAP / 2;
+const STATICS: usize = if cfg!(miri) { 16 << 10 } else { 1 << 20 };
+const CONTROL: usize = 8 << 10;
+
+/// A test of the suite.
+pub type Test = (&'static str, fn(&mut Pe));
+
+/// All tests, in the order in which they run. The growth of the heap comes first: the others use what has grown.
+pub const TESTS: &[Test] = &[
+    ("grown_memory_is_reached", reach::grown_memory_is_reached),
+    ("puts_arrive_whole", transfers::puts_arrive_whole),
+    ("gets_fetch_what_is_there", transfers::gets_fetch_what_is_there),
+    ("megabytes_arrive_whole", transfers::megabytes_arrive_whole),
+    ("the_source_of_a_put_is_free_on_return", transfers::the_source_of_a_put_is_free_on_return),
+    ("all_to_all", transfers::all_to_all),
+    ("atomics_follow_their_model", atomics::atomics_follow_their_model),
+    ("hammered_totals_are_exact", atomics::hammered_totals_are_exact),
+    ("compare_and_swap_loses_nothing", atomics::compare_and_swap_loses_nothing),
+    ("processor_and_provider_update_one_word", atomics::processor_and_provider_update_one_word),
+    ("a_signal_never_overtakes_its_data", ordering::a_signal_never_overtakes_its_data),
+    ("a_fence_separates_puts", ordering::a_fence_separates_puts),
+    ("a_fence_separates_puts_and_atomics", ordering::a_fence_separates_puts_and_atomics),
+    ("lanes_do_not_disturb_each_other", reach::lanes_do_not_disturb_each_other),
+    ("a_pe_that_computes_is_served", reach::a_pe_that_computes_is_served),
+    ("what_is_out_of_range_is_an_error", reach::what_is_out_of_range_is_an_error),
+];
+
+/// Runs every test with PEs that are threads: `factory` makes the fabrics of a job of so many PEs.
+pub fn threads(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>) {
+    threads_of(pes, factory, TESTS);
+}
+
+/// [`threads`] with a choice of tests.
+pub fn threads_of(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>, tests: &[Test]) {
+    let failed = Arc::new(AtomicBool::new(false));
+    let joining: Vec<_> = (0..pes).zip(factory(pes)).map(|(me, fabric)| Joining::register(fabric, me, pes)).collect();
+    let cards: Vec<_> = joining.iter().map(|pe| pe.fabric.card()).collect();
+    std::thread::scope(|scope| {
+        for pe in joining {
+            let (failed, cards) = (failed.clone(), Box::new(AllCards(cards.clone())));
+            let body = move || {
+                let mut pe = pe.join(cards, failed.clone());
+                let alarm = Alarm(failed);
+                run(&mut pe, tests);
+                pe.leave();
+                drop(alarm);
+            };
+            std::thread::Builder::new().spawn_scoped(scope, body).expect("a thread for every PE");
+        }
+    });
+}
+
+/// Runs `tests` as this PE; the other PEs do the same.
+pub fn run(pe: &mut Pe, tests: &[Test]) {
+    for (name, test) in tests {
+        pe.test = name;
+        let start = Instant::now();
+        pe.meet();
+        test(pe);
+        pe.meet();
+        if pe.me == 0 {
+            println!("  {name}: {:?} with {} PEs", start.elapsed(), pe.pes);
+        }
+    }
+}
+
+/// Cards that are all at hand.
+#[derive(Clone)]
+pub struct AllCards(pub Vec<Vec<u8>>);
+
+impl Cards for AllCards {
+    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        self.0.get(pe as usize).cloned().ok_or_else(|| Error::new(format!("there is no PE {pe}")))
+    }
+}
+
+/// Tells the other threads that this one panics, so that they do not wait for it.
+struct Alarm(Arc<AtomicBool>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.0.fetch_or(std::thread::panicking(), Ordering::Relaxed);
+    }
+}
+
+/// A PE whose memory is registered and which does not know the others yet.
+pub struct Joining {
+    fabric: Box<dyn Fabric>,
+    me: u32,
+    pes: u32,
+    memory: [Vec<AtomicU64>; 3],
+}
+
+impl Joining {
+    /// Registers memory for the suite with `fabric`.
+    pub fn register(fabric: Box<dyn Fabric>, me: u32, pes: u32) -> Self {
+        let memory = [HEAP, STATICS, CONTROL].map(|n| (0..n / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        for (region, words) in Region::ALL.into_iter().zip(&memory) {
+            let len = if region == Region::Heap { HEAP_BEFORE_GROWTH } else { words.len() * 8 };
+            fabric.register(region, Segment { base: base(words), len }).expect("memory can be registered");
+        }
+        Self { fabric, me, pes, memory }
+    }
+
+    /// The card to give to the others.
+    pub fn card(&self) -> Vec<u8> {
+        self.fabric.card()
+    }
+
+    /// Joins the others. `failed` becomes true when one of them has panicked.
+    pub fn join(self, cards: Box<dyn Cards>, failed: Arc<AtomicBool>) -> Pe {
+        let Self { fabric, me, pes, memory } = self;
+        fabric.connect(cards).expect("the fabric connects");
+        let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
+        Pe { lane, fabric, me, pes, memory, meetings: 0, failed, test: "" }
+    }
+}
+
+/// One PE in the suite.
+pub struct Pe {
+    lane: Box<dyn Lane>,
+    fabric: Box<dyn Fabric>,
+    me: u32,
+    pes: u32,
+    memory: [Vec<AtomicU64>; 3],
+    meetings: u64,
+    failed: Arc<AtomicBool>,
+    test: &'static str,
+}
+
+impl Pe {
+    /// Ends the fabric, when all PEs have come here.
+    pub fn leave(mut self) {
+        self.meet();
+        drop(self.lane);
+        self.fabric.close();
+        self.fabric.close();
+        assert!(!self.fabric.describe().is_empty());
+    }
+
+    /// Waits for all PEs: each tells every other one how often it has been here, by puts into the first words of the
+    /// control region.
+    fn meet(&mut self) {
+        self.quiet();
+        self.meetings += 1;
+        let count = self.meetings;
+        for pe in 0..self.pes {
+            let to = Remote { pe, region: Region::Control, offset: u64::from(self.me) * 8 };
+            self.put(to, &count.to_ne_bytes());
+        }
+        self.quiet();
+        let pes = self.pes as usize;
+        self.wait("all PEs to meet", |pe| {
+            pe.words(Region::Control)[..pes].iter().all(|word| word.load(Ordering::Acquire) >= count)
+        });
+    }
+
+    fn put(&mut self, to: Remote, source: &[u8]) {
+        put(&mut *self.lane, to, source);
+    }
+
+    /// Waits until this PE's operations are complete.
+    fn quiet(&mut self) {
+        let start = Instant::now();
+        while self.lane.outstanding() > 0 {
+            self.lane.progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
+            self.breathe(start, "its operations to complete");
+        }
+    }
+
+    /// Waits as a PE does: it moves everything on.
+    fn wait(&mut self, what: &str, until: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !until(self) {
+            self.fabric.progress();
+            self.lane.progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
+            self.breathe(start, what);
+        }
+    }
+
+    fn breathe(&self, start: Instant, what: &str) {
+        let Self { me, test, .. } = self;
+        assert!(!self.failed.load(Ordering::Relaxed), "PE {me} gives up waiting in {test}: another PE has failed");
+        assert!(start.elapsed() < PATIENCE, "PE {me} hangs in {test}: it waits for {what}");
+        std::thread::yield_now();
+    }
+
+    fn words(&self, region: Region) -> &[AtomicU64] {
+        &self.memory[region as usize]
+    }
+
+    /// A word of this PE's heap.
+    fn word(&self, offset: u64) -> &AtomicU64 {
+        &self.words(Region::Heap)[offset as usize / 8]
+    }
+
+    /// A copy of bytes of this PE's memory.
+    fn bytes(&self, region: Region, offset: u64, n: usize) -> Vec<u8> {
+        let offset = offset as usize;
+        assert!(offset + n <= self.words(region).len() * 8);
+        let mut copy = vec![0; n];
+        // SAFETY: inside the region, as just checked; the tests read what nobody writes at that time.
+        unsafe { std::ptr::copy_nonoverlapping(base(self.words(region)).add(offset), copy.as_mut_ptr(), n) };
+        copy
+    }
+
+    /// The next PE in the ring.
+    fn next(&self) -> u32 {
+        (self.me + 1) % self.pes
+    }
+
+    /// The PE before this one in the ring.
+    fn previous(&self) -> u32 {
+        (self.me + self.pes - 1) % self.pes
+    }
+}
+
+/// Where `words` begin, for those who will write there.
+fn base(words: &[AtomicU64]) -> *mut u8 {
+    words.as_ptr().cast_mut().cast()
+}
+
+fn put(lane: &mut dyn Lane, to: Remote, source: &[u8]) {
+    // SAFETY: the source is borrowed for the call, which is as long as a put needs it.
+    unsafe { lane.put(to, source.as_ptr(), source.len()) }
+}
+
+/// A place in a PE's heap.
+fn heap(pe: u32, offset: u64) -> Remote {
+    Remote { pe, region: Region::Heap, offset }
+}
+
+/// Bytes that tell who wrote them and when.
+fn pattern(seed: u64, n: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut bytes = Vec::with_capacity(n + 8);
+    while bytes.len() < n {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(n);
+    bytes
+}
+
+/// Fewer rounds where each one is slow.
+fn rounds(many: usize) -> usize {
+    if cfg!(miri) { many.div_ceil(50) } else { many }
+}

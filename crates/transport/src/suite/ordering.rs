@@ -1,0 +1,99 @@
+//! Who sees the later sees the earlier: signals and fences. The PEs play in pairs around the ring; the reader looks at
+//! the later word in a tight loop and must find the earlier data complete.
+
+use std::sync::atomic::Ordering;
+
+use super::{Pe, heap, rounds};
+use crate::{Amo, Region, SignalUpdate, Width};
+
+/// Words of the game, in every PE's heap: written by the previous PE, except the last one, by the next PE.
+const FLAG: u64 = 0;
+const SECOND_FLAG: u64 = 64;
+const SEEN: u64 = 128;
+const DATA: u64 = 4096;
+
+/// A put with signal of every length, set and add in turn.
+pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
+    reset(pe);
+    let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 10_000);
+    let mut round = 0u64;
+    for n in lengths {
+        let many = if n < 10_000 { rounds(400) } else { 12 };
+        for _ in 0..many {
+            round += 1;
+            let update = if round.is_multiple_of(2) { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
+            let source = vec![round as u8; n];
+            // SAFETY: `source` lives until `quiet` returns.
+            unsafe { pe.lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update) };
+            pe.wait("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) >= round);
+            let data = pe.bytes(Region::Heap, DATA, n);
+            assert!(
+                data.iter().all(|&byte| byte == round as u8),
+                "round {round}: the signal came before its {n} bytes"
+            );
+            pe.quiet();
+            tell_seen(pe, round);
+        }
+    }
+}
+
+/// Data, fence, flag; both kinds of put, long before short.
+pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
+    reset(pe);
+    let lengths = if cfg!(miri) { [8, 300, 12, 500] } else { [8, 300, 20_000, 150_000] };
+    for round in 1..=rounds(800) as u64 {
+        let n = lengths[round as usize % 4];
+        let source = vec![round as u8; n];
+        if round % 3 == 0 {
+            pe.put(heap(pe.next(), DATA), &source);
+        } else {
+            // SAFETY: `source` lives until `quiet` returns.
+            unsafe { pe.lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), n) };
+        }
+        pe.lane.fence();
+        pe.put(heap(pe.next(), FLAG), &round.to_ne_bytes());
+        pe.lane.fence();
+        pe.put(heap(pe.next(), SECOND_FLAG), &round.to_ne_bytes());
+        pe.wait("the second flag", |pe| pe.word(SECOND_FLAG).load(Ordering::Acquire) == round);
+        assert_eq!(pe.word(FLAG).load(Ordering::Acquire), round, "the second flag came before the first");
+        let data = pe.bytes(Region::Heap, DATA, n);
+        assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the flag came before its {n} bytes");
+        pe.quiet();
+        tell_seen(pe, round);
+    }
+}
+
+/// Data, fence, atomic; atomic, fence, put: the last writer wins.
+pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut Pe) {
+    reset(pe);
+    for round in 1..=rounds(800) as u64 {
+        let source = vec![round as u8; 2_000];
+        // SAFETY: `source` lives until `quiet` returns; null asks for no old value.
+        unsafe {
+            pe.lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len());
+            pe.lane.amo(heap(pe.next(), SECOND_FLAG), Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut());
+            pe.lane.fence();
+            pe.lane.amo(heap(pe.next(), FLAG), Width::Eight, Amo::Add(1), std::ptr::null_mut());
+        }
+        pe.put(heap(pe.next(), SECOND_FLAG), &round.to_ne_bytes());
+        pe.wait("the atomic", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
+        let data = pe.bytes(Region::Heap, DATA, source.len());
+        assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the atomic came before the data");
+        pe.wait("the put after the atomic", |pe| pe.word(SECOND_FLAG).load(Ordering::Acquire) == round);
+        pe.quiet();
+        tell_seen(pe, round);
+    }
+}
+
+/// Tells the writer that it may go on, and waits for the reader's word.
+fn tell_seen(pe: &mut Pe, round: u64) {
+    pe.put(heap(pe.previous(), SEEN), &round.to_ne_bytes());
+    pe.wait("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
+}
+
+fn reset(pe: &mut Pe) {
+    for offset in [FLAG, SECOND_FLAG, SEEN] {
+        pe.word(offset).store(0, Ordering::Release);
+    }
+    pe.meet();
+}

@@ -1,0 +1,155 @@
+//! Where and when a PE can be reached: grown memory, many lanes, a target that computes, addresses that do not exist.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, pattern, put, rounds};
+use crate::{Amo, LaneOptions, Region, Remote, Segment, Width};
+
+/// What is not registered is refused; after growth it is reached.
+pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
+    let place = heap(pe.next(), HEAP_BEFORE_GROWTH as u64 - 4);
+    expect_error(pe, |lane| put(lane, place, &[1; 8]));
+    pe.meet();
+    let grown = Segment { base: base(pe.words(Region::Heap)), len: HEAP };
+    pe.fabric.register(Region::Heap, grown).expect("a region may grow");
+    pe.meet();
+    let source = pattern(u64::from(pe.me), 1000);
+    pe.put(place, &source);
+    pe.meet();
+    let expected = pattern(u64::from(pe.previous()), 1000);
+    assert!(pe.bytes(Region::Heap, place.offset, 1000) == expected, "a put across the old end is damaged");
+}
+
+/// Sixteen lanes in turn, then four at once on threads of their own.
+pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
+    let new_lane = || pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
+    let mut lanes: Vec<_> = (0..16).map(|_| new_lane()).collect();
+    let room = 64;
+    for round in 0..rounds(50) as u64 {
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            let to = heap(pe.next(), (i * room) as u64);
+            put(&mut **lane, to, &pattern(round * 100 + i as u64, room));
+            lane.fence();
+        }
+    }
+    for lane in &mut lanes {
+        let start = Instant::now();
+        while lane.outstanding() > 0 {
+            lane.progress().expect("no operation fails");
+            assert!(start.elapsed() < PATIENCE, "a lane hangs");
+        }
+    }
+    drop(lanes);
+    pe.meet();
+    for i in 0..16 {
+        let last = pattern((rounds(50) as u64 - 1) * 100 + i as u64, room);
+        assert!(pe.bytes(Region::Heap, (i * room) as u64, room) == last, "lane {i} lost its last put");
+    }
+
+    let count = rounds(500) as u64;
+    pe.word(8192).store(0, Ordering::Release);
+    pe.meet();
+    let (fabric, next) = (&pe.fabric, pe.next());
+    std::thread::scope(|scope| {
+        for i in 0..4u64 {
+            scope.spawn(move || {
+                let mut lane = fabric.lane(LaneOptions { private: true }).expect("there are lanes");
+                let mut olds = vec![0u64; count as usize];
+                for (round, old) in olds.iter_mut().enumerate() {
+                    put(&mut *lane, heap(next, 4096 + i * 256), &pattern(round as u64 + i, 200));
+                    lane.fence();
+                    // SAFETY: `olds` lives until the lane has nothing outstanding.
+                    unsafe { lane.amo(heap(next, 8192), Width::Eight, Amo::Add(1), (old as *mut u64).cast()) };
+                }
+                let start = Instant::now();
+                while lane.outstanding() > 0 {
+                    lane.progress().expect("no operation fails");
+                    assert!(start.elapsed() < PATIENCE, "a lane of a thread hangs");
+                    std::thread::yield_now();
+                }
+                olds.sort_unstable();
+                olds.dedup();
+                assert_eq!(olds.len() as u64, count, "a lane got an old value twice");
+            });
+        }
+    });
+    pe.meet();
+    assert_eq!(pe.word(8192).load(Ordering::Acquire), 4 * count);
+    for i in 0..4 {
+        assert!(pe.bytes(Region::Heap, 4096 + i * 256, 200) == pattern(count - 1 + i, 200), "thread {i}");
+    }
+}
+
+/// PE 0 looks at nothing but its own memory until the others have put to it, got from it and updated it.
+pub(super) fn a_pe_that_computes_is_served(pe: &mut Pe) {
+    let (done, data) = (64, 4096);
+    pe.word(done).store(0, Ordering::Release);
+    pe.meet();
+    let others = u64::from(pe.pes) - 1;
+    if pe.me == 0 {
+        let start = Instant::now();
+        while pe.word(done).load(Ordering::Acquire) < others {
+            assert!(start.elapsed() < PATIENCE, "PE 0 was not served while it computed");
+            assert!(!pe.failed.load(Ordering::Relaxed), "another PE has failed");
+            std::hint::black_box((0..100u64).sum::<u64>());
+            if cfg!(miri) {
+                std::thread::yield_now();
+            }
+        }
+        return;
+    }
+    let mut back = vec![0; 50_000.min(HEAP / 16)];
+    let source = pattern(u64::from(pe.me), back.len());
+    let place = heap(0, data + u64::from(pe.me) * back.len() as u64);
+    pe.put(place, &source);
+    pe.quiet();
+    // SAFETY: `back` lives until `quiet` returns; null asks for no old value.
+    unsafe {
+        pe.lane.get_nbi(back.as_mut_ptr(), place, back.len());
+        pe.quiet();
+        assert!(back == source, "what a computing PE serves is damaged");
+        pe.lane.amo(heap(0, done), Width::Eight, Amo::Add(1), std::ptr::null_mut());
+    }
+    pe.quiet();
+}
+
+/// Errors come back to the lane that asked, and to no other.
+pub(super) fn what_is_out_of_range_is_an_error(pe: &mut Pe) {
+    let end = HEAP as u64;
+    let mut bytes = [0u8; 16];
+    let at = bytes.as_mut_ptr();
+    for to in 0..pe.pes {
+        let beyond = |offset| heap(to, offset);
+        // SAFETY: sources and destinations live until each lane is done with them; that the remote side does not exist is
+        // what is tested.
+        unsafe {
+            expect_error(pe, |lane| lane.put(beyond(end - 7), at, 8));
+            expect_error(pe, |lane| lane.put_nbi(beyond(u64::MAX - 3), at, 8));
+            expect_error(pe, |lane| lane.get_nbi(at, beyond(end), 16));
+            expect_error(pe, |lane| lane.amo(beyond(end), Width::Eight, Amo::Add(1), at));
+            expect_error(pe, |lane| lane.amo(beyond(end - 2), Width::Four, Amo::Swap(1), std::ptr::null_mut()));
+            expect_error(pe, |lane| lane.amo(beyond(3), Width::Two, Amo::Fetch, at));
+            let long = Remote { pe: to, region: Region::Control, offset: 0 };
+            let mut much = vec![0; 300_000];
+            expect_error(pe, |lane| lane.get_nbi(much.as_mut_ptr(), long, much.len()));
+        }
+    }
+    // The PE's own lane is unharmed.
+    pe.put(heap(pe.next(), 0), &[9; 8]);
+    pe.meet();
+    assert_eq!(pe.bytes(Region::Heap, 0, 8), [9; 8]);
+}
+
+/// A new lane that issues something wrong ends with nothing outstanding and an error that stays.
+fn expect_error(pe: &Pe, issue: impl FnOnce(&mut dyn crate::Lane)) {
+    let mut lane = pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
+    issue(&mut *lane);
+    let start = Instant::now();
+    while lane.outstanding() > 0 || lane.progress().is_ok() {
+        let _ = lane.progress();
+        assert!(start.elapsed() < PATIENCE, "an access that is out of range is neither refused nor finished");
+        std::thread::yield_now();
+    }
+    assert!(lane.progress().is_err(), "the error of a lane is final");
+}
