@@ -1,10 +1,12 @@
-//! The launcher and the compiler wrappers: oshrun, oshcc, oshc++, oshfort, osh_info.
+//! The launcher, the compiler wrappers and the tools: oshrun, oshcc, oshc++, oshfort, osh_info, oxshmem.
 #![deny(unsafe_code)]
 
 pub mod arguments;
+pub mod calibrate;
 pub mod guardian;
 pub mod info;
 pub mod job;
+pub mod schedules;
 pub mod wrapper;
 
 mod input;

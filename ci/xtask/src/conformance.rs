@@ -13,10 +13,14 @@ use std::sync::Mutex;
 use std::thread;
 
 use case::Case;
+use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 use program::Built;
 
 use crate::Outcome;
 use crate::test::Counts;
+
+/// Variables and their values.
+type Environment = Vec<(String, String)>;
 
 /// What to run, and on which installation.
 pub(crate) struct Options {
@@ -31,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) sanitize: bool,
     /// Run the kill tests too.
     pub(crate) kill: bool,
+    /// Every case runs once with each of these sets of variables, under what it sets itself.
+    pub(crate) environments: Vec<Environment>,
 }
 
 impl Options {
@@ -42,6 +48,20 @@ impl Options {
     /// The splits at numbers of PEs whose grids have short rows.
     pub(crate) fn shapes() -> Options {
         Options { pes: vec![5, 6, 7, 10, 12, 13, 16], filter: Some("strided/,grid/".into()), ..Options::usual() }
+    }
+
+    /// The collectives under every schedule that can be named, as many of different collectives at a time as there are.
+    pub(crate) fn algorithms() -> Options {
+        let families: Vec<(String, Vec<&str>)> = FAMILIES
+            .map(|(family, collectives)| (format!("SHMEM_{family}_ALGORITHM"), serving(collectives).collect()))
+            .into();
+        let most = families.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
+        let turn = |turn: usize| {
+            families.iter().map(|(variable, names)| (variable.clone(), names[turn % names.len()].into())).collect()
+        };
+        let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
+        let environments = (0..most).map(turn).collect();
+        Options { pes: vec![2, 3, 5, 8], filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
     /// Every case on 3 PEs, under the sanitizers.
@@ -56,6 +76,7 @@ impl Options {
             filter: None,
             sanitize: false,
             kill: false,
+            environments: vec![Vec::new()],
         }
     }
 
@@ -102,6 +123,15 @@ struct Row<'a> {
     built: &'a Built,
     case: &'a Case,
     pes: u32,
+    environment: &'a Environment,
+}
+
+impl Row<'_> {
+    /// What a report calls it.
+    fn title(&self) -> String {
+        let variables: String = self.environment.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        format!("{} on {} PEs{variables}", self.built.title(self.case), self.pes)
+    }
 }
 
 /// Programs are built, and jobs run, by this many threads.
@@ -122,7 +152,9 @@ pub(crate) fn run(options: &Options) -> Counts {
     for built in &built {
         for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
             let before = rows.len();
-            rows.extend(built.pes(options, case).into_iter().map(|pes| Row { built, case, pes }));
+            for environment in &options.environments {
+                rows.extend(built.pes(options, case).into_iter().map(|pes| Row { built, case, pes, environment }));
+            }
             if rows.len() == before {
                 let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
                 results.push((built.title(case), case.items.clone(), Verdict::Skipped(why)));
@@ -131,8 +163,7 @@ pub(crate) fn run(options: &Options) -> Counts {
     }
     let verdicts = in_parallel(&rows, |row| job::run(options, row));
     for (row, verdict) in rows.iter().zip(verdicts) {
-        let name = format!("{} on {} PEs", row.built.title(row.case), row.pes);
-        results.push((name, row.case.items.clone(), verdict));
+        results.push((row.title(), row.case.items.clone(), verdict));
     }
     if options.kill {
         results.extend(kill::run(options));

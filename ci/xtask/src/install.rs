@@ -12,6 +12,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("oshrun", &[]),
     ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
     ("osh_info", &["oshmem_info"]),
+    ("oxshmem", &[]),
 ];
 
 /// What programs include, below `include`.
@@ -50,7 +51,8 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
         copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
     }
     modules(prefix)?;
-    demo(prefix)?;
+    program(prefix, "oshdemo")?;
+    program(prefix, "oshmeasure")?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }
@@ -73,14 +75,14 @@ fn modules(prefix: &Path) -> Outcome {
     Ok(())
 }
 
-/// Compiles the demonstration, so that `oshrun --demo` needs no compiler.
-fn demo(prefix: &Path) -> Outcome {
+/// Compiles a program of the tools, so that `oshrun --demo` and `oxshmem simulate --calibrate` need no compiler.
+fn program(prefix: &Path, name: &str) -> Outcome {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     command::run(
         Command::new(compiler)
             .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(prefix.join("bin/oshdemo"))
-            .arg(top().join("launcher/demo/oshdemo.c"))
+            .arg(prefix.join("bin").join(name))
+            .arg(top().join(format!("launcher/demo/{name}.c")))
             .arg("-I")
             .arg(prefix.join("include"))
             .arg("-L")

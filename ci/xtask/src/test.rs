@@ -59,6 +59,11 @@ pub(crate) const STEPS: &[Step] = &[
         run: || Ok(conformance::run(&conformance::Options::shapes())),
     },
     Step {
+        name: "algorithms",
+        what: "the collectives under every schedule that can be named",
+        run: || Ok(conformance::run(&conformance::Options::algorithms())),
+    },
+    Step {
         name: "sanitize",
         what: "the conformance programs under the address and undefined-behaviour sanitizers",
         run: || Ok(conformance::run(&conformance::Options::sanitized())),

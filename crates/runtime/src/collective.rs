@@ -16,6 +16,7 @@ use core::ptr;
 use oxshmem_base::Error;
 
 use crate::diagnose;
+use crate::executor;
 use crate::fast::{FAST, near};
 use crate::life;
 use crate::slot::{self, PAYLOAD_WORDS};
@@ -39,7 +40,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// Where member `member` has the caller's symmetric `address`.
     #[inline(always)]
-    fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
+    pub(crate) fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
         match near(address, bytes, self.team.world(member)) {
             Some(there) => there,
             None => self.at_checked(member, address, bytes),
@@ -174,6 +175,14 @@ fn words_of(bytes: usize) -> usize {
     bytes.div_ceil(8)
 }
 
+/// Waits for all members.
+#[inline(always)]
+pub(crate) fn synchronise(team: &TeamState, name: &'static str) {
+    if !(team.scheduled && executor::sync(Call { team, name })) {
+        slot::synchronise(team, name);
+    }
+}
+
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
 ///
 /// # Safety
@@ -188,7 +197,8 @@ pub(crate) unsafe fn broadcast(
 ) {
     let root = call.check_root(root);
     call.check(bytes, root);
-    if bytes == 0 {
+    // SAFETY: the caller's promise. So where the executor is asked below.
+    if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
         return;
     }
     if call.team.my == root {
@@ -215,7 +225,8 @@ pub(crate) unsafe fn broadcast(
 /// See [`broadcast`].
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     call.check(bytes, 0);
-    if bytes == 0 {
+    // SAFETY: see `broadcast`.
+    if bytes == 0 || call.team.scheduled && unsafe { executor::fcollect(call, dest, source, bytes) } {
         return;
     }
     if bytes <= PAYLOAD_BYTES {
@@ -243,6 +254,10 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     const INLINE: usize = PAYLOAD_BYTES - 8;
     call.check(0, 0);
+    // SAFETY: see `broadcast`.
+    if call.team.scheduled && unsafe { executor::collect(call, dest, source, bytes) } {
+        return;
+    }
     let mut words = [0; PAYLOAD_WORDS];
     words[0] = bytes as u64;
     if bytes <= INLINE {
@@ -279,7 +294,8 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     call.check(bytes, 0);
     let all = bytes.saturating_mul(call.team.size as usize);
-    if all == 0 {
+    // SAFETY: see `broadcast`.
+    if all == 0 || call.team.scheduled && unsafe { executor::alltoall(call, dest, source, bytes) } {
         return;
     }
     let mine = call.team.my as usize * bytes;

@@ -4,9 +4,11 @@
 //! 0          the PE's state, its bell, its wait records
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
+//! AREAS_AT   what schedules need, for the first slot numbers (see `executor::area`)
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory.
 
+use crate::executor::{AREAS, Area};
 use crate::wait::{Bell, Needs, Reason};
 use core::sync::atomic::{AtomicU64 as Word, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -18,8 +20,9 @@ const SLOTS_AT: usize = 4096;
 const SETS_AT: usize = SLOTS_AT + SLOTS * size_of::<Slot>();
 /// Room for active sets.
 pub(crate) const SETS_BYTES: usize = 30 << 20;
+const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
 /// Control windows are this far apart.
-pub(crate) const SHIFT: u32 = (SETS_AT + SETS_BYTES).next_power_of_two().trailing_zeros();
+pub(crate) const SHIFT: u32 = (AREAS_AT + AREAS as usize * size_of::<Area>()).next_power_of_two().trailing_zeros();
 
 /// Where control window 0 is, and which window is the caller's.
 static BASE: AtomicUsize = AtomicUsize::new(0);
@@ -72,6 +75,8 @@ pub(crate) struct ControlBlock {
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
+// What `AREAS` was chosen for.
+const _: () = assert!(SHIFT == 32);
 
 impl ControlBlock {
     /// The caller's own.
@@ -239,6 +244,15 @@ pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
     // SAFETY: windows of the node and slot numbers below `SLOTS` only, so `at` is inside the mapped control arena,
     // aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Slot) }
+}
+
+/// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.
+#[inline(always)]
+pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
+    debug_assert!(slot < AREAS);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + AREAS_AT + slot as usize * size_of::<Area>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Area) }
 }
 
 /// Where the PE in window `window` keeps the active sets that begin with it.

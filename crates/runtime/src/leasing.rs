@@ -1,7 +1,8 @@
 //! How a new team gets its slot: the leases of `oxshmem_schedule::lease`, with the team's exchanges as its messages.
 //!
-//! With the slot goes the number from which the new team counts its exchanges. Every PE knows a number that no line
-//! of its slots has passed; the greatest of the members' numbers is agreed on together with the leases.
+//! With the slot go the numbers from which the new team counts its exchanges and its scheduled calls. Every PE knows
+//! numbers that no line and no word of its slots has passed; the greatest of the members' numbers are agreed on together
+//! with the leases.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +34,7 @@ pub(crate) struct Lease {
     pub(crate) children: Leases,
 }
 
-/// The leases of a team, and the number that goes with them.
+/// The leases of a team, and the numbers that go with them.
 #[derive(Default)]
 pub(crate) struct Held {
     leases: Leases,

@@ -1,7 +1,8 @@
 //! The runtime of one PE: memory, transfers, atomics, ordering, waits, teams, collectives.
 //!
 //! Start with [`calls`] for what the library does, `fast` for how a transfer finds its memory, `windows` and
-//! `control` for where that memory comes from, `slot` for how PEs of a node synchronise and `wait` for how they block.
+//! `control` for where that memory comes from, `slot` for how PEs of a node synchronise, `executor` for how collectives
+//! run by schedules and `wait` for how they block.
 
 // The model checker needs only the protocols.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
@@ -13,6 +14,7 @@ mod context;
 mod control;
 mod debug;
 mod diagnose;
+mod executor;
 mod far;
 mod fast;
 mod handles;

@@ -11,11 +11,13 @@ use oxshmem_os::process;
 
 use crate::context::Context;
 use crate::control::{ControlBlock, State};
+use crate::executor::{self, Choice};
 use crate::fast::FAST;
+
 use crate::memory::SymmetricHeap;
 use crate::team::{Members, Team, TeamState};
 use crate::wait::Needs;
-use crate::{leasing, network, slot, wait, windows};
+use crate::{leasing, network, wait, windows};
 
 /// The job this process belongs to: joined once, left when the process ends.
 static JOB: OnceLock<Job> = OnceLock::new();
@@ -42,6 +44,8 @@ pub(crate) struct Life {
     pub(crate) settings: Settings,
     /// The thread level that was granted.
     pub(crate) thread_level: c_int,
+    /// Which collectives run which schedule.
+    pub(crate) choice: Choice,
     /// The symmetric heap.
     pub(crate) heap: Mutex<SymmetricHeap>,
     windows: windows::Windows,
@@ -132,6 +136,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let first = node.members[0];
     FIRST_OF_NODE.store(first, Relaxed);
     oxshmem_reduce::select();
+    let choice = Choice::new(&settings)?;
     let (windows, heap) = windows::open(job, epoch, &settings)?;
     network::open(job, epoch, &settings, windows.heap_window())?;
     wait::expect_network(network::is_open());
@@ -139,7 +144,10 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let heap_words = heap.describe();
     let checked = settings.check >= 2;
     crate::active_set::forget();
-    LIFE.store(Box::into_raw(Box::new(Life { settings, thread_level, heap: Mutex::new(heap), windows })), Relaxed);
+    LIFE.store(
+        Box::into_raw(Box::new(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows })),
+        Relaxed,
+    );
     let n = job.size();
     let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);
     let of_node = |slot| {
@@ -161,10 +169,11 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         FAST.open(first, node.members.len() as u32);
     }
     ControlBlock::own().set_state(State::Running);
-    slot::synchronise(world, "shmem_init");
+    executor::agree(world, "shmem_init");
     if info && job.rank() == 0 {
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
         println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}{between}", n, node.count);
+        println!("{}", executor::describe(n));
     }
     tracing::debug!(pes = n, epoch, "initialised");
     Ok(())

@@ -1,13 +1,15 @@
 //! Teams: who belongs to one, and what its members share.
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::context::Context;
 use crate::control::{self, Slot};
+use crate::executor;
 use crate::leasing::Held;
 use crate::life;
 
+use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
@@ -99,6 +101,11 @@ pub(crate) struct TeamState {
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
+    /// Whether some of its collectives may run a schedule.
+    pub(crate) scheduled: bool,
+    /// The number of the last call that ran a schedule, and of those that synchronised.
+    calls: AtomicU64,
+    generation: AtomicU32,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -122,7 +129,9 @@ impl TeamState {
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
         let looked_up = matches!(members, Members::List(_));
-        Self { slot: Some(slot), looked_up, ..Self::at(members, size, my, places, step, base) }
+        let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
+        let calls = AtomicU64::new(base);
+        Self { slot: Some(slot), looked_up, scheduled, calls, ..Self::at(members, size, my, places, step, base) }
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
@@ -137,6 +146,9 @@ impl TeamState {
             looked_up: false,
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
+            scheduled: false,
+            calls: AtomicU64::new(base),
+            generation: AtomicU32::new(0),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(Held::default()),
@@ -221,6 +233,15 @@ impl TeamState {
         next(&self.announcements)
     }
 
+    /// The turn of the scheduled call that begins now.
+    pub(crate) fn next_turn(&self, traffic: Traffic) -> Turn {
+        let last = Turn { call: self.calls.load(Relaxed), generation: self.generation.load(Relaxed) };
+        let turn = last.next(traffic);
+        self.calls.store(turn.call, Relaxed);
+        self.generation.store(turn.generation, Relaxed);
+        turn
+    }
+
     /// The same team, but with these numbers of exchanges and announcements behind it.
     pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
         self.exchanges.store(exchanges, Relaxed);
@@ -233,10 +254,10 @@ impl TeamState {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
-    /// The number that no line of this team has passed.
+    /// The number that no line and no word of this team has passed.
     pub(crate) fn passed(&self) -> u64 {
         let (exchanges, announcements) = self.counts();
-        exchanges.max(announcements)
+        exchanges.max(announcements).max(self.calls.load(Relaxed))
     }
 }
 

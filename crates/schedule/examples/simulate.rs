@@ -3,33 +3,12 @@
 //! `simulate [--machine fat-tree|dragonfly] [--collective NAME] [--bytes N] [--pes N,N,…] [--skew NS] [--svg FILE]
 //! [--schedule NAME]`, or `simulate --print NAME --collective NAME --pes N` for the steps of a small team.
 
-use oxshmem_schedule::algorithm::names::{COLLECTIVES, find};
+use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
 use oxshmem_schedule::choose::{Question, choose, explain};
 use oxshmem_schedule::print::print;
 use oxshmem_schedule::simulate::{Machine, Setting, compare, svg, table};
 use oxshmem_schedule::step::Plan;
 use std::process::ExitCode;
-
-const NAMES: [&str; 18] = [
-    "dissemination-2",
-    "dissemination-4",
-    "dissemination-8",
-    "census",
-    "butterfly-2",
-    "butterfly-4",
-    "swing",
-    "ring",
-    "circulant",
-    "tree-2",
-    "tree-4",
-    "tree-8",
-    "chain-8192",
-    "scatter-gather",
-    "shift",
-    "pairwise",
-    "bruck",
-    "central",
-];
 
 fn main() -> ExitCode {
     match run() {

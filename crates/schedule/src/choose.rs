@@ -136,9 +136,13 @@ impl Row {
 
 /// The schedule of a call: the first fitting row of the job's own rows, else of the standard table.
 pub fn choose(own: &[Row], question: &Question) -> Schedule {
-    let mut rows = own.iter().chain(STANDARD);
-    let row = rows.find(|row| row.misses(question).is_none());
-    row.expect("the last standard row of a collective fits always").answer(question)
+    let answer = choose_from(own, question).or_else(|| choose_from(STANDARD, question));
+    answer.expect("the last standard row of a collective fits always")
+}
+
+/// The answer of the first fitting row, if there is one.
+pub fn choose_from(rows: &[Row], question: &Question) -> Option<Schedule> {
+    rows.iter().find(|row| row.misses(question).is_none()).map(|row| row.answer(question))
 }
 
 /// The choice in words: the row that answers, and why the rows of this collective before it do not.

@@ -28,6 +28,7 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
     };
     add_programs(&mut command, row);
     clear_environment(&mut command);
+    command.envs(row.environment.iter().map(|(name, value)| (name, value)));
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
     let limit = if options.sanitize { SANITIZED_LIMIT } else { LIMIT };
     match finish(command, limit) {

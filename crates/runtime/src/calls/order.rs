@@ -5,11 +5,11 @@
 
 use core::ffi::c_int;
 
+use crate::collective;
 use crate::context::Context;
 use crate::diagnose;
 use crate::fast::Via;
 use crate::network;
-use crate::slot;
 use crate::team::Team;
 
 /// Keeps earlier stores before later ones, non-temporal ones (ORD-5) included.
@@ -90,7 +90,7 @@ pub unsafe fn sync_all() {
 #[inline(always)]
 fn sync_world(call: &'static str) {
     match Team::world().state() {
-        Some(world) => slot::synchronise(world, call),
+        Some(world) => collective::synchronise(world, call),
         None => diagnose::not_initialised(call),
     }
 }

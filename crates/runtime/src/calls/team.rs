@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::collective;
 use crate::diagnose;
 use crate::leasing::{self, Held, Lease};
 use crate::slot;
@@ -52,7 +53,7 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 
 /// Waits for all members.
 pub unsafe fn sync(team: Team) -> c_int {
-    slot::synchronise(live("shmem_team_sync", team), "shmem_team_sync");
+    collective::synchronise(live("shmem_team_sync", team), "shmem_team_sync");
     0
 }
 

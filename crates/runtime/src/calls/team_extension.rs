@@ -11,6 +11,7 @@ use oxshmem_schedule::team::Triplet;
 
 use crate::active_set;
 use crate::calls::{order, team as standard};
+use crate::collective;
 use crate::diagnose;
 use crate::leasing;
 use crate::slot;
@@ -222,5 +223,5 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     let team = standard::live(NAME, team);
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    slot::synchronise(team, NAME);
+    collective::synchronise(team, NAME);
 }

@@ -5,6 +5,7 @@ use core::ptr;
 use oxshmem_reduce::{Kernel, Operand, Operator, Store};
 
 use super::{Call, PAYLOAD_BYTES, payload, words_of};
+use crate::executor;
 use crate::slot;
 
 /// Teams up to this size find room for their pointers on the stack.
@@ -23,6 +24,13 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     call.check(bytes, 0);
     if n == 0 {
         return;
+    }
+    if call.team.scheduled {
+        let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
+        // SAFETY: the caller's promise.
+        if unsafe { executor::reduce(call, O::OP, kind, kernel, dest.cast(), source.cast(), n) } {
+            return;
+        }
     }
     if bytes <= PAYLOAD_BYTES {
         // SAFETY: passed on; the size was looked at.

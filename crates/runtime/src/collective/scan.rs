@@ -3,10 +3,11 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use oxshmem_reduce::{Operand, Sum};
+use oxshmem_reduce::{Kernel, Operand, Sum};
 
 use super::reduce::slice;
 use super::{Call, PAYLOAD_BYTES, payload, words_of};
+use crate::executor;
 use crate::slot;
 
 /// Bytes of a block that is carried along the members.
@@ -21,6 +22,13 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     call.check(bytes, 0);
     if n == 0 {
         return;
+    }
+    if call.team.scheduled {
+        let kernel = Kernel::of::<Sum, T>();
+        // SAFETY: the caller's promise.
+        if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {
+            return;
+        }
     }
     if bytes <= PAYLOAD_BYTES {
         // SAFETY: the size was looked at.

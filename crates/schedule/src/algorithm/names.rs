@@ -23,6 +23,52 @@ pub const COLLECTIVES: [(&str, Collective); 11] = [
     ("alltoall", Collective::Alltoall),
 ];
 
+/// The collectives that one setting speaks for, by the name in the setting: `SHMEM_BCAST_ALGORITHM`.
+pub const FAMILIES: [(&str, &[Collective]); 6] = [
+    ("BARRIER", &[Collective::Sync]),
+    ("BCAST", &[Collective::Broadcast]),
+    (
+        "REDUCE",
+        &[
+            Collective::Reduce(Operator::Idempotent),
+            Collective::Reduce(Operator::Exact),
+            Collective::Reduce(Operator::FixedTree),
+            Collective::Inscan,
+            Collective::Exscan,
+        ],
+    ),
+    ("COLLECT", &[Collective::Collect]),
+    ("FCOLLECT", &[Collective::Fcollect]),
+    ("ALLTOALL", &[Collective::Alltoall]),
+];
+
+/// A name of every kind of schedule, with the parameters that are worth a comparison. [`find`] takes others too.
+pub const NAMES: [&str; 18] = [
+    "dissemination-2",
+    "dissemination-4",
+    "dissemination-8",
+    "census",
+    "butterfly-2",
+    "butterfly-4",
+    "swing",
+    "ring",
+    "circulant",
+    "tree-2",
+    "tree-4",
+    "tree-8",
+    "chain-8192",
+    "scatter-gather",
+    "shift",
+    "pairwise",
+    "bruck",
+    "central",
+];
+
+/// Those of [`NAMES`] that serve at least one of `collectives`.
+pub fn serving(collectives: &[Collective]) -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().filter(|name| collectives.iter().any(|&collective| find(collective, name).is_some()))
+}
+
 impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let name = COLLECTIVES.iter().find(|(_, collective)| collective == self).map(|(name, _)| *name);

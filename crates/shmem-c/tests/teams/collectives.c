@@ -191,6 +191,43 @@ TEST(COL_2, "thousands of mixed collectives on overlapping teams, back to back, 
 
 TEST(COL_2_large, "the same with large ones among the small") { mixed_collectives(6, 16, 40, MOST_COUNT); }
 
+/* One call of each kind that is told apart by who signals whom, and its result; nothing is left over from an older team. */
+static void check_one_of_each(shmem_team_t team, const struct members *members, long step)
+{
+    enum { BLOCK = 3 };
+    static long source[BLOCK * MAX_PES], total[BLOCK], received[BLOCK * MAX_PES], copy[BLOCK], all[BLOCK * MAX_PES];
+    int my = shmem_team_my_pe(team), root = (int)(step % members->size);
+    long sum = 0;
+    for (int i = 0; i < BLOCK * members->size; i++) source[i] = 1000 * me + i + step;
+    for (int i = 0; i < members->size; i++) sum += 1000 * members->world[i] + step;
+    CHECK_EQ(shmem_team_sync(team), 0);
+    come_late(mix((uint64_t)me, (uint64_t)step) % 7 == 0);
+    CHECK_EQ(shmem_long_sum_reduce(team, total, source, BLOCK), 0);
+    CHECK_EQ(total[0], sum);
+    CHECK_EQ(shmem_long_alltoall(team, received, source, BLOCK), 0);
+    CHECK_EQ(shmem_long_broadcast(team, copy, source, BLOCK, root), 0);
+    CHECK_EQ(copy[BLOCK - 1], 1000 * members->world[root] + BLOCK - 1 + step);
+    CHECK_EQ(shmem_long_collect(team, all, source, (size_t)BLOCK), 0);
+    for (int i = 0; i < members->size; i++) {
+        CHECK_EQ(received[BLOCK * i], 1000 * members->world[i] + BLOCK * my + step);
+        CHECK_EQ(all[BLOCK * i], 1000 * members->world[i] + step);
+    }
+}
+
+TEST(COL_2_recycled, "collectives of teams that come and go, each in the place of others with other members", .also = "TEAM-8")
+{
+    struct members all = everyone();
+    for (uint64_t step = 0; step < 400; step++) {
+        int start = (int)(mix(1, step) % (uint64_t)npes), stride = 1 + (int)(mix(2, step) % 3);
+        int size = 1 + (int)(mix(3, step) % (uint64_t)((npes - 1 - start) / stride + 1));
+        struct members members = triplet_of(&all, start, stride, size);
+        shmem_team_t team = split(SHMEM_TEAM_WORLD, start, stride, size);
+        if (team == SHMEM_TEAM_INVALID) continue;
+        for (uint64_t i = 0; i <= step % 4; i++) check_one_of_each(team, &members, (long)(step + i));
+        shmem_team_destroy(team);
+    }
+}
+
 TEST(COL_3, "a late PE fills its source just before it calls; nobody may have read it earlier")
 {
     static long source[2 * MAX_PES], dests[KINDS][2 * MAX_PES];
@@ -231,13 +268,14 @@ TEST(COL_4, "the source is the caller's again on return, even while others are l
 
 TEST(COL_5, "puts under way before a collective are neither lost nor disturbed by it")
 {
-    static long target[100], local[100], source[1], total[1];
+    static long target[100], local[100], source[1], total[1], copy[1];
     for (int i = 0; i < 100; i++) local[i] = 1000 * me + i;
     source[0] = 1;
     shmem_long_put_nbi(target, local, 100, (me + 1) % npes);
     CHECK_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, total, source, 1), 0);
     CHECK_EQ(total[0], npes);
-    CHECK_EQ(shmem_long_broadcast(SHMEM_TEAM_WORLD, total, source, 1, 0), 0);
+    /* Into another dest: a root that is ahead may write it before the others have looked at the total (COL-3). */
+    CHECK_EQ(shmem_long_broadcast(SHMEM_TEAM_WORLD, copy, source, 1, 0), 0);
     shmem_barrier_all();
     for (int i = 0; i < 100; i++) CHECK_EQ(target[i], 1000 * ((me + npes - 1) % npes) + i);
 }

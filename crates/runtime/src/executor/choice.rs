@@ -1,0 +1,221 @@
+//! Which collectives run a schedule, and which one: what the user has set, the same on all PEs.
+
+use std::fmt::Write as _;
+
+use oxshmem_base::knobs::{Algorithms, Settings};
+use oxshmem_base::{Error, names};
+use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
+use oxshmem_schedule::algorithm::{Collective, Schedule};
+use oxshmem_schedule::choose::{self, Question, Row};
+
+use crate::team::TeamState;
+use crate::{diagnose, life, slot};
+
+/// The rows that the job puts before the standard table, from `SHMEM_*_ALGORITHM` and `SHMEM_TUNING`.
+pub(crate) struct Choice {
+    rows: Vec<Row>,
+}
+
+impl Choice {
+    /// Reads the settings. An algorithm that is named comes before the rows of the file.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+        let mut rows = match &settings.tuning_file {
+            Some(file) => read(file)?,
+            None => Vec::new(),
+        };
+        for (family, name) in FAMILIES.iter().zip(wanted(&settings.algorithms)) {
+            match name {
+                "auto" => {}
+                "node" => rows.retain(|row| !family.1.contains(&row.collective)),
+                name => drop(rows.splice(0..0, named(*family, name)?)),
+            }
+        }
+        Ok(Self { rows })
+    }
+
+    /// The schedule that answers the question; `None`: the engine of the node does.
+    pub(crate) fn schedule(&self, question: &Question) -> Option<Schedule> {
+        match question.collective {
+            // Half of a collect: it needs some schedule.
+            Collective::Shares => Some(choose::choose(&self.rows, question)),
+            _ => choose::choose_from(&self.rows, question),
+        }
+    }
+
+    /// A number that tells the rows from others.
+    fn fingerprint(&self) -> u64 {
+        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        choose::to_json(&self.rows).bytes().fold(0xcbf2_9ce4_8422_2325, fold)
+    }
+
+    /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.
+    fn describe(&self, size: u32) -> String {
+        if self.rows.is_empty() {
+            return "oxshmem: all collectives run by loads and stores of the node (node)".into();
+        }
+        let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING:");
+        for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
+            let question = |count| Question { collective, size, count, element: 8, root_apart: false };
+            if self.schedule(&question(1)).is_none() && self.schedule(&question(1 << 17)).is_none() {
+                let _ = write!(text, "\n{name}: node");
+                continue;
+            }
+            for count in [1, 1 << 17] {
+                let _ = match self.schedule(&question(count)) {
+                    None => write!(text, "\n{name}, {size} PEs, {} bytes: node", 8 * count),
+                    Some(_) => write!(text, "\n{}", choose::explain(&self.rows, &question(count)).trim_end()),
+                };
+            }
+        }
+        text
+    }
+}
+
+/// The settings in the order of [`FAMILIES`].
+fn wanted(algorithms: &Algorithms) -> [&str; FAMILIES.len()] {
+    let Algorithms { barrier, broadcast, reduce, collect, fcollect, alltoall } = algorithms;
+    [barrier, broadcast, reduce, collect, fcollect, alltoall]
+}
+
+/// Rows for the collectives of a family that the algorithm serves.
+fn named((family, collectives): (&str, &[Collective]), name: &str) -> Result<Vec<Row>, Error> {
+    let row = |&collective: &Collective| {
+        let schedule = find(collective, name)?;
+        Some(Row { collective, max_size: u32::MAX, max_bytes: u64::MAX, schedule })
+    };
+    let rows: Vec<Row> = collectives.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        let possible: Vec<&str> = ["auto", "node"].into_iter().chain(serving(collectives)).collect();
+        let near = names::nearest(name, possible.iter().copied()).unwrap_or("auto");
+        return Err(Error::new(format!("SHMEM_{family}_ALGORITHM={name} names no algorithm for it"))
+            .because(format!("there are {}", possible.join(", ")))
+            .fix(format!("set SHMEM_{family}_ALGORITHM={near}")));
+    }
+    Ok(rows)
+}
+
+fn read(file: &str) -> Result<Vec<Row>, Error> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Error::new(format!("the table of SHMEM_TUNING={file} cannot be read"))
+            .because(error.to_string())
+            .fix("name a file that every PE can read, or unset SHMEM_TUNING")
+    })?;
+    choose::from_json(&text).map_err(|why| {
+        Error::new(format!("the table of SHMEM_TUNING={file} cannot be used"))
+            .because(why)
+            .fix("correct that place; `oxshmem explain --tuning` checks a table without a job")
+    })
+}
+
+/// Whether any collective of this life runs a schedule.
+pub(crate) fn is_wanted() -> bool {
+    life::life().is_some_and(|life| !life.choice.rows.is_empty())
+}
+
+/// What [`SHMEM_INFO`](Settings) shows of the choice in a world of `size` PEs.
+pub(crate) fn describe(size: u32) -> String {
+    life::life().map_or(String::new(), |life| life.choice.describe(size))
+}
+
+/// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
+pub(crate) fn agree(world: &TeamState, call: &'static str) {
+    let mine = life::life().map_or(0, |life| life.choice.fingerprint());
+    let mut other = None;
+    slot::exchange(world, call, &[mine], |member, words| {
+        other = other.or((words[0] != mine).then_some(member));
+    });
+    if let Some(other) = other {
+        diagnose::fail(
+            &Error::new(format!("{call}: the PEs choose their collectives' algorithms differently"))
+                .because(format!(
+                    "SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {}'s",
+                    world.my
+                ))
+                .fix("set these variables alike on all PEs, and give them the same file"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem_schedule::algorithm::Operator;
+
+    fn question(collective: Collective) -> Question {
+        Question { collective, size: 8, count: 4, element: 8, root_apart: false }
+    }
+
+    fn with(set: impl FnOnce(&mut Settings)) -> Result<Choice, Error> {
+        let mut settings = Settings::default();
+        set(&mut settings);
+        Choice::new(&settings)
+    }
+
+    fn with_file<R>(name: &str, text: &str, check: impl FnOnce(String) -> R) -> R {
+        let path = std::env::temp_dir().join(format!("oxshmem-{name}-{}.json", std::process::id()));
+        std::fs::write(&path, text).expect("the folder for temporary files is writable");
+        let result = check(path.to_string_lossy().into_owned());
+        let _ = std::fs::remove_file(path);
+        result
+    }
+
+    #[test]
+    fn without_settings_the_node_does_everything() {
+        let choice = with(|_| {}).unwrap();
+        let answers = COLLECTIVES.iter().filter(|(name, _)| *name != "shares");
+        assert!(answers.clone().all(|(_, collective)| choice.schedule(&question(*collective)).is_none()));
+        assert!(choice.rows.is_empty());
+    }
+
+    #[test]
+    fn a_name_answers_for_what_it_serves_and_nothing_else() {
+        let choice = with(|settings| settings.algorithms.reduce = "dissemination-2".into()).unwrap();
+        let answer = |collective| choice.schedule(&question(collective)).map(|schedule| schedule.to_string());
+        assert_eq!(answer(Collective::Reduce(Operator::Idempotent)).as_deref(), Some("dissemination-2"));
+        assert_eq!(answer(Collective::Reduce(Operator::FixedTree)), None);
+        assert_eq!(answer(Collective::Sync), None);
+    }
+
+    #[test]
+    fn a_wrong_name_is_an_error_that_says_which_there_are() {
+        let error = with(|settings| settings.algorithms.barrier = "disemination-2".into()).err().unwrap().to_string();
+        assert!(error.contains("SHMEM_BARRIER_ALGORITHM=disemination-2"), "{error}");
+        assert!(error.contains("auto, node, dissemination-2"), "{error}");
+        assert!(error.contains("set SHMEM_BARRIER_ALGORITHM=dissemination-2"), "{error}");
+        assert!(with(|settings| settings.algorithms.barrier = "ring".into()).is_err());
+    }
+
+    #[test]
+    fn a_file_answers_up_to_its_limits_a_name_goes_first_and_node_takes_rows_away() {
+        let text = r#"{"version": 1, "rows": [
+            {"collective": "sync", "schedule": "central"},
+            {"collective": "broadcast", "max_bytes": 32, "schedule": "tree-2"}]}"#;
+        with_file("rows", text, |file| {
+            let from = |barrier: &str| {
+                with(|settings| {
+                    settings.tuning_file = Some(file.clone());
+                    settings.algorithms.barrier = barrier.into();
+                })
+                .unwrap()
+            };
+            let sync = |choice: &Choice| choice.schedule(&question(Collective::Sync)).map(|s| s.to_string());
+            assert_eq!(sync(&from("auto")).as_deref(), Some("central"));
+            assert_eq!(sync(&from("dissemination-8")).as_deref(), Some("dissemination-8"));
+            assert_eq!(sync(&from("node")), None);
+            let broadcast = |count| from("auto").schedule(&Question { count, ..question(Collective::Broadcast) });
+            assert!(broadcast(4).is_some() && broadcast(5).is_none());
+            assert_ne!(from("auto").fingerprint(), from("node").fingerprint());
+            assert!(from("auto").describe(8).contains("central"), "{}", from("auto").describe(8));
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_wrong_is_an_error() {
+        let error = with(|settings| settings.tuning_file = Some("/nowhere/table".into())).err().unwrap().to_string();
+        assert!(error.contains("SHMEM_TUNING=/nowhere/table cannot be read"), "{error}");
+        let error = with_file("wrong", "{\"version\": 7}", |file| {
+            with(|settings| settings.tuning_file = Some(file)).err().unwrap().to_string()
+        });
+        assert!(error.contains("version 7"), "{error}");
+    }
+}

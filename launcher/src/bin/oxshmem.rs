@@ -1,0 +1,184 @@
+//! `oxshmem`: what collectives cost on large machines, how they go step by step, and which one a call takes.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use oxshmem_base::Error;
+use oxshmem_launcher::schedules::Simulation;
+use oxshmem_launcher::{calibrate, schedules, usage};
+use oxshmem_schedule::algorithm::Collective;
+use oxshmem_schedule::algorithm::names::COLLECTIVES;
+use oxshmem_schedule::simulate::Machine;
+use oxshmem_schedule::step::Plan;
+
+/// Shows the schedules of oxshmem's collectives: simulated on large machines, step by step, and how they are chosen.
+#[derive(Parser)]
+#[command(name = "oxshmem", version, max_term_width = 100)]
+struct Options {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Simulate a collective on a model machine; nothing of it is measured
+    Simulate(Simulate),
+    /// Print every step of every PE of a small team
+    Schedule(Steps),
+    /// Say which schedule a call takes, and why
+    Explain(Explain),
+}
+
+#[derive(Args)]
+struct Simulate {
+    /// sync, reduce-idempotent, broadcast, ...
+    #[arg(long, default_value = "sync", value_parser = collective)]
+    collective: Collective,
+    /// A schedule, several separated by commas, or all that serve the collective
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    algorithm: Vec<String>,
+    /// Team sizes: 1024,4096 or 1024..1048576, which goes in steps of 4
+    #[arg(long, default_value = "1024..1048576", value_parser = sizes)]
+    pes: Sizes,
+    /// The model machine
+    #[arg(long, value_enum, default_value = "fat-tree")]
+    network: Network,
+    /// Bytes of the array, or of one PE's block
+    #[arg(long, default_value = "8")]
+    bytes: u64,
+    /// PEs arrive at random within so many nanoseconds
+    #[arg(long, value_name = "NS", default_value = "0")]
+    skew: f64,
+    /// Draw the comparison into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Instead, measure this node between 2 PEs and compare predicted with measured times on 2, 4 and 8
+    #[arg(long, exclusive = true)]
+    calibrate: bool,
+}
+
+#[derive(Args)]
+struct Steps {
+    /// The collective, where the schedule serves several
+    #[arg(long, value_parser = collective)]
+    collective: Option<Collective>,
+    /// The schedule: tree-2, census, ring, ...
+    #[arg(long, value_name = "NAME")]
+    algorithm: String,
+    /// Members of the team
+    #[arg(long, default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pes: u32,
+    /// Elements of the array, or of one PE's block
+    #[arg(long, default_value = "4")]
+    count: u64,
+    /// The root of a broadcast
+    #[arg(long, default_value = "0")]
+    root: u32,
+}
+
+#[derive(Args)]
+struct Explain {
+    /// sync, reduce-idempotent, broadcast, ...
+    #[arg(long, value_parser = collective)]
+    collective: Collective,
+    /// Members of the team
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pes: u32,
+    /// Bytes of the array, or of one PE's block
+    #[arg(long, default_value = "8")]
+    bytes: u64,
+    /// A table of one's own, as for SHMEM_TUNING
+    #[arg(long, value_name = "FILE")]
+    tuning: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Network {
+    FatTree,
+    Dragonfly,
+}
+
+/// Team sizes.
+#[derive(Clone)]
+struct Sizes(Vec<u32>);
+
+/// The largest team that is simulated.
+const MOST_PES: u32 = 1 << 24;
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let size = |part: &str| {
+        let size = part.trim().parse().ok().filter(|size| (1..=MOST_PES).contains(size));
+        size.ok_or_else(|| format!("`{part}` is not a number from 1 to {MOST_PES}"))
+    };
+    match text.split_once("..") {
+        Some((first, last)) => {
+            let (first, last) = (size(first)?, size(last)?);
+            if first > last {
+                return Err(format!("{first} is more than {last}"));
+            }
+            let steps = std::iter::successors(Some(first), |size| size.checked_mul(4)).take_while(|size| *size <= last);
+            Ok(Sizes(steps.collect()))
+        }
+        None => text.split(',').map(size).collect::<Result<_, _>>().map(Sizes),
+    }
+}
+
+fn collective(name: &str) -> Result<Collective, String> {
+    let known = COLLECTIVES.iter().find(|(known, _)| *known == name).map(|(_, collective)| *collective);
+    known.ok_or_else(|| format!("use one of {}", COLLECTIVES.map(|(name, _)| name).join(", ")))
+}
+
+fn main() -> ExitCode {
+    let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
+    let text = match options.task {
+        Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
+        Task::Simulate(simulate) => simulate.run(),
+        Task::Schedule(steps) => steps.run(),
+        Task::Explain(Explain { collective, pes, bytes, tuning }) => {
+            schedules::explain(collective, pes, bytes, tuning.as_deref())
+        }
+    };
+    match text {
+        Ok(text) => {
+            // A reader that closes early (head, less) is no failure.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("oxshmem: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+impl Simulate {
+    fn run(self) -> Result<String, Error> {
+        let machine = match self.network {
+            Network::FatTree => Machine::FAT_TREE,
+            Network::Dragonfly => Machine::DRAGONFLY,
+        };
+        let Self { collective, algorithm, pes: Sizes(sizes), bytes, skew, .. } = self;
+        let (table, drawing) = Simulation { collective, algorithms: algorithm, sizes, bytes, skew, machine }.run()?;
+        if let Some(file) = &self.svg {
+            std::fs::write(file, drawing).map_err(|error| {
+                Error::new(format!("{} cannot be written", file.display()))
+                    .because(error)
+                    .fix("choose another place for --svg")
+            })?;
+        }
+        Ok(table)
+    }
+}
+
+impl Steps {
+    fn run(self) -> Result<String, Error> {
+        if self.root >= self.pes {
+            return Err(Error::new(format!("--root {} is not in a team of {}", self.root, self.pes))
+                .fix(format!("choose one from 0 to {}", self.pes - 1)));
+        }
+        let plan = Plan { root: self.root, ..Plan::new(self.pes, self.count) };
+        schedules::steps(self.collective, &self.algorithm, &plan)
+    }
+}

@@ -1,0 +1,139 @@
+//! What the tool `oxshmem` says about the schedules of collectives. Nothing here runs one.
+
+use oxshmem_base::{Error, names};
+use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
+use oxshmem_schedule::algorithm::{Collective, Schedule};
+use oxshmem_schedule::choose::{self, Question, Row};
+use oxshmem_schedule::print;
+use oxshmem_schedule::simulate::{self, Machine, Setting};
+use oxshmem_schedule::step::Plan;
+
+/// Bytes of an element in every report.
+const ELEMENT: u64 = 8;
+
+/// What to simulate.
+pub struct Simulation {
+    /// The collective.
+    pub collective: Collective,
+    /// Names of schedules; all that serve the collective if there are none.
+    pub algorithms: Vec<String>,
+    /// Team sizes.
+    pub sizes: Vec<u32>,
+    /// Bytes of the array, or of one PE's block.
+    pub bytes: u64,
+    /// PEs arrive at random within this time, in nanoseconds.
+    pub skew: f64,
+    /// The model machine.
+    pub machine: Machine,
+}
+
+impl Simulation {
+    /// Runs it: the table, and the drawing.
+    pub fn run(&self) -> Result<(String, String), Error> {
+        let all = || serving(&[self.collective]).map(str::to_owned).collect();
+        let names: Vec<String> = if self.algorithms.is_empty() { all() } else { self.algorithms.clone() };
+        let schedules =
+            names.iter().map(|name| schedule(self.collective, name)).collect::<Result<Vec<Schedule>, Error>>()?;
+        let setting = Setting { element: ELEMENT, skew: self.skew, ..Setting::default() };
+        let count = self.bytes.div_ceil(ELEMENT);
+        let entries = simulate::compare(&schedules, &self.sizes, count, &self.machine, &setting);
+        let table = simulate::table(&entries, count, &self.machine, &setting);
+        let drawing = simulate::svg(&entries, count, &self.machine, &setting);
+        Ok((format!("{}, {table}", self.collective), drawing))
+    }
+}
+
+/// The steps of all PEs of a small team. Without a collective, the first one that the schedule serves.
+pub fn steps(collective: Option<Collective>, algorithm: &str, plan: &Plan) -> Result<String, Error> {
+    let served = || COLLECTIVES.into_iter().map(|(_, collective)| collective).find(|c| find(*c, algorithm).is_some());
+    let collective = match collective.or_else(served) {
+        Some(collective) => collective,
+        None => return Err(unknown(algorithm, &COLLECTIVES.map(|(_, collective)| collective))),
+    };
+    if collective == Collective::Collect {
+        return Err(Error::new("the steps of a collect cannot be printed")
+            .because("they depend on how much each PE contributes")
+            .fix("print fcollect, whose blocks are equal"));
+    }
+    let text = print::print(&schedule(collective, algorithm)?, plan);
+    Ok(format!("{collective} by {algorithm}, {} PEs, {} elements\n{text}", plan.size, plan.count))
+}
+
+/// Which row of the tables answers for a call, and why not those before it. `table` is a file with rows of one's own.
+pub fn explain(collective: Collective, size: u32, bytes: u64, table: Option<&str>) -> Result<String, Error> {
+    let rows: Vec<Row> = match table {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Error::new(format!("the table {file} cannot be read")).because(error))?;
+            choose::from_json(&text)
+                .map_err(|why| Error::new(format!("the table {file} cannot be used")).because(why))?
+        }
+        None => Vec::new(),
+    };
+    let question = Question { collective, size, count: bytes.div_ceil(ELEMENT), element: ELEMENT, root_apart: false };
+    let mut text = choose::explain(&rows, &question);
+    if choose::choose_from(&rows, &question).is_none() {
+        text += "between nodes; on one node loads and stores do it (node) unless a row of your own answers\n";
+    }
+    Ok(text)
+}
+
+/// The schedule of that name for a collective.
+pub(crate) fn schedule(collective: Collective, name: &str) -> Result<Schedule, Error> {
+    find(collective, name).ok_or_else(|| unknown(name, &[collective]))
+}
+
+fn unknown(name: &str, collectives: &[Collective]) -> Error {
+    let possible: Vec<&str> = serving(collectives).collect();
+    let what = match collectives {
+        [one] => format!("no schedule {name} serves {one}"),
+        _ => format!("there is no schedule {name}"),
+    };
+    let error = Error::new(what).because(format!("there are {}", possible.join(", ")));
+    match names::nearest(name, possible.iter().copied()) {
+        Some(near) => error.fix(format!("say --algorithm {near}")),
+        None => error.fix("name one of these"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_says_that_it_is_one() {
+        let simulation = Simulation {
+            collective: Collective::Sync,
+            algorithms: vec!["dissemination-2".into()],
+            sizes: vec![1024, 4096],
+            bytes: 0,
+            skew: 0.0,
+            machine: Machine::FAT_TREE,
+        };
+        let (table, drawing) = simulation.run().unwrap();
+        assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
+        // Everybody puts in each of 10 and 12 rounds.
+        assert!(table.contains("10240") && table.contains("49152"), "{table}");
+    }
+
+    #[test]
+    fn a_name_that_serves_another_collective_is_refused_with_those_that_serve() {
+        let error = schedule(Collective::Sync, "ring").unwrap_err().to_string();
+        assert!(error.contains("no schedule ring serves sync") && error.contains("dissemination-2"), "{error}");
+        let error = steps(None, "rong", &Plan::new(4, 1)).unwrap_err().to_string();
+        assert!(error.contains("--algorithm ring"), "{error}");
+    }
+
+    #[test]
+    fn the_steps_of_a_tree_are_those_of_a_broadcast() {
+        let text = steps(None, "tree-2", &Plan::new(3, 4)).unwrap();
+        assert!(text.starts_with("broadcast by tree-2, 3 PEs, 4 elements\nPE 0\n  put    to PE"), "{text}");
+    }
+
+    #[test]
+    fn explanations_name_the_engine_of_the_node() {
+        let text = explain(Collective::Sync, 8, 0, None).unwrap();
+        assert!(text.contains("dissemination-4") && text.contains("(node)"), "{text}");
+        assert!(explain(Collective::Sync, 8, 0, Some("/nowhere/table")).is_err());
+    }
+}
