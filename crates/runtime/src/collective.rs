@@ -74,8 +74,8 @@ impl Call<'_> {
 
     /// [`Self::enter`] of a collective that writes into the other members' memory: everybody must name the same
     /// `bytes` bytes of `dest`. The number of the exchange tells what they say now from what an earlier call left.
-    fn enter_to_write(self, dest: *const u8, bytes: usize) {
-        let words = [place_of(dest), bytes as u64, self.team.counts().0.into()];
+    pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
+        let words = [place_of(dest), bytes as u64, self.team.counts().0];
         slot::exchange(self.team, self.name, &words, |member, theirs| {
             if theirs[..3] != words {
                 self.other_destination(member, bytes);

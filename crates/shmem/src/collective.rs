@@ -25,8 +25,7 @@ impl Team<'_> {
     /// ```
     #[doc(alias = "shmem_broadcast")]
     pub fn broadcast<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, root: usize) {
-        let team = self.enter("shmem_broadcast");
-        lengths("shmem_broadcast", dest.len(), Some(source.len()));
+        let team = self.meet("shmem_broadcast", dest, Some(source.len()));
         // SAFETY: places are symmetric or the call ends the job, both have the elements, and one thread has the team. So
         // below.
         unsafe { calls::broadcast(team, dest.as_ptr(), source.as_ptr(), source.len(), number(root)) };
@@ -43,8 +42,7 @@ impl Team<'_> {
     /// ```
     #[doc(alias = "shmem_fcollect")]
     pub fn fcollect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-        let team = self.enter("shmem_fcollect");
-        lengths("shmem_fcollect", dest.len(), source.len().checked_mul(self.n_pes()));
+        let team = self.meet("shmem_fcollect", dest, source.len().checked_mul(self.n_pes()));
         // SAFETY: as above.
         unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
     }
@@ -67,7 +65,7 @@ impl Team<'_> {
         // The sizes are the members' word, so they are looked at before anything is copied by them.
         // SAFETY: one thread has the team.
         unsafe {
-            binding::exchange(team, CALL, Kind::Sizes as u32, &[count as u64], |_, words| counts.push(words[0]));
+            binding::exchange(team, CALL, Kind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
         }
         let mut at = 0_usize;
         for (pe, count) in counts.into_iter().enumerate() {
@@ -96,12 +94,21 @@ impl Team<'_> {
     /// ```
     #[doc(alias = "shmem_alltoall")]
     pub fn alltoall<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-        let team = self.enter("shmem_alltoall");
         let block = source.len() / self.n_pes().max(1);
         lengths("shmem_alltoall", source.len(), Some(block * self.n_pes()));
-        lengths("shmem_alltoall", dest.len(), Some(source.len()));
+        let team = self.meet("shmem_alltoall", dest, Some(source.len()));
         // SAFETY: as above.
         unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
+    }
+
+    /// Begins a collective that fills `dest`, which must have `expected` elements.
+    #[inline(always)]
+    fn meet<T: Plain>(&self, call: &'static str, dest: &Symmetric<[T]>, expected: Option<usize>) -> runtime::Team {
+        lengths(call, dest.len(), expected);
+        let team = self.enter(call);
+        // SAFETY: one thread has the team.
+        unsafe { binding::agree_on_destination(team, call, dest.as_ptr().cast(), size_of_val(dest)) };
+        team
     }
 
     /// The world's number of member `pe`.
@@ -127,9 +134,8 @@ macro_rules! combine {
             #[doc(alias = $alias)]
             #[inline]
             pub fn $name<T: Plain + Operand<$op>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-                let team = self.enter($alias);
-                lengths($alias, dest.len(), Some(source.len()));
                 apart($alias, dest, source);
+                let team = self.meet($alias, dest, Some(source.len()));
                 // SAFETY: as for `broadcast`; the slices are the same or apart.
                 unsafe { calls::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
@@ -174,9 +180,8 @@ macro_rules! scans {
             /// ```
             #[doc(alias = $alias)]
             pub fn $name<T: Plain + Operand<Sum>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-                let team = self.enter($alias);
-                lengths($alias, dest.len(), Some(source.len()));
                 apart($alias, dest, source);
+                let team = self.meet($alias, dest, Some(source.len()));
                 // SAFETY: as for `broadcast`; the slices are the same or apart.
                 unsafe { calls::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
@@ -206,11 +211,12 @@ fn mismatch(call: &str, len: usize, expected: usize) -> ! {
     )
 }
 
-/// Ends the job if the slices, which have one length, overlap without being the same.
+/// Ends the job if the slices overlap without being the same.
 #[inline(always)]
 fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
     let distance = (dest.as_ptr() as usize).abs_diff(source.as_ptr() as usize);
-    if distance < size_of_val(dest) && !ptr::eq(dest.as_ptr(), source.as_ptr()) {
+    let reach = size_of_val(dest).max(size_of_val(source));
+    if distance < reach && !ptr::eq(dest.as_ptr(), source.as_ptr()) {
         overlap(call, distance);
     }
 }

@@ -6,7 +6,7 @@ use crate::{Error, Plain, SymmetricBox, World, mistake};
 
 /// What an exchange of the library's own is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// Comparing executables.
     Program = 1,

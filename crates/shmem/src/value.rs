@@ -66,6 +66,6 @@ impl Team<'_> {
             });
         };
         // SAFETY: the team lives, and one thread has it.
-        unsafe { binding::exchange(self.enter(call), call, Kind::Values as u32, &words[..used], visit) }
+        unsafe { binding::exchange(self.enter(call), call, Kind::Values as u8, &words[..used], visit) }
     }
 }

@@ -166,7 +166,7 @@ impl World {
     /// An exchange among all PEs that nothing but the library's own checks takes part in.
     pub(crate) fn agree(&self, call: &'static str, kind: Kind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
         // SAFETY: only the thread with the world gets here.
-        unsafe { binding::exchange(self.epochs, call, kind as u32, words, visit) }
+        unsafe { binding::exchange(self.epochs, call, kind as u8, words, visit) }
     }
 }
 

@@ -381,3 +381,27 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
         thread::park();
     }
 }
+
+/// The same collectives by schedules, where the user has chosen one.
+#[test]
+fn collectives_by_schedules() {
+    let chosen = "SHMEM_REDUCE_ALGORITHM";
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        let job = oxshmem::test::launch(4, |_| {
+            let mut command = std::process::Command::new(std::env::current_exe()?);
+            command.args(["collectives_by_schedules", "--exact", "--nocapture"]);
+            command.env("OXSHMEM_TEST_CALL", "0").env(chosen, "ring");
+            Ok(command)
+        });
+        for pe in job.unwrap() {
+            assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
+        }
+        return;
+    }
+    let world = World::init().unwrap();
+    let (source, dest) = (world.allocate_slice(3000, 1_u64).unwrap(), world.allocate_slice(3000, 0).unwrap());
+    world.sum(&dest, &source);
+    assert_eq!(dest.to_vec(), [4; 3000]);
+    world.max(&dest[..2], &source[..2]);
+    assert_eq!(dest[..3].to_vec(), [1, 1, 4]);
+}

@@ -151,6 +151,24 @@ fn what_can_fail_is_an_error() {
 }
 
 #[test]
+fn schedules_for_different_lengths() {
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        let world = World::init().unwrap();
+        let numbers = world.allocate_slice(300, 0_u64).unwrap();
+        let mine = &numbers[..100 + 100 * world.my_pe()];
+        return world.sum(mine, mine);
+    }
+    let job = oxshmem::test::launch(2, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args(["schedules_for_different_lengths", "--exact", "--nocapture"]);
+        command.env("OXSHMEM_TEST_CALL", "0").env("SHMEM_REDUCE_ALGORITHM", "ring");
+        Ok(command)
+    });
+    let said: String = job.unwrap().into_iter().map(|pe| pe.err).collect();
+    assert!(said.contains("the members of the team name different destinations"), "{said}");
+}
+
+#[test]
 fn another_program_is_refused() {
     // The two PEs run copies of this test's executable that differ in one byte at the end. With static variables shared
     // the runtime would notice already that these may not correspond.

@@ -6,6 +6,7 @@ use core::ffi::c_int;
 use oxshmem_base::Error;
 
 use crate::calls::team::live;
+use crate::collective::Call;
 use crate::diagnose;
 use crate::life;
 use crate::slot::{self, PAYLOAD_WORDS};
@@ -32,9 +33,10 @@ pub fn fail(error: &Error) -> ! {
 ///
 /// # Safety
 /// One thread at a time is in a collective of the team.
-pub unsafe fn exchange(team: Team, call: &'static str, kind: u32, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
+pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
     let team = live(call, team);
-    let tag = u64::from(kind) << 32 | u64::from(team.counts().0);
+    // Exchanges never reach the upper bits: a team makes fewer in a century.
+    let tag = u64::from(kind) << 56 | team.counts().0;
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
@@ -44,6 +46,18 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u32, words: &[u64],
         }
         visit(member, &theirs[1..=words.len()]);
     });
+}
+
+/// Makes sure that all members name the same `bytes` bytes of `dest`, if the collective that follows may write into
+/// others' memory without looking: where schedules run. (The engine of the node looks by itself.)
+///
+/// # Safety
+/// As for [`exchange`].
+pub unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
+    let team = live(call, team);
+    if team.scheduled {
+        Call { team, name: call }.enter_to_write(dest, bytes);
+    }
 }
 
 #[cold]
