@@ -1,7 +1,7 @@
 //! Put and get: between memory of the caller and the copies of other PEs.
 
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
+use core::mem::{self, MaybeUninit};
 
 use oxshmem_runtime as runtime;
 use oxshmem_runtime::calls::rma;
@@ -71,8 +71,21 @@ impl<T: Plain> Symmetric<T> {
     #[inline(always)]
     pub fn put(&self, value: T, to: impl Target) {
         let (via, pe) = to.resolve("shmem_p");
-        // SAFETY: a place is symmetric or the call ends the job; `T` is plain, so races make values.
-        unsafe { rma::put(via, self.as_ptr(), &raw const value, 1, pe) }
+        macro_rules! word {
+            ($word:ty) => {
+                // SAFETY: a place is symmetric or the call ends the job; a plain `T` of this size is such a word, and
+                // races make values.
+                unsafe { rma::p(via, self.as_ptr().cast::<$word>(), mem::transmute_copy(&value), pe) }
+            };
+        }
+        match size_of::<T>() {
+            1 => word!(u8),
+            2 => word!(u16),
+            4 => word!(u32),
+            8 => word!(u64),
+            // SAFETY: as above.
+            _ => unsafe { rma::put(via, self.as_ptr(), &raw const value, 1, pe) },
+        }
     }
 
     /// Reads the copy of `from`.
@@ -86,11 +99,25 @@ impl<T: Plain> Symmetric<T> {
     #[inline(always)]
     pub fn get(&self, from: impl Target) -> T {
         let (via, pe) = from.resolve("shmem_g");
-        let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: as for `put`; the call fills the value or does not return.
-        unsafe {
-            rma::get(via, value.as_mut_ptr(), self.as_ptr(), 1, pe);
-            value.assume_init()
+        macro_rules! word {
+            ($word:ty) => {
+                // SAFETY: as for `put`.
+                unsafe { mem::transmute_copy(&rma::g(via, self.as_ptr().cast::<$word>(), pe)) }
+            };
+        }
+        match size_of::<T>() {
+            1 => word!(u8),
+            2 => word!(u16),
+            4 => word!(u32),
+            8 => word!(u64),
+            _ => {
+                let mut value = MaybeUninit::<T>::uninit();
+                // SAFETY: as for `put`; the call fills the value or does not return.
+                unsafe {
+                    rma::get(via, value.as_mut_ptr(), self.as_ptr(), 1, pe);
+                    value.assume_init()
+                }
+            }
         }
     }
 }
