@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use oxshmem_runtime::calls::binding;
+
 use crate::{Error, Plain, SymmetricBox, World, mistake};
 
 /// What an exchange of the library's own is about.
@@ -42,7 +44,9 @@ impl World {
     pub fn exclusive<T: Plain, R>(&self, memory: &mut SymmetricBox<'_, [T]>, body: impl FnOnce(&mut [T]) -> R) -> R {
         const CALL: &str = "World::exclusive";
         refuse(CALL);
-        self.quiet();
+        // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
+        // SAFETY: this thread has the world and all teams.
+        unsafe { binding::quiet_all(CALL) };
         self.meet(CALL, Kind::Open, memory.serial);
         INSIDE.store(true, Relaxed);
         let unwinding = EndsTheJob;
