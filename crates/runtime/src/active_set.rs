@@ -4,21 +4,23 @@
 //! do not meet (ACT-3). Places are kept by the set's first PE, in its control window. The first member that calls makes
 //! the place; nothing is sent, nothing is agreed on, and the user's pSync is not touched (ACT-2).
 //!
-//! A place is given to another pair when there are no more, the longest unused first, but only while nobody is
-//! inside: a member counts itself in, then looks whether the place is still of its pair. Everybody who is not first to
-//! leave a collective finds it intact, because all collectives end only after all members have entered.
+//! A place is given to another pair when there are no more, the oldest first, but only while nobody is inside: a PE marks
+//! itself as inside, then looks whether the place is still of its pair; who takes a place over closes it, then looks at
+//! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
+//! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 
+use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use oxshmem_schedule::team::Triplet;
 
-use crate::control::{self, ControlBlock, SETS_BYTES, Slot};
+use crate::control::{self, Apart, ControlBlock, SETS_BYTES, Slot};
 use crate::diagnose;
 use crate::fast::FAST;
 use crate::life;
-use crate::primitive::{AtomicU32, AtomicU64};
+use crate::primitive::{AtomicU32, AtomicU64, fence, fence_after_update};
 use crate::team::{Members, TeamState};
 use crate::wait::{self, Needs, Reason};
 
@@ -32,27 +34,29 @@ pub(crate) struct Key {
     pub(crate) array: u64,
 }
 
-/// The head of a place. The members' slots follow.
+/// The head of a place. A mark for each PE of the node and the members' slots follow.
 #[repr(C, align(128))]
 pub(crate) struct Place {
-    /// Members inside a collective; [`CLOSED`] and more while the place changes hands.
-    pub(crate) inside: AtomicU32,
-    /// When it was last entered, by the clock of the PE that keeps it.
-    used: AtomicU32,
-    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read while counted in.
+    /// One while the place changes hands.
+    closed: AtomicU32,
+    /// When it was made, by the clock of the PE that keeps it.
+    made: AtomicU32,
+    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by who has marked itself.
     triplet: AtomicU64,
     size: AtomicU64,
     array: AtomicU64,
 }
 
-const CLOSED: u32 = 1 << 30;
+/// How many threads of one PE are inside a place.
+pub(crate) type Mark = Apart<AtomicU32>;
 
 impl Place {
     /// Nobody's.
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
         let [triplet, size, array] = [0; 3].map(AtomicU64::new);
-        Self { inside: AtomicU32::new(0), used: AtomicU32::new(0), triplet, size, array }
+        let [closed, made] = [0; 2].map(AtomicU32::new);
+        Self { closed, made, triplet, size, array }
     }
 
     pub(crate) fn is_of(&self, key: &Key) -> bool {
@@ -76,12 +80,49 @@ impl Key {
     }
 }
 
-/// Places that this process has found before.
-static KNOWN: Mutex<Option<HashMap<Key, u32>>> = Mutex::new(None);
+/// Places that this process has found before. They stay in memory until the next life, so that [`RECENT`] may point to
+/// them.
+static KNOWN: Mutex<Option<HashMap<Key, Box<Known>>>> = Mutex::new(None);
+
+struct Known {
+    key: Key,
+    index: u32,
+}
+
+/// Some of the known places, found without a lock: by a hash of the pair.
+static RECENT: [AtomicPtr<Known>; 64] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 64];
+
+fn recent(key: &Key) -> &'static AtomicPtr<Known> {
+    let mixed = (key.array ^ key.triplet().rotate_left(17) ^ u64::from(key.size)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    &RECENT[(mixed >> 58) as usize]
+}
 
 /// Forgets them, with the memory they are in.
 pub(crate) fn forget() {
+    RECENT.iter().for_each(|place| place.store(core::ptr::null_mut(), Relaxed));
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// The place that this process has last found for the pair.
+fn known(key: &Key) -> Option<u32> {
+    // SAFETY: `RECENT` points to boxes in `KNOWN`, which are dropped between lives only.
+    let recent_one = unsafe { recent(key).load(Acquire).as_ref() };
+    if let Some(known) = recent_one.filter(|known| known.key == *key) {
+        return Some(known.index);
+    }
+    let map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = map.as_ref()?.get(key)?;
+    recent(key).store(core::ptr::from_ref(&**known).cast_mut(), Release);
+    Some(known.index)
+}
+
+/// Remembers a place. What was known of the pair before stays in memory: another thread may be looking at it.
+fn remember(key: &Key, index: u32) {
+    let mut map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    recent(key).store(core::ptr::null_mut(), Release);
+    if let Some(before) = map.get_or_insert_default().insert(*key, Box::new(Known { key: *key, index })) {
+        Box::leak(before);
+    }
 }
 
 /// Runs `collective` with the members of the active set.
@@ -150,28 +191,33 @@ fn identify(call: &'static str, start: i32, log_stride: i32, size: i32, array: u
     (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 
-/// The places that one PE keeps.
+/// The places that one PE keeps, as one PE of the node sees them.
 pub(crate) struct Places {
     /// One while a PE looks for a place.
     pub(crate) lock: &'static AtomicU32,
-    /// Counts the uses, so that the longest unused place can be found.
+    /// Counts the places made, so that the oldest can be found.
     pub(crate) clock: &'static AtomicU32,
-    /// Where the first place is; and how many bytes, and how many members' slots, a place has; and how many there are.
+    /// Where the first place is; how many bytes a place has; for how many PEs it has marks and slots; and how many there
+    /// are.
     pub(crate) base: usize,
     pub(crate) each: usize,
-    pub(crate) slots: u32,
+    pub(crate) pes: u32,
     pub(crate) count: u32,
+    /// The caller's window.
+    pub(crate) me: u32,
 }
 
 impl Places {
     /// Those of the set's first PE.
+    #[inline]
     fn of(key: &Key) -> Self {
         let window = key.start - life::first_of_node();
-        let slots = life::pes_on_node();
-        let each = size_of::<Place>() + slots as usize * size_of::<Slot>();
+        let pes = life::pes_on_node();
+        let each = size_of::<Place>() + pes as usize * (size_of::<Mark>() + size_of::<Slot>());
         let count = (SETS_BYTES / each).min(256) as u32;
         let keeper = ControlBlock::of(window);
-        Self { lock: &keeper.sets_lock, clock: &keeper.sets_clock, base: control::sets(window), each, slots, count }
+        let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
+        Self { lock, clock, base, each, pes, count, me: life::my_window() }
     }
 
     pub(crate) fn place(&self, index: u32) -> &'static Place {
@@ -179,12 +225,20 @@ impl Places {
         unsafe { &*((self.base + index as usize * self.each) as *const Place) }
     }
 
-    /// Member 0's slot of a place; the others' follow.
-    fn slots(&self, index: u32) -> *const Slot {
-        core::ptr::from_ref(self.place(index)).wrapping_add(1).cast()
+    /// The mark of the PE in window `window`.
+    pub(crate) fn mark(&self, index: u32, window: u32) -> &'static AtomicU32 {
+        let marks = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Mark>();
+        // SAFETY: a place is followed by a mark for each of the node's PEs.
+        unsafe { &(*marks.add(window as usize)).0 }
     }
 
-    /// Runs `collective` at a place where the caller, member `my`, is counted in, and counts it out.
+    /// Member 0's slot of a place; the others' follow.
+    fn slots(&self, index: u32) -> *const Slot {
+        let marks = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Mark>();
+        marks.wrapping_add(self.pes as usize).cast()
+    }
+
+    /// Runs `collective` at a place in which the caller, member `my`, is, and takes it out.
     pub(crate) fn attend<R>(
         &self,
         index: u32,
@@ -200,32 +254,32 @@ impl Places {
         let (exchanges, announcements) = team.counts();
         counts[0].store(exchanges, Relaxed);
         counts[1].store(announcements, Relaxed);
-        self.place(index).inside.fetch_sub(1, Release);
+        self.mark(index, self.me).fetch_sub(1, Release);
         result
     }
 
-    /// Counts the caller in at the place of `key`, which is made if it does not exist.
+    /// Takes the caller into the place of `key`, which is made if it does not exist.
     fn enter(&self, call: &'static str, key: &Key) -> u32 {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|map| map.get(key).copied());
-        if let Some(index) = known.filter(|&index| self.enter_known(index, key)) {
+        if let Some(index) = known(key).filter(|&index| self.enter_known(index, key)) {
             return index;
         }
         let reason = Reason { call, address: self.base, needs: Needs::Anyone };
         let index = wait::until(reason, None, || self.search(key));
-        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(*key, index);
+        remember(key, index);
         index
     }
 
-    /// Counts the caller in if the place is of `key`.
+    /// Takes the caller in if the place is of `key`.
     pub(crate) fn enter_known(&self, index: u32, key: &Key) -> bool {
-        let place = self.place(index);
-        // SeqCst and Acquire: whoever closed the place before is seen with what he wrote, whoever closes it later sees us.
-        let open = place.inside.fetch_add(1, SeqCst) < CLOSED;
-        if open && place.is_of(key) {
-            place.used.store(self.clock.fetch_add(1, Relaxed), Relaxed);
+        let (place, mark) = (self.place(index), self.mark(index, self.me));
+        mark.fetch_add(1, SeqCst);
+        // Who closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed. One of
+        // the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        fence_after_update();
+        if place.closed.load(Acquire) == 0 && place.is_of(key) {
             return true;
         }
-        place.inside.fetch_sub(1, Release);
+        mark.fetch_sub(1, Release);
         false
     }
 
@@ -240,27 +294,38 @@ impl Places {
         found
     }
 
+    /// Closes a place in which nobody is. The caller has the lock.
+    fn close(&self, index: u32) -> bool {
+        let place = self.place(index);
+        place.closed.store(1, SeqCst);
+        fence(SeqCst);
+        // Acquire: what was done inside is over before the slots are cleared.
+        let empty = (0..self.pes).all(|window| self.mark(index, window).load(Acquire) == 0);
+        if !empty {
+            place.closed.store(0, Release);
+        }
+        empty
+    }
+
     fn make(&self, key: &Key) -> Option<u32> {
         let age = |index: &u32| {
             let place = self.place(*index);
-            let free = place.size.load(Relaxed) == 0;
-            (!free, place.used.load(Relaxed))
+            (place.size.load(Relaxed) > 0, place.made.load(Relaxed))
         };
         let mut candidates: Vec<u32> = (0..self.count).collect();
         candidates.sort_by_key(age);
-        let close = |index: &u32| self.place(*index).inside.compare_exchange(0, CLOSED, SeqCst, Relaxed).is_ok();
-        let index = candidates.into_iter().find(close)?;
+        let index = candidates.into_iter().find(|&index| self.close(index))?;
         let place = self.place(index);
-        for member in 0..self.slots as usize {
-            // SAFETY: a place is followed by this many slots.
+        for member in 0..self.pes as usize {
+            // SAFETY: a place is followed by this many marks and slots.
             unsafe { &*self.slots(index).add(member) }.clear();
         }
         place.triplet.store(key.triplet(), Relaxed);
         place.size.store(key.size.into(), Relaxed);
         place.array.store(key.array, Relaxed);
-        place.used.store(self.clock.fetch_add(1, Relaxed), Relaxed);
-        // Opens the place with the caller inside; others may have counted in and not yet out.
-        place.inside.fetch_sub(CLOSED - 1, SeqCst);
+        place.made.store(self.clock.fetch_add(1, Relaxed), Relaxed);
+        self.mark(index, self.me).fetch_add(1, Relaxed);
+        place.closed.store(0, Release);
         Some(index)
     }
 }

@@ -79,6 +79,11 @@ pub(crate) fn first_of_node() -> u32 {
     FIRST_OF_NODE.load(Relaxed)
 }
 
+/// The caller's window.
+pub(crate) fn my_window() -> u32 {
+    JOB.get().map_or(0, |job| job.node().my_index as u32)
+}
+
 /// How many PEs the caller's node has.
 pub(crate) fn pes_on_node() -> u32 {
     JOB.get().map_or(1, |job| job.node().members.len() as u32)

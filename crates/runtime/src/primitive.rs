@@ -172,3 +172,12 @@ mod modelled {
         }
     }
 }
+
+/// A full fence behind a sequentially consistent read-modify-write, which on x86 is one already.
+#[inline(always)]
+pub(crate) fn fence_after_update() {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    fence(core::sync::atomic::Ordering::SeqCst);
+}

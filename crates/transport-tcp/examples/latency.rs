@@ -14,8 +14,10 @@ use oxshmem_transport::{Amo, Cards, Fabric, Lane, LaneOptions, Region, Remote, S
 use oxshmem_transport_tcp::{Options, open};
 
 const MIB: usize = 1 << 20;
-const ROUNDS: usize = 10;
-const TURNS: u64 = 2_000;
+const ROUNDS: usize = 15;
+const TURNS: u64 = 1_000;
+/// Streams of 16 MiB in a round.
+const STREAMS: u32 = 3;
 
 fn main() {
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok());
@@ -25,9 +27,9 @@ fn main() {
         "put + wait one-way 8 B",
         "get 8 B",
         "fetch_add 8 B",
-        "raw stream 1 MiB",
-        "put 1 MiB",
-        "get 1 MiB",
+        "raw stream, 16 x 1 MiB",
+        "put, 16 x 1 MiB",
+        "get, 16 x 1 MiB",
         "nbi puts of 8 B",
         "get from a PE that computes",
         "fetch_add on a PE that computes",
@@ -171,7 +173,7 @@ impl Pe {
     }
 
     fn stream(&mut self, act: impl Fn(&mut Self)) -> Duration {
-        self.repeat(8, act)
+        self.repeat(STREAMS, act)
     }
 
     fn get_word(&mut self) {
@@ -213,7 +215,7 @@ impl Pe {
         let mut buffer = vec![1; 16 * MIB];
         self.meet();
         let start = Instant::now();
-        for _ in 0..8 {
+        for _ in 0..STREAMS {
             if self.me == 0 {
                 spin(buffer.len(), |done| self.raw.write(&buffer[done..]));
                 spin(1, |_| self.raw.read(&mut [0]));
@@ -222,7 +224,7 @@ impl Pe {
                 spin(1, |_| self.raw.write(&[1]));
             }
         }
-        start.elapsed() / 8
+        start.elapsed() / STREAMS
     }
 
     fn many_puts(&mut self) -> Duration {

@@ -7,7 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Amo, Lane, OutOfRange, Remote, SignalUpdate, Width, deliver_old};
 
 use crate::link::Link;
-use crate::open::Net;
+use crate::net::Net;
 use crate::proto::session::Ticket;
 use crate::proto::wire::{BULK, Message, SMALL};
 use crate::proto::{Place, Session};

@@ -1,22 +1,22 @@
-//! The connection to one PE over one rail: made when first needed, replaced when cut, given up when it stays silent.
+//! What goes to and comes from one PE over one rail. The session outlives its connection, which is made when first needed
+//! (see `connect`), replaced when cut, and given up when the PE stays silent.
 
-use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mio::net::TcpStream;
 use oxshmem_base::Error;
 
-use crate::open::Net;
-use crate::proto::handshake::{Acceptor, Initiator, LONGEST, Route, Standing, Step, Verdict};
+use crate::connect::Attempt;
+use crate::net::Net;
 use crate::proto::patience::{Advice, Look, Patience};
-use crate::proto::seal::Sealer;
+use crate::proto::seal::{Opener, Sealer};
 use crate::proto::session::Ticket;
-use crate::proto::{Endpoint, Garbage, Session};
+use crate::proto::{Endpoint, Session};
 use crate::region::Served;
 use crate::socket;
 
@@ -24,13 +24,10 @@ use crate::socket;
 const TURN: usize = 1 << 20;
 /// Executed frames that may go without acknowledgement while a caller polls, who may have something to send with it.
 const UNTOLD: u64 = 8;
-/// An address that does not answer for so long is left for the next one.
-const ANSWER: Duration = Duration::from_secs(1);
-
 /// One rail to one PE.
 pub(crate) struct Link {
     pub(crate) pe: u32,
-    rail: u16,
+    pub(crate) rail: u16,
     pub(crate) token: usize,
     /// [`Session::reached`], for lanes. Stored with Release by whoever has executed the peer's answers, loaded with
     /// Acquire: who sees an operation complete sees what it fetched.
@@ -43,24 +40,25 @@ pub(crate) struct Link {
     state: Mutex<State>,
 }
 
+/// What changes of it.
 pub(crate) struct State {
     pub(crate) session: Session,
-    wire: Wire,
-    established: u64,
-    patience: Patience,
-    heard: bool,
+    pub(crate) wire: Wire,
+    pub(crate) established: u64,
+    pub(crate) patience: Patience,
+    pub(crate) heard: bool,
     /// All addresses refused the last attempt.
-    refused: bool,
+    pub(crate) refused: bool,
     /// The socket took no more.
-    blocked: bool,
+    pub(crate) blocked: bool,
     /// What became of the last connection and of the attempts since.
-    history: Vec<String>,
+    pub(crate) history: Vec<String>,
     /// Of the last connection; before the first one, where it was tried first.
-    address: Option<SocketAddr>,
-    error: Option<Error>,
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) error: Option<Error>,
 }
 
-enum Wire {
+pub(crate) enum Wire {
     Down,
     Connecting(Box<Attempt>),
     Up(Box<Connection>),
@@ -68,18 +66,8 @@ enum Wire {
     Left,
 }
 
-struct Attempt {
-    stream: TcpStream,
-    address: SocketAddr,
-    rest: VecDeque<SocketAddr>,
-    since: Instant,
-    initiator: Initiator,
-    /// What is to be said next.
-    out: Vec<u8>,
-    refusals: bool,
-}
-
-struct Connection {
+/// A connection over which frames flow.
+pub(crate) struct Connection {
     stream: TcpStream,
     endpoint: Endpoint,
     seal: Option<Sealing>,
@@ -167,7 +155,7 @@ impl Link {
         Some(ticket)
     }
 
-    fn remind(&self, net: &Net) {
+    pub(crate) fn remind(&self, net: &Net) {
         self.due.store(true, Ordering::SeqCst);
         net.remind();
     }
@@ -253,14 +241,14 @@ impl Link {
         (executed, read >= TURN)
     }
 
-    fn publish(&self, session: &Session) {
+    pub(crate) fn publish(&self, session: &Session) {
         let Ticket { frame, fetch } = session.reached();
         self.frame.store(frame, Ordering::Release);
         self.fetch.store(fetch, Ordering::Release);
     }
 
     /// Sends what the socket takes.
-    fn flush(&self, state: &mut State) {
+    pub(crate) fn flush(&self, state: &mut State) {
         let Wire::Up(connection) = &mut state.wire else { return };
         let result = match &mut connection.seal {
             None => flush_plain(&connection.stream, &mut state.session),
@@ -274,7 +262,7 @@ impl Link {
     }
 
     /// The connection is no more; the session goes on over the next one.
-    fn cut(&self, state: &mut State, why: &str) {
+    pub(crate) fn cut(&self, state: &mut State, why: &str) {
         let address = state.address.map_or_else(String::new, |address| format!("{address}: "));
         tracing::debug!(pe = self.pe, rail = self.rail, "cut: {address}{why}");
         state.wire = Wire::Down;
@@ -283,149 +271,20 @@ impl Link {
     }
 
     /// The peer is lost: what is under way will never complete, and no buffer of it is touched again.
-    fn fail(&self, state: &mut State, why: &str) {
+    pub(crate) fn fail(&self, state: &mut State, why: &str) {
         let address = state.address.map_or_else(|| "no address".into(), |address| address.to_string());
         let error = Error::new(format!("PE {} at {address} is lost", self.pe))
             .because(format!("{why}; {}", state.history.join("; ")))
             .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_TCP_TIMEOUT the patience");
+        self.fail_with(state, error);
+    }
+
+    pub(crate) fn fail_with(&self, state: &mut State, error: Error) {
         tracing::error!(%error);
         state.session = Session::default();
         state.wire = Wire::Down;
         state.error = Some(error);
         self.failed.store(true, Ordering::Release);
-    }
-
-    /// Makes a connection, now that it is needed.
-    fn raise(&self, net: &Net, state: &mut State) {
-        if let Wire::Left = state.wire {
-            return self.fail(state, "it has ended");
-        }
-        match net.addresses(self.pe) {
-            Ok(mut addresses) => {
-                // What worked before is tried first.
-                addresses.sort_by_key(|address| state.address.is_some_and(|known| known.ip() != address.ip()));
-                state.address = state.address.or(addresses.first().copied());
-                self.attempt(net, state, addresses.into(), true);
-            }
-            Err(error) => {
-                state.error = Some(error);
-                self.failed.store(true, Ordering::Release);
-            }
-        }
-    }
-
-    /// Connects to the first of `rest` that can be connected to at all.
-    fn attempt(&self, net: &Net, state: &mut State, mut rest: VecDeque<SocketAddr>, refusals: bool) {
-        state.wire = Wire::Down;
-        let mut all_refused = refusals;
-        while let Some(address) = rest.pop_front() {
-            let started = TcpStream::connect(address).and_then(|stream| {
-                let nonce = net.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
-                net.enlist(stream.as_raw_fd(), self.token)?;
-                Ok((stream, nonce))
-            });
-            match started {
-                Ok((stream, nonce)) => {
-                    let route = Route { from: net.me, to: self.pe, rail: self.rail };
-                    let (initiator, out) = Initiator::new(&net.credentials, route, nonce);
-                    let since = Instant::now();
-                    let refusals = all_refused;
-                    let attempt = Attempt { stream, address, rest, since, initiator, out, refusals };
-                    state.wire = Wire::Connecting(Box::new(attempt));
-                    return;
-                }
-                Err(e) => {
-                    all_refused &= e.kind() == io::ErrorKind::ConnectionRefused;
-                    remember(&mut state.history, format!("{address}: {e}"));
-                }
-            }
-        }
-        state.refused = all_refused;
-    }
-
-    /// Moves the attempt on.
-    fn advance(&self, net: &Net, state: &mut State) {
-        let Wire::Connecting(attempt) = &mut state.wire else { return };
-        let standing = Standing { established: state.established, executed: state.session.executed() };
-        let why = match attempt.advance(standing) {
-            Ok(None) if attempt.since.elapsed() < ANSWER => return,
-            Ok(None) => io::Error::from(io::ErrorKind::TimedOut),
-            Ok(Some((verdict, standing))) => return self.decided(net, state, verdict, standing),
-            Err(e) => e,
-        };
-        remember(&mut state.history, format!("{}: {why}", attempt.address));
-        let refusals = attempt.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
-        let rest = std::mem::take(&mut attempt.rest);
-        self.attempt(net, state, rest, refusals);
-    }
-
-    fn decided(&self, net: &Net, state: &mut State, verdict: Verdict, peer: Standing) {
-        let Wire::Connecting(attempt) = std::mem::replace(&mut state.wire, Wire::Down) else { return };
-        match verdict {
-            Verdict::Accepted => {
-                state.address = Some(attempt.address);
-                self.establish(net, state, attempt.stream, attempt.initiator.seals(), peer);
-            }
-            Verdict::Wait => remember(&mut state.history, format!("{}: its own attempt goes first", attempt.address)),
-            Verdict::Stale => state.established = state.established.max(peer.established),
-        }
-    }
-
-    /// An initiator has proven itself: its connection is taken or refused.
-    pub(crate) fn adopt(&self, net: &Net, mut stream: TcpStream, mut acceptor: Acceptor, from: u32, peer: Standing) {
-        let mut state = self.lock();
-        let state = &mut *state;
-        if state.error.is_some() || matches!(state.wire, Wire::Left) {
-            return;
-        }
-        // When both connect at once, the attempt of the lower number is kept.
-        let mine_goes_first = matches!(state.wire, Wire::Connecting(_)) && net.me < from;
-        let mut standing = Standing { established: state.established, executed: state.session.executed() };
-        let verdict = if mine_goes_first {
-            Verdict::Wait
-        } else if peer.established < state.established {
-            Verdict::Stale
-        } else {
-            state.wire = Wire::Down;
-            standing.established = peer.established + 1;
-            Verdict::Accepted
-        };
-        // So few bytes always fit into the buffer of a new socket.
-        let said = stream.write_all(&acceptor.welcome(verdict, standing));
-        if verdict == Verdict::Accepted && said.is_ok() {
-            state.address = stream.peer_addr().ok();
-            let peer = Standing { established: standing.established, executed: peer.executed };
-            match net.enlist(stream.as_raw_fd(), self.token) {
-                Ok(()) => self.establish(net, state, stream, acceptor.seals(), peer),
-                Err(e) => self.cut(state, &e.to_string()),
-            }
-        }
-    }
-
-    /// Both sides have agreed: frames flow.
-    fn establish(
-        &self,
-        net: &Net,
-        state: &mut State,
-        stream: TcpStream,
-        seals: Option<(Sealer, crate::proto::seal::Opener)>,
-        peer: Standing,
-    ) {
-        state.established = peer.established;
-        if let Err(garbage) = state.session.resume(peer.executed) {
-            return self.fail(state, &garbage.to_string());
-        }
-        self.publish(&state.session);
-        let (sealer, opener) = seals.unzip();
-        let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
-        state.wire = Wire::Up(Box::new(Connection { stream, endpoint: Endpoint::new(opener), seal }));
-        (state.heard, state.refused, state.blocked) = (true, false, false);
-        state.history.clear();
-        tracing::debug!(pe = self.pe, rail = self.rail, address = ?state.address, times = peer.established, "connected");
-        state.session.seal();
-        self.flush(state);
-        // What came right behind the welcome makes no further event.
-        self.remind(net);
     }
 
     /// Has callers told of the socket, if there is one.
@@ -488,42 +347,15 @@ impl Link {
         self.lock().wire = Wire::Left;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Attempt {
-    /// Connects, says what is to be said and hears what comes.
-    fn advance(&mut self, standing: Standing) -> io::Result<Option<(Verdict, Standing)>> {
-        if let Some(e) = self.stream.take_error()? {
-            return Err(e);
-        }
-        loop {
-            while !self.out.is_empty() {
-                match self.stream.write(&self.out) {
-                    Ok(n) => drop(self.out.drain(..n)),
-                    Err(e) if is_not_yet(&e) => return Ok(None),
-                    Err(e) => return Err(e),
-                }
-                // No message of the handshake is to wait for company.
-                self.stream.set_nodelay(true)?;
-            }
-            let mut bytes = [0; LONGEST];
-            let n = match self.stream.read(&mut bytes[..self.initiator.room()]) {
-                Ok(0) => return Err(io::Error::other("it hangs up during the handshake")),
-                Ok(n) => n,
-                Err(e) if is_not_yet(&e) => return Ok(None),
-                Err(e) => return Err(e),
-            };
-            let garbage = |garbage: Garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.to_string());
-            match self.initiator.hear(&bytes[..n]).map_err(garbage)? {
-                Step::More => {}
-                Step::Challenged => self.out = self.initiator.claim(standing),
-                Step::Decided(verdict, standing) => return Ok(Some((verdict, standing))),
-                Step::Say(_) | Step::Proven(..) => unreachable!("steps of the acceptor"),
-            }
-        }
+impl Connection {
+    pub(crate) fn new(stream: TcpStream, sealer: Option<Sealer>, opener: Option<Opener>) -> Self {
+        let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
+        Self { stream, endpoint: Endpoint::new(opener), seal }
     }
 }
 
@@ -551,19 +383,4 @@ fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
         session.sent(sent);
     }
     Ok(())
-}
-
-/// A socket that is still connecting says so in several ways.
-fn is_not_yet(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected | io::ErrorKind::Interrupted)
-}
-
-/// The latest attempts are enough for a message.
-fn remember(history: &mut Vec<String>, what: String) {
-    if !history.contains(&what) {
-        history.push(what);
-    }
-    if history.len() > 8 {
-        history.remove(0);
-    }
 }

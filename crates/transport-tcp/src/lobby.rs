@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 
-use crate::open::Net;
+use crate::net::Net;
 use crate::proto::handshake::{Acceptor, LONGEST, Step};
 
 /// So many may wait; a further one displaces the oldest.

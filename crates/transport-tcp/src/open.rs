@@ -2,25 +2,24 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
-use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token, Waker};
+use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, Region, Segment};
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 
 use crate::card::Card;
 use crate::interfaces;
 use crate::lane::{INJECT, TcpLane};
-use crate::link::Link;
-use crate::lobby::{FIRST_GUEST, Lobby};
-use crate::progress::{FEW, FIRST_LINK, LISTENER, Poller, WAKER};
+use crate::lobby::Lobby;
+use crate::net::Net;
+use crate::progress::{LISTENER, Poller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::region::Refusals;
 
@@ -113,16 +112,6 @@ fn listen(only: Option<IpAddr>) -> io::Result<TcpListener> {
         .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0).into()))
 }
 
-fn enlist_with(registry: &Registry, socket: RawFd, token: usize) -> io::Result<()> {
-    let interest = Interest::READABLE | Interest::WRITABLE;
-    match registry.register(&mut SourceFd(&socket), Token(token), interest) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            registry.reregister(&mut SourceFd(&socket), Token(token), interest)
-        }
-        result => result,
-    }
-}
-
 struct Tcp {
     net: Arc<Net>,
     capabilities: Capabilities,
@@ -192,137 +181,5 @@ impl Fabric for Tcp {
 impl Drop for Tcp {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// What callers, lanes and the thread share.
-pub(crate) struct Net {
-    pub(crate) me: u32,
-    pub(crate) credentials: Credentials,
-    card: Card,
-    pub(crate) rails: u16,
-    give_up: Duration,
-    pub(crate) memory: Memory,
-    pub(crate) refusals: Refusals,
-    cards: OnceLock<Box<dyn Cards>>,
-    /// One slot per PE and rail; a PE that nobody talks to costs no more than that.
-    by_token: Box<[OnceLock<Arc<Link>>]>,
-    /// Those that exist.
-    pub(crate) links: RwLock<Vec<Arc<Link>>>,
-    /// How many those are, for those who serve them with the list already locked.
-    count: AtomicUsize,
-    pub(crate) lobby: Lobby,
-    pub(crate) callers: Mutex<Poller>,
-    registries: [Registry; 2],
-    pub(crate) waker: Waker,
-    /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.
-    pub(crate) polls: AtomicU64,
-    /// Some link has something to send; see `remind`.
-    pub(crate) due: AtomicBool,
-    /// The thread waits in the kernel, or is about to.
-    pub(crate) asleep: AtomicBool,
-    pub(crate) closed: AtomicBool,
-    random: SystemRandom,
-    /// Numbers of lanes that are free again, and the next new one.
-    lanes: Mutex<(Vec<u16>, u32)>,
-    pub(crate) start: Instant,
-}
-
-impl Net {
-    /// The link to a PE, or `None` if there is no such PE or rail.
-    pub(crate) fn link(&self, pe: u32, rail: u16) -> Option<&Arc<Link>> {
-        if rail >= self.rails {
-            return None;
-        }
-        let index = pe as usize * usize::from(self.rails) + usize::from(rail);
-        let slot = self.by_token.get(index)?;
-        Some(slot.get_or_init(|| {
-            let link = Arc::new(Link::new(pe, rail, FIRST_LINK + index, self.give_up));
-            let count = {
-                let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
-                links.push(link.clone());
-                self.count.store(links.len(), Ordering::SeqCst);
-                links.len()
-            };
-            if count == FEW + 1
-                && let Err(e) = self.enlist_all()
-            {
-                tracing::error!("sockets cannot be polled: {e}");
-            }
-            link
-        }))
-    }
-
-    /// The link that has this token.
-    pub(crate) fn link_of(&self, token: usize) -> Option<&Arc<Link>> {
-        self.by_token.get(token.checked_sub(FIRST_LINK)?)?.get()
-    }
-
-    /// Where to try to reach a PE, in order.
-    pub(crate) fn addresses(&self, pe: u32) -> Result<Vec<SocketAddr>, Error> {
-        let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
-        let card = Card::decode(pe, &cards.card(pe)?)?;
-        let same_host = card.host == self.card.host;
-        let candidates = interfaces::candidates(&card.addresses, same_host, &self.card.addresses);
-        Ok(candidates.into_iter().map(|ip| SocketAddr::new(ip, card.port)).collect())
-    }
-
-    /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;
-    /// then every message would only pay for a notice that nobody reads.
-    pub(crate) fn enlist(&self, socket: RawFd, token: usize) -> io::Result<()> {
-        let is_link = (FIRST_LINK..FIRST_GUEST).contains(&token);
-        let few = is_link && self.count.load(Ordering::SeqCst) <= FEW;
-        let [callers, thread] = &self.registries;
-        enlist_with(thread, socket, token)?;
-        if few {
-            // A guest that has become a link was enlisted before; any other socket was not, which is as good.
-            let _ = callers.deregister(&mut SourceFd(&socket));
-            return Ok(());
-        }
-        enlist_with(callers, socket, token)
-    }
-
-    /// There are no longer few links: callers need to be told of those that they asked until now.
-    fn enlist_all(&self) -> io::Result<()> {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
-        links.iter().try_for_each(|link| link.enlist(self))
-    }
-
-    /// A number that has never been used.
-    pub(crate) fn nonce(&self) -> Result<[u8; 32], Error> {
-        let mut nonce = [0; 32];
-        self.random.fill(&mut nonce).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
-        Ok(nonce)
-    }
-
-    /// A number for a lane that no other lane has.
-    pub(crate) fn lane_number(&self) -> Result<u16, Error> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = lanes.0.pop() {
-            return Ok(number);
-        }
-        let number = u16::try_from(lanes.1).map_err(|_| Error::new("TCP: 65536 contexts are open"))?;
-        lanes.1 += 1;
-        Ok(number)
-    }
-
-    pub(crate) fn free_lane(&self, number: u16) {
-        // A refusal that nobody fetched is not for the next lane of this number.
-        drop(self.refusals.take(number));
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).0.push(number);
-    }
-
-    /// Says good-bye to all and waits a moment for theirs: a socket that is closed with something unread in it would
-    /// take what we have sent with it.
-    fn part(&self) {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
-        links.iter().for_each(|link| link.leave());
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(300) && !links.iter().all(|link| link.is_over()) {
-            if self.progress() == 0 {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        }
-        links.iter().for_each(|link| link.hang_up());
     }
 }

@@ -13,7 +13,7 @@ use mio::{Events, Poll};
 
 use crate::link::Manner;
 use crate::lobby::FIRST_GUEST;
-use crate::open::Net;
+use crate::net::Net;
 
 pub(crate) const LISTENER: usize = 0;
 pub(crate) const WAKER: usize = 1;

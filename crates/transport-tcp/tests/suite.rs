@@ -43,3 +43,11 @@ fn encrypted() {
 fn alone() {
     suite::threads(1, tcp(|_| {}));
 }
+
+/// In every job all PEs meet at once, so that every pair connects from both sides at the same time.
+#[test]
+fn both_sides_connect_at_once() {
+    for _ in 0..20 {
+        suite::threads_of(4, tcp(|_| {}), &[]);
+    }
+}

@@ -123,6 +123,9 @@ impl Fabric for Loopback {
     }
 }
 
+/// Pending operations from which on the adversary lets one go for each that comes.
+const MANY: usize = 64;
+
 struct LoopbackLane {
     world: Arc<World>,
     queue: Arc<Mutex<Queue>>,
@@ -132,7 +135,8 @@ impl LoopbackLane {
     fn issue(&self, begin: impl FnOnce(&mut Queue)) {
         let mut queue = lock(&self.queue);
         begin(&mut queue);
-        let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(dice.one_in(4)));
+        let many = queue.pending.len() > MANY;
+        let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(many || dice.one_in(4)));
         for _ in 0..at_once {
             if queue.deliver(&self.world) == 0 {
                 break;

@@ -1,5 +1,5 @@
 //! What every provider has to pass. Each test is a function over one PE, so that the PEs may be threads of one process
-//! ([`threads`]) or processes ([`Pe::join`], then [`run`] in each); all PEs run the same tests in the same order.
+//! ([`threads`]) or processes ([`Joining`], then [`run`] in each); all PEs run the same tests in the same order.
 //!
 //! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.
 
@@ -20,10 +20,10 @@ use crate::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Bytes of the heap before and after it grows, of the statics and of the control region. Miri gets less of everything.
-const HEAP: usize = if cfg!(miri) { 64 << 10 } else { 24 << 20 };
+const HEAP: usize = if cfg!(miri) { 32 << 10 } else { 24 << 20 };
 const HEAP_BEFORE_GROWTH: usize = HEAP / 2;
-const STATICS: usize = if cfg!(miri) { 16 << 10 } else { 1 << 20 };
-const CONTROL: usize = 8 << 10;
+const STATICS: usize = if cfg!(miri) { 1 << 10 } else { 1 << 20 };
+const CONTROL: usize = if cfg!(miri) { 1 << 10 } else { 8 << 10 };
 
 /// A test of the suite.
 pub type Test = (&'static str, fn(&mut Pe));
@@ -269,5 +269,5 @@ fn pattern(seed: u64, n: usize) -> Vec<u8> {
 
 /// Fewer rounds where each one is slow.
 fn rounds(many: usize) -> usize {
-    if cfg!(miri) { many.div_ceil(50) } else { many }
+    if cfg!(miri) { many.div_ceil(100) } else { many }
 }

@@ -1,4 +1,7 @@
 //! The suite over the loopback provider: as it is, with an adversary, and with everything filled in by software.
+//!
+//! Under Miri: `MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation"`. Its emulation of weak memory
+//! cannot follow atomics of several sizes in one place, which torn puts are.
 
 use oxshmem_transport::loopback::{Options, fabrics};
 use oxshmem_transport::trace::Traced;

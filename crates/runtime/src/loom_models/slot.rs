@@ -181,7 +181,7 @@ fn loom_mutant_a_team_that_starts_anew_takes_old_lines_for_its_own() {
 #[should_panic]
 fn loom_mutant_a_cleared_slot_strands_who_still_looks_at_it() {
     let pe = |board: &Board, pe: u32| hand_over(board, pe, 0, Handover::Cleared);
-    CROWDED.explore::<3, _>(Board::new, pe, nothing);
+    CROWDED.with_preemptions(1).explore::<3, _>(Board::new, pe, nothing);
 }
 
 /// Numbers of one parity are one line.

@@ -15,7 +15,7 @@ const DATA: u64 = 4096;
 /// A put with signal of every length, set and add in turn.
 pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
     reset(pe);
-    let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 10_000);
+    let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 1_000);
     let mut round = 0u64;
     for n in lengths {
         let many = if n < 10_000 { rounds(400) } else { 12 };
@@ -40,7 +40,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
 /// Data, fence, flag; both kinds of put, long before short.
 pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
     reset(pe);
-    let lengths = if cfg!(miri) { [8, 300, 12, 500] } else { [8, 300, 20_000, 150_000] };
+    let lengths = if cfg!(miri) { [8, 100, 12, 50] } else { [8, 300, 20_000, 150_000] };
     for round in 1..=rounds(800) as u64 {
         let n = lengths[round as usize % 4];
         let source = vec![round as u8; n];
@@ -67,7 +67,7 @@ pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
 pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut Pe) {
     reset(pe);
     for round in 1..=rounds(800) as u64 {
-        let source = vec![round as u8; 2_000];
+        let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
         // SAFETY: `source` lives until `quiet` returns; null asks for no old value.
         unsafe {
             pe.lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len());

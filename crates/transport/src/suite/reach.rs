@@ -99,7 +99,7 @@ pub(super) fn a_pe_that_computes_is_served(pe: &mut Pe) {
         }
         return;
     }
-    let mut back = vec![0; 50_000.min(HEAP / 16)];
+    let mut back = vec![0; 50_000.min(HEAP / 64)];
     let source = pattern(u64::from(pe.me), back.len());
     let place = heap(0, data + u64::from(pe.me) * back.len() as u64);
     pe.put(place, &source);
