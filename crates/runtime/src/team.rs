@@ -269,16 +269,6 @@ fn next(counter: &AtomicU64) -> u64 {
     number
 }
 
-/// Visits the contexts that live on any team. None of them ends meanwhile.
-pub(crate) fn for_each_context(mut visit: impl FnMut(Context)) {
-    let made: Vec<Team> = live().iter().map(|&handle| Team(handle as *const TeamObject)).collect();
-    for team in made.into_iter().chain([Team::world(), Team::shared(), Team::node()]) {
-        let Some(state) = team.state() else { continue };
-        let contexts = state.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        contexts.iter().for_each(|context| visit(context.0));
-    }
-}
-
 impl Team {
     /// `SHMEM_TEAM_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());

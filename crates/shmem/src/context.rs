@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_runtime as runtime;
 use oxshmem_runtime::calls::{context as calls, order};
@@ -42,6 +43,37 @@ pub struct ContextPe<'c> {
     life: PhantomData<(&'c (), *const ())>,
 }
 
+/// A context that has not been dropped, and its team.
+struct Live(runtime::Context, runtime::Team);
+
+// SAFETY: handles are addresses of atomics that any thread may use.
+unsafe impl Send for Live {}
+
+fn live() -> MutexGuard<'static, Vec<Live>> {
+    static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
+pub(crate) fn quiet_all(call: &'static str) {
+    // SAFETY: no obligations. So below.
+    unsafe { order::quiet(runtime::World(call)) };
+    for Live(context, _) in &*live() {
+        // SAFETY: as above; nobody can drop the context, or its team, before the list is free again.
+        unsafe { order::quiet(runtime::On(*context, call)) };
+    }
+}
+
+/// Forgets the contexts that were not dropped before their team, which ends.
+pub(crate) fn forget_team(team: runtime::Team) {
+    live().retain(|live| live.1 != team);
+}
+
+/// Forgets all contexts: the world ends.
+pub(crate) fn forget_all() {
+    live().clear();
+}
+
 impl Team<'_> {
     /// A new context on this team.
     ///
@@ -55,6 +87,7 @@ impl Team<'_> {
         let mut handle = runtime::Context::INVALID;
         // SAFETY: `handle` is writable and the team lives.
         unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
+        live().push(Live(handle, self.handle()));
         Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData }
     }
 }
@@ -112,6 +145,7 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     /// Completes what was issued on it.
     fn drop(&mut self) {
+        live().retain(|live| live.0 != self.handle);
         // SAFETY: made by `context`, and nothing borrows it any more.
         unsafe { calls::destroy(self.handle) }
     }

@@ -2,9 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use oxshmem_runtime::calls::binding;
-
-use crate::{Error, Plain, SymmetricBox, World, mistake};
+use crate::{Error, Plain, SymmetricBox, World, context, mistake};
 
 /// What an exchange of the library's own is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +43,7 @@ impl World {
         const CALL: &str = "World::exclusive";
         refuse(CALL);
         // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
-        // SAFETY: this thread has the world and all teams.
-        unsafe { binding::quiet_all(CALL) };
+        context::quiet_all(CALL);
         self.meet(CALL, Kind::Open, memory.serial);
         INSIDE.store(true, Relaxed);
         let unwinding = EndsTheJob;

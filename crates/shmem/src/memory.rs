@@ -5,9 +5,9 @@ use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use oxshmem_runtime::calls::{binding, memory, order};
+use oxshmem_runtime::calls::{memory, order};
 
-use crate::{Error, Resident, Symmetric, World, epoch, reactor};
+use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 
 /// Owns symmetric memory: [`Symmetric`] by dereference.
 ///
@@ -134,12 +134,10 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
         }
         epoch::refuse("shmem_free");
         let start = self.place.cast::<u8>().as_ptr();
+        context::quiet_all("shmem_free");
         reactor::forget(ptr::slice_from_raw_parts(start, bytes));
         // SAFETY: the block came from the allocation, and nobody borrows it any more; nor does anybody on the other PEs,
-        // whose boxes are being dropped too before this returns. This thread has the world and all teams.
-        unsafe {
-            binding::quiet_all("shmem_free");
-            memory::free(start.cast());
-        }
+        // whose boxes are being dropped too before this returns.
+        unsafe { memory::free(start.cast()) }
     }
 }

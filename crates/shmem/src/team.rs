@@ -7,7 +7,7 @@ use oxshmem_runtime as runtime;
 use oxshmem_runtime::calls::team as calls;
 
 use crate::transfer::number;
-use crate::{Error, epoch};
+use crate::{Error, context, epoch};
 
 /// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they
 /// are split from.
@@ -224,6 +224,7 @@ impl Drop for Team<'_> {
             eprintln!("oxshmem: this PE panics and leaks a team of {}", self.size);
             return;
         }
+        context::forget_team(self.handle);
         // SAFETY: a split made it, and nothing borrows it any more.
         unsafe { calls::destroy(self.enter("shmem_team_destroy")) }
     }

@@ -7,7 +7,7 @@ use oxshmem_runtime as runtime;
 use oxshmem_runtime::calls::{binding, order, setup, team as calls};
 
 use crate::epoch::{self, Kind};
-use crate::{Error, Team, program, reactor};
+use crate::{Error, Team, context, program, reactor};
 
 /// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.
 const MULTIPLE: i32 = 3;
@@ -186,6 +186,7 @@ impl Drop for World {
         }
         epoch::refuse("shmem_finalize");
         reactor::close();
+        context::forget_all();
         // SAFETY: nothing that borrows from the world is alive. An invalid team is left alone.
         unsafe {
             calls::destroy(self.epochs);

@@ -5,14 +5,12 @@ use core::ffi::c_int;
 
 use oxshmem_base::Error;
 
-use crate::calls::order;
 use crate::calls::team::live;
 use crate::collective::Call;
 use crate::diagnose;
-use crate::fast::{On, World};
 use crate::life;
 use crate::slot::{self, PAYLOAD_WORDS};
-use crate::team::{Team, for_each_context};
+use crate::team::Team;
 
 /// How many words [`exchange`] carries.
 pub const WORDS: usize = PAYLOAD_WORDS - 1;
@@ -26,18 +24,6 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
 #[cold]
 pub fn fail(error: &Error) -> ! {
     diagnose::fail(error)
-}
-
-/// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
-///
-/// # Safety
-/// No team is split or destroyed meanwhile.
-pub unsafe fn quiet_all(call: &'static str) {
-    // SAFETY: no obligations; a context that is visited lives.
-    unsafe {
-        order::quiet(World(call));
-        for_each_context(|context| order::quiet(On(context, call)));
-    }
 }
 
 /// Gives up to [`WORDS`] words to all members and sees everybody's, in member order.
