@@ -7,6 +7,7 @@
 
 pub mod active_set;
 pub mod amo;
+pub mod binding;
 pub mod collective;
 pub mod context;
 pub mod extension;

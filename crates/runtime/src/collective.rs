@@ -72,6 +72,29 @@ impl Call<'_> {
         slot::synchronise(self.team, self.name);
     }
 
+    /// [`Self::enter`] of a collective that writes into the other members' memory: everybody must name the same
+    /// `bytes` bytes of `dest`. The number of the exchange tells what they say now from what an earlier call left.
+    pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
+        let words = [place_of(dest), bytes as u64, self.team.counts().0];
+        slot::exchange(self.team, self.name, &words, |member, theirs| {
+            if theirs[..3] != words {
+                self.other_destination(member, bytes);
+            }
+        });
+    }
+
+    #[cold]
+    fn other_destination(self, member: u32, bytes: usize) -> ! {
+        diagnose::fail(
+            &Error::new(format!("{}: the members of the team name different destinations", self.name))
+                .because(format!(
+                    "PE {member} of the team names another place or length than this PE ({}), which names {bytes} bytes",
+                    self.team.my
+                ))
+                .fix("pass the same symmetric object and the same number of elements on all members"),
+        )
+    }
+
     fn leave(self) {
         slot::synchronise(self.team, self.name);
     }
@@ -125,6 +148,13 @@ impl Call<'_> {
         }
         root as u32
     }
+}
+
+/// Which byte of the symmetric memory `address` is, in terms that are the same on all PEs.
+fn place_of(address: *const u8) -> u64 {
+    let at = address as usize;
+    let (extent, arena) = if FAST.heap.holds(at, 1) { (&FAST.heap, 0) } else { (&FAST.statics, 1) };
+    (at.wrapping_sub(extent.own().0) as u64) << 1 | arena
 }
 
 /// The bytes of `source` as payload words.

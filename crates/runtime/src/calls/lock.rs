@@ -107,7 +107,25 @@ impl<H: Half> Variable<H> {
 
     fn copy_of(&self, owner: u32) -> usize {
         let extent = if FAST.heap.holds(self.own, 1) { &FAST.heap } else { &FAST.statics };
-        extent.in_window(self.own, owner - 1 - life::first_of_node())
+        extent.in_window(self.own, self.window(owner))
+    }
+
+    /// The window of PE `owner` (plus one). The number was read from memory that others can write, and leads to more.
+    fn window(&self, owner: u32) -> u32 {
+        let window = owner.wrapping_sub(1).wrapping_sub(life::first_of_node());
+        if window >= life::pes_on_node() {
+            self.overwritten(owner);
+        }
+        window
+    }
+
+    #[cold]
+    fn overwritten(&self, owner: u32) -> ! {
+        diagnose::fail(
+            &oxshmem_base::Error::new(format!("{}: the lock at {:#x} is overwritten", self.call, self.own))
+                .because(format!("it names PE {} as the next owner, which does not exist", i64::from(owner) - 1))
+                .fix("look for a transfer that ends beyond its object, and set locks to zero before their first use"),
+        )
     }
 }
 
@@ -140,11 +158,12 @@ impl<H: Half> Words for Variable<H> {
     fn add_to_place(&self, owner: u32, bits: u32) {
         // SAFETY: as above; `owner` is a PE of the node.
         unsafe { H::or(self.copy_of(owner), bits) }
-        ControlBlock::of(owner - 1 - life::first_of_node()).bell().ring();
+        ControlBlock::of(self.window(owner)).bell().ring();
     }
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
-        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(owner - 1) };
+        let needs = Needs::One(life::first_of_node() + self.window(owner));
+        let reason = Reason { call: self.call, address: self.own, needs };
         wait::until(reason, Some(ControlBlock::own().bell()), || ready().then_some(()));
     }
 }

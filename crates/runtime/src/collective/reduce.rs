@@ -88,7 +88,7 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
 /// Every member combines one slice of the elements, and writes it to everybody: each source is read once and each
 /// destination written once, and no element of a source is overwritten before it was read, in place or not.
 unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
-    call.enter();
+    call.enter_to_write(dest, n * size);
     let (begin, end) = slice(n, size, call.team.my as usize, call.team.size as usize);
     if begin < end {
         let bytes = n * size;

@@ -55,7 +55,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         });
         return;
     }
-    call.enter();
+    call.enter_to_write(dest.cast(), bytes);
     let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);
     let step = (BLOCK / size_of::<T>()).max(1);
     let mut at = begin;

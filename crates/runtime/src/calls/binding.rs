@@ -1,0 +1,70 @@
+//! What a binding in Rust needs beyond the prototypes of the standard: errors as values, the house style for mistakes
+//! that end the job, and an exchange of a few words that notices when the members of a team are in different calls.
+
+use core::ffi::c_int;
+
+use oxshmem_base::Error;
+
+use crate::calls::team::live;
+use crate::collective::Call;
+use crate::diagnose;
+use crate::life;
+use crate::slot::{self, PAYLOAD_WORDS};
+use crate::team::Team;
+
+/// How many words [`exchange`] carries.
+pub const WORDS: usize = PAYLOAD_WORDS - 1;
+
+/// Initialises the library with a thread level, or says why it cannot. Returns the granted level.
+pub fn init(requested: c_int) -> Result<c_int, Error> {
+    life::init(requested)
+}
+
+/// Says what happened, once for the job, and ends the job.
+#[cold]
+pub fn fail(error: &Error) -> ! {
+    diagnose::fail(error)
+}
+
+/// Gives up to [`WORDS`] words to all members and sees everybody's, in member order.
+///
+/// A word of the library's own says which exchange of the team this is, and of what `kind`. So a member that is in
+/// another call is noticed, whatever its payload is, before anybody acts on it.
+///
+/// # Safety
+/// One thread at a time is in a collective of the team.
+pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
+    let team = live(call, team);
+    // Exchanges never reach the upper bits: a team makes fewer in a century.
+    let tag = u64::from(kind) << 56 | team.counts().0;
+    let mut payload = [0; PAYLOAD_WORDS];
+    payload[0] = tag;
+    payload[1..=words.len()].copy_from_slice(words);
+    slot::exchange(team, call, &payload[..=words.len()], |member, theirs| {
+        if theirs[0] != tag {
+            different(call, member, team.my);
+        }
+        visit(member, &theirs[1..=words.len()]);
+    });
+}
+
+/// Makes sure that all members name the same `bytes` bytes of `dest`, if the collective that follows may write into
+/// others' memory without looking: where schedules run. (The engine of the node looks by itself.)
+///
+/// # Safety
+/// As for [`exchange`].
+pub unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
+    let team = live(call, team);
+    if team.scheduled {
+        Call { team, name: call }.enter_to_write(dest, bytes);
+    }
+}
+
+#[cold]
+fn different(call: &str, member: u32, my: u32) -> ! {
+    fail(
+        &Error::new(format!("{call}: the members of the team make different calls"))
+            .because(format!("PE {member} of the team is in another call than this PE ({my})"))
+            .fix("let all members make the same collective calls in the same order"),
+    )
+}

@@ -1,0 +1,276 @@
+//! Objects that all PEs change atomically, and waiting for them.
+
+use oxshmem_runtime::calls::{amo, p2p};
+
+use crate::transfer::Target;
+use crate::{Comparison, Plain, Resident, Symmetric};
+
+/// A number that all PEs may change at once. It lives in a [`Symmetric`] place, which has its operations; transfers of
+/// plain data cannot touch it, so nothing breaks its atomicity.
+///
+/// ```
+/// use oxshmem::Atomic;
+/// oxshmem::symmetric! { static VISITS: Atomic<u64> = Atomic::new(0); }
+/// let world = oxshmem::World::init()?;
+/// assert_eq!(VISITS.fetch_add(1, 0), 0);
+/// assert_eq!(VISITS.load(), 1);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Atomic<T>(T);
+
+/// The place of an atomic number.
+pub type SymmetricAtomic<T> = Symmetric<Atomic<T>>;
+
+// SAFETY: a number, see `AtomicValue`.
+unsafe impl<T: AtomicValue> Resident for Atomic<T> {}
+
+/// A number that the atomic operations know.
+pub trait AtomicValue: Plain + PartialOrd + amo::Atomic {}
+
+/// An [`AtomicValue`] that can be compared and counted with.
+pub trait AtomicInteger: AtomicValue + amo::AtomicInteger {}
+
+macro_rules! atomic_values {
+    ($($integer:ty)*; $($float:ty)*) => {
+        $(impl AtomicValue for $integer {} impl AtomicInteger for $integer {})*
+        $(impl AtomicValue for $float {})*
+    };
+}
+
+atomic_values! { i32 u32 i64 u64 isize usize; f32 f64 }
+
+impl<T: AtomicValue> Atomic<T> {
+    /// With this value at first.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(oxshmem::Atomic::new(3))?.load(), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+/// One atomic operation: what it says, the C call, what it takes, what it returns.
+macro_rules! operations {
+    ($bound:ident: $(
+        $what:literal $name:ident($($argument:ident),*) $(-> $result:ty)?, $call:literal, $expect:literal;
+    )*) => {
+        impl<T: $bound> Symmetric<Atomic<T>> {$(
+            #[doc = concat!($what, " on the copy of `pe`.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            /// let number = world.allocate(oxshmem::Atomic::new(6_u32))?;
+            #[doc = $expect]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[doc(alias = $call)]
+            #[inline(always)]
+            pub fn $name(&self, $($argument: T,)* pe: impl Target) $(-> $result)? {
+                let (via, pe) = pe.resolve($call);
+                // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one.
+                unsafe { amo::$name(via, self.as_ptr().cast::<T>(), $($argument,)* pe) }
+            }
+        )*}
+    };
+}
+
+operations! { AtomicValue:
+    "Reads," fetch() -> T, "shmem_atomic_fetch", "assert_eq!(number.fetch(0), 6);";
+    "Writes," set(value), "shmem_atomic_set", "number.set(1, 0); assert_eq!(number.load(), 1);";
+    "Replaces and says what was there," swap(value) -> T, "shmem_atomic_swap", "assert_eq!(number.swap(1, 0), 6);";
+}
+
+operations! { AtomicInteger:
+    "Replaces if `cond` is there, and says what was there," compare_swap(cond, value) -> T,
+        "shmem_atomic_compare_swap", "assert_eq!(number.compare_swap(6, 1, 0), 6); assert_eq!(number.load(), 1);";
+    "Adds one and says what was there," fetch_inc() -> T, "shmem_atomic_fetch_inc",
+        "assert_eq!(number.fetch_inc(0), 6); assert_eq!(number.load(), 7);";
+    "Adds one," inc(), "shmem_atomic_inc", "number.inc(0); assert_eq!(number.load(), 7);";
+    "Adds, wrapping, and says what was there," fetch_add(value) -> T, "shmem_atomic_fetch_add",
+        "assert_eq!(number.fetch_add(2, 0), 6); assert_eq!(number.load(), 8);";
+    "Adds, wrapping," add(value), "shmem_atomic_add", "number.add(2, 0); assert_eq!(number.load(), 8);";
+    "Bitwise and, and says what was there," fetch_and(value) -> T, "shmem_atomic_fetch_and",
+        "assert_eq!(number.fetch_and(3, 0), 6); assert_eq!(number.load(), 2);";
+    "Bitwise and," and(value), "shmem_atomic_and", "number.and(3, 0); assert_eq!(number.load(), 2);";
+    "Bitwise or, and says what was there," fetch_or(value) -> T, "shmem_atomic_fetch_or",
+        "assert_eq!(number.fetch_or(1, 0), 6); assert_eq!(number.load(), 7);";
+    "Bitwise or," or(value), "shmem_atomic_or", "number.or(1, 0); assert_eq!(number.load(), 7);";
+    "Bitwise exclusive or, and says what was there," fetch_xor(value) -> T, "shmem_atomic_fetch_xor",
+        "assert_eq!(number.fetch_xor(2, 0), 6); assert_eq!(number.load(), 4);";
+    "Bitwise exclusive or," xor(value), "shmem_atomic_xor", "number.xor(2, 0); assert_eq!(number.load(), 4);";
+}
+
+impl<T: AtomicValue> Symmetric<Atomic<T>> {
+    /// What this PE's copy holds now. What its writer stored before, in order, can be read afterwards.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(oxshmem::Atomic::new(3))?.load(), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn load(&self) -> T {
+        // SAFETY: a place is valid and aligned, and only atomics touch this one.
+        unsafe { T::load(self.as_ptr().cast()) }
+    }
+
+    /// Writes this PE's copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(oxshmem::Atomic::new(3))?;
+    /// number.store(4);
+    /// assert_eq!(number.load(), 4);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn store(&self, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.as_ptr().cast(), value) }
+    }
+
+    /// Waits until this PE's copy compares so, and says what it was then. [`until`](Self::until) is the form for
+    /// `async`.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::AtLeast};
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(Atomic::new(3))?;
+    /// number.add(4, 0);
+    /// number.wait_until(AtLeast(7));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_wait_until")]
+    #[inline(always)]
+    pub fn wait_until(&self, comparison: Comparison<T>) {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as for `load`.
+        unsafe { p2p::wait_until(self.as_ptr().cast::<T>(), cmp, value) }
+    }
+
+    /// Whether this PE's copy compares so.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::{Below, Is}};
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(Atomic::new(3))?;
+    /// assert!(number.test(Is(3)) && !number.test(Below(3)));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_test")]
+    #[inline(always)]
+    pub fn test(&self, comparison: Comparison<T>) -> bool {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as for `load`.
+        unsafe { p2p::test(self.as_ptr().cast::<T>(), cmp, value) != 0 }
+    }
+}
+
+impl<T: AtomicValue> Symmetric<[Atomic<T>]> {
+    /// Waits until all of this PE's copies compare so.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Above};
+    /// let world = oxshmem::World::init()?;
+    /// world.allocate_slice(4, Atomic::new(3))?.wait_until_all(Above(2));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_wait_until_all")]
+    pub fn wait_until_all(&self, comparison: Comparison<T>) {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as for single ones; the slice has `len` of them, and no mask is allowed. So below.
+        unsafe { p2p::wait_until_all(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) }
+    }
+
+    /// Waits until one of this PE's copies compares so, and says which; `None` if there is none to wait for.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Is};
+    /// let world = oxshmem::World::init()?;
+    /// let flags = world.allocate_slice(4, Atomic::new(0))?;
+    /// flags[2].set(1, 0);
+    /// assert_eq!(flags.wait_until_any(Is(1)), Some(2));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_wait_until_any")]
+    pub fn wait_until_any(&self, comparison: Comparison<T>) -> Option<usize> {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as above.
+        let found =
+            unsafe { p2p::wait_until_any(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) };
+        (found < self.len()).then_some(found)
+    }
+
+    /// Waits until at least one of this PE's copies compares so, and says which do.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Not};
+    /// let world = oxshmem::World::init()?;
+    /// let flags = world.allocate_slice(4, Atomic::new(0))?;
+    /// flags[1].set(1, 0);
+    /// flags[3].set(2, 0);
+    /// assert_eq!(flags.wait_until_some(Not(0)), [1, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_wait_until_some")]
+    pub fn wait_until_some(&self, comparison: Comparison<T>) -> Vec<usize> {
+        let (cmp, value) = comparison.parts();
+        let mut found = vec![0; self.len()];
+        // SAFETY: as above; there is room for every index.
+        let count = unsafe {
+            let (ivars, indices) = (self.as_ptr().cast::<T>(), found.as_mut_ptr());
+            p2p::wait_until_some(ivars, self.len(), indices, core::ptr::null(), cmp, value)
+        };
+        found.truncate(count);
+        found
+    }
+
+    /// Whether all of this PE's copies compare so.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Is};
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.allocate_slice(4, Atomic::new(0))?.test_all(Is(0)));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_test_all")]
+    pub fn test_all(&self, comparison: Comparison<T>) -> bool {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as above.
+        unsafe { p2p::test_all(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) != 0 }
+    }
+
+    /// One of this PE's copies that compares so.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Is};
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate_slice(4, Atomic::new(0))?.test_any(Is(1)), None);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_test_any")]
+    pub fn test_any(&self, comparison: Comparison<T>) -> Option<usize> {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as above.
+        let found = unsafe { p2p::test_any(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) };
+        (found < self.len()).then_some(found)
+    }
+
+    /// The copies of this PE that compare so.
+    ///
+    /// ```
+    /// use oxshmem::{Atomic, Comparison::Is};
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate_slice(3, Atomic::new(0))?.test_some(Is(0)), [0, 1, 2]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_test_some")]
+    pub fn test_some(&self, comparison: Comparison<T>) -> Vec<usize> {
+        (0..self.len()).filter(|&i| comparison.holds(self[i].load())).collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! Collectives over symmetric slices: all members of a team call them, with the same slices.
+
+use core::ptr;
+
+use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::{binding, collective as calls, rma};
+
+use crate::epoch::Kind;
+use crate::transfer::number;
+use crate::{Error, Plain, Symmetric, Team, mistake};
+
+impl Team<'_> {
+    /// Copies the root's `source` to everybody's `dest`.
+    ///
+    /// Slices whose lengths do not fit together end the job, here and in all collectives: the standard calls that
+    /// undefined.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let (dest, source) = (world.allocate_slice(2, 0)?, world.allocate_slice(2, 5)?);
+    /// world.broadcast(&dest, &source, 0);
+    /// assert_eq!(dest.to_vec(), [5, 5]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_broadcast")]
+    pub fn broadcast<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, root: usize) {
+        let team = self.meet("shmem_broadcast", dest, Some(source.len()));
+        // SAFETY: places are symmetric or the call ends the job, both have the elements, and one thread has the team. So
+        // below.
+        unsafe { calls::broadcast(team, dest.as_ptr(), source.as_ptr(), source.len(), number(root)) };
+    }
+
+    /// Concatenates everybody's `source`, all of one length, in everybody's `dest`.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let (dest, source) = (world.allocate_slice(2 * world.n_pes(), 0)?, world.allocate_slice(2, 5)?);
+    /// world.fcollect(&dest, &source);
+    /// assert!(dest.to_vec().iter().all(|&number| number == 5));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_fcollect")]
+    pub fn fcollect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+        let team = self.meet("shmem_fcollect", dest, source.len().checked_mul(self.n_pes()));
+        // SAFETY: as above.
+        unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
+    }
+
+    /// Concatenates the first elements of everybody's `source`, `count` of this PE's, in everybody's `dest`. Returns
+    /// how many there are in all.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let (dest, source) = (world.allocate_slice(9, 0)?, world.allocate_slice(3, 5)?);
+    /// assert_eq!(world.collect(&dest, &source, 2), 2 * world.n_pes());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_collect")]
+    pub fn collect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, count: usize) -> usize {
+        const CALL: &str = "shmem_collect";
+        source.fits(CALL, count);
+        let team = self.enter(CALL);
+        let mut counts = Vec::with_capacity(self.n_pes());
+        // The sizes are the members' word, so they are looked at before anything is copied by them.
+        // SAFETY: one thread has the team.
+        unsafe {
+            binding::exchange(team, CALL, Kind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
+        }
+        let mut at = 0_usize;
+        for (pe, count) in counts.into_iter().enumerate() {
+            let count = count as usize;
+            source.fits(CALL, count);
+            let Some(part) = dest.part(at..at.saturating_add(count)) else {
+                mismatch(CALL, dest.len(), at.saturating_add(count))
+            };
+            let world = self.world_number(pe);
+            // SAFETY: `part` is this PE's own, and as long as what is read.
+            unsafe { rma::get(runtime::World(CALL), part.as_ptr(), source.as_ptr(), count, world) };
+            at += count;
+        }
+        self.sync();
+        at
+    }
+
+    /// Sends block i of this PE's `source` to member i, where it becomes the block with this PE's number.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let (dest, source) = (world.allocate_slice(world.n_pes(), 0)?, world.allocate_slice(world.n_pes(), 5)?);
+    /// world.alltoall(&dest, &source);
+    /// assert_eq!(dest.to_vec(), source.to_vec());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_alltoall")]
+    pub fn alltoall<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+        let block = source.len() / self.n_pes().max(1);
+        lengths("shmem_alltoall", source.len(), Some(block * self.n_pes()));
+        let team = self.meet("shmem_alltoall", dest, Some(source.len()));
+        // SAFETY: as above.
+        unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
+    }
+
+    /// Begins a collective that fills `dest`, which must have `expected` elements.
+    #[inline(always)]
+    fn meet<T: Plain>(&self, call: &'static str, dest: &Symmetric<[T]>, expected: Option<usize>) -> runtime::Team {
+        lengths(call, dest.len(), expected);
+        let team = self.enter(call);
+        // SAFETY: one thread has the team.
+        unsafe { binding::agree_on_destination(team, call, dest.as_ptr().cast(), size_of_val(dest)) };
+        team
+    }
+
+    /// The world's number of member `pe`.
+    fn world_number(&self, pe: usize) -> i32 {
+        // SAFETY: no obligations; the world lives longer than any team.
+        unsafe { runtime::calls::team::translate_pe(self.handle(), number(pe), runtime::Team::world()) }
+    }
+}
+
+/// What a collective that combines elements says of itself.
+macro_rules! combine {
+    ($($what:literal $name:ident $call:ident $op:ident $of:ident $alias:literal, $expect:literal;)*) => {
+        impl Team<'_> {$(
+            #[doc = concat!($what, " of everybody's elements, place by place; everybody gets it. `dest` may be `source`.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            /// let (dest, source) = (world.allocate_slice(3, 0_u32)?, world.allocate_slice(3, 6)?);
+            #[doc = concat!("world.", stringify!($name), "(&dest, &source);")]
+            #[doc = concat!("assert_eq!(dest.to_vec(), [6; 3]); // as there is one PE")]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[doc(alias = $alias)]
+            #[inline]
+            pub fn $name<T: Plain + Operand<$op>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+                apart($alias, dest, source);
+                let team = self.meet($alias, dest, Some(source.len()));
+                // SAFETY: as for `broadcast`; the slices are the same or apart.
+                unsafe { calls::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
+            }
+
+            #[doc = concat!($what, " of everybody's `value`; everybody gets it. Needs no symmetric memory.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            #[doc = $expect]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[inline]
+            pub fn $of<T: Plain + Operand<$op>>(&self, value: T) -> T {
+                self.combined::<$op, T>($alias, value)
+            }
+        )*}
+    };
+}
+
+combine! {
+    "The greatest" max max_reduce Max max_of "shmem_max_reduce", "assert_eq!(world.max_of(2.5), 2.5);";
+    "The least" min min_reduce Min min_of "shmem_min_reduce", "assert_eq!(world.min_of(-1), -1);";
+    "The sum" sum sum_reduce Sum sum_of "shmem_sum_reduce", "assert_eq!(world.sum_of(1), world.n_pes() as i32);";
+    "The product" prod prod_reduce Prod prod_of "shmem_prod_reduce", "assert_eq!(world.prod_of(1_u64), 1);";
+    "The bitwise and" and and_reduce And and_of "shmem_and_reduce", "assert_eq!(world.and_of(6_u8), 6);";
+    "The bitwise or" or or_reduce Or or_of "shmem_or_reduce", "assert_eq!(world.or_of(6_u8), 6);";
+    "The bitwise exclusive or" xor xor_reduce Xor xor_of "shmem_xor_reduce",
+        "assert_eq!(world.xor_of(6_u8), if world.n_pes() % 2 == 0 { 0 } else { 6 });";
+}
+
+macro_rules! scans {
+    ($($what:literal $name:ident $alias:literal, $expect:literal;)*) => {
+        impl Team<'_> {$(
+            #[doc = concat!("The sums over all members before this one", $what, ", place by place.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            /// let (dest, source) = (world.allocate_slice(3, 9)?, world.allocate_slice(3, 1)?);
+            #[doc = concat!("world.", stringify!($name), "(&dest, &source);")]
+            #[doc = $expect]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[doc(alias = $alias)]
+            pub fn $name<T: Plain + Operand<Sum>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+                apart($alias, dest, source);
+                let team = self.meet($alias, dest, Some(source.len()));
+                // SAFETY: as for `broadcast`; the slices are the same or apart.
+                unsafe { calls::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
+            }
+        )*}
+    };
+}
+
+scans! {
+    " and itself" sum_inscan "shmem_sum_inscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32 + 1; 3]);";
+    "" sum_exscan "shmem_sum_exscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32; 3]);";
+}
+
+/// Ends the job unless `len` is `expected`.
+#[inline(always)]
+fn lengths(call: &str, len: usize, expected: Option<usize>) {
+    if Some(len) != expected {
+        mismatch(call, len, expected.unwrap_or(usize::MAX));
+    }
+}
+
+#[cold]
+fn mismatch(call: &str, len: usize, expected: usize) -> ! {
+    mistake(
+        &Error::new(format!("{call}: the lengths of the slices do not fit together"))
+            .because(format!("one has {len} elements, and {expected} are needed"))
+            .fix("pass parts of the right length: slice[..n]"),
+    )
+}
+
+/// Ends the job if the slices overlap without being the same.
+#[inline(always)]
+fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+    let distance = (dest.as_ptr() as usize).abs_diff(source.as_ptr() as usize);
+    let reach = size_of_val(dest).max(size_of_val(source));
+    if distance < reach && !ptr::eq(dest.as_ptr(), source.as_ptr()) {
+        overlap(call, distance);
+    }
+}
+
+#[cold]
+fn overlap(call: &str, distance: usize) -> ! {
+    mistake(
+        &Error::new(format!("{call}: dest and source overlap"))
+            .because(format!("one begins {distance} bytes after the other, inside of it"))
+            .fix("pass the same slice twice, or two that have nothing in common"),
+    )
+}

@@ -1,0 +1,152 @@
+//! Contexts: independent streams of operations.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::{context as calls, order};
+
+use crate::{Team, World};
+
+/// `SHMEM_CTX_SERIALIZED`: what the type enforces, because it can move to another thread but not be shared.
+const SERIALIZED: i64 = 2;
+
+/// A stream of operations with its own order and completion, whose PE numbers are those of a team.
+///
+/// It lives no longer than its team. Each thread makes its own, or gets one sent; none is used by two at a time.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let number = world.allocate(0)?;
+/// let context = world.context();
+/// number.put(5, context.pe(0));
+/// context.quiet();
+/// assert_eq!(number.load(), 5);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Context<'t> {
+    pub(crate) handle: runtime::Context,
+    team: PhantomData<&'t ()>,
+    one_thread_at_a_time: PhantomData<Cell<()>>,
+}
+
+// SAFETY: the handle is an address of atomics that any thread may use; made for one thread at a time, which it is.
+unsafe impl Send for Context<'_> {}
+
+/// A PE of a context's team, as a [`Target`](crate::Target) of operations on that context.
+#[derive(Clone, Copy, Debug)]
+pub struct ContextPe<'c> {
+    pub(crate) context: runtime::Context,
+    pub(crate) pe: usize,
+    life: PhantomData<(&'c (), *const ())>,
+}
+
+/// A context that has not been dropped, and its team.
+struct Live(runtime::Context, runtime::Team);
+
+// SAFETY: handles are addresses of atomics that any thread may use.
+unsafe impl Send for Live {}
+
+fn live() -> MutexGuard<'static, Vec<Live>> {
+    static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
+pub(crate) fn quiet_all(call: &'static str) {
+    // SAFETY: no obligations. So below.
+    unsafe { order::quiet(runtime::World(call)) };
+    for Live(context, _) in &*live() {
+        // SAFETY: as above; nobody can drop the context, or its team, before the list is free again.
+        unsafe { order::quiet(runtime::On(*context, call)) };
+    }
+}
+
+/// Forgets the contexts that were not dropped before their team, which ends.
+pub(crate) fn forget_team(team: runtime::Team) {
+    live().retain(|live| live.1 != team);
+}
+
+/// Forgets all contexts: the world ends.
+pub(crate) fn forget_all() {
+    live().clear();
+}
+
+impl Team<'_> {
+    /// A new context on this team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.context().quiet();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_team_create_ctx")]
+    pub fn context(&self) -> Context<'_> {
+        let mut handle = runtime::Context::INVALID;
+        // SAFETY: `handle` is writable and the team lives.
+        unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
+        live().push(Live(handle, self.handle()));
+        Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData }
+    }
+}
+
+impl World {
+    /// The context of operations that name none.
+    pub(crate) fn default_context(&self) -> runtime::Context {
+        runtime::Context::default_context()
+    }
+}
+
+impl Context<'_> {
+    /// The team's PE with this number, to operate on through this context.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let context = world.context();
+    /// assert_eq!(world.allocate(4)?.get(context.pe(0)), 4);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn pe(&self, pe: usize) -> ContextPe<'_> {
+        ContextPe { context: self.handle, pe, life: PhantomData }
+    }
+
+    /// Completes what was issued on this context.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.context().quiet();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_ctx_quiet")]
+    #[inline(always)]
+    pub fn quiet(&self) {
+        // SAFETY: no obligations.
+        unsafe { order::quiet(runtime::On(self.handle, "shmem_ctx_quiet")) }
+    }
+
+    /// Keeps what was issued on this context before what is issued after, for each target.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.context().fence();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_ctx_fence")]
+    #[inline(always)]
+    pub fn fence(&self) {
+        // SAFETY: no obligations.
+        unsafe { order::fence(runtime::On(self.handle, "shmem_ctx_fence")) }
+    }
+}
+
+impl Drop for Context<'_> {
+    /// Completes what was issued on it.
+    fn drop(&mut self) {
+        live().retain(|live| live.0 != self.handle);
+        // SAFETY: made by `context`, and nothing borrows it any more.
+        unsafe { calls::destroy(self.handle) }
+    }
+}

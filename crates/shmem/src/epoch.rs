@@ -1,0 +1,105 @@
+//! Exclusive epochs: the times when memory that all PEs share belongs to each PE alone.
+
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::{Error, Plain, SymmetricBox, World, context, mistake};
+
+/// What an exchange of the library's own is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Comparing executables.
+    Program = 1,
+    /// The beginning of an epoch.
+    Open,
+    /// Its end.
+    Close,
+    /// A collective over values.
+    Values,
+    /// The sizes of a collect's blocks.
+    Sizes,
+}
+
+/// Whether this PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes the
+/// calls that look at it.
+static INSIDE: AtomicBool = AtomicBool::new(false);
+
+impl World {
+    /// Runs `body` on this PE's copy as an ordinary slice, while no PE can reach any other's. All PEs call it, with
+    /// the same memory.
+    ///
+    /// All PEs lend the box exclusively until the last one has left `body`, so there is no one who could put, get or
+    /// look. Collective calls inside would let others leave early, and end the job, as does a panic.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let mut numbers = world.allocate_slice(4, 0)?;
+    /// numbers.store_all([3, 1, 2, 0]);
+    /// world.exclusive(&mut numbers, |mine| mine.sort_unstable());
+    /// assert_eq!(numbers.to_vec(), [0, 1, 2, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn exclusive<T: Plain, R>(&self, memory: &mut SymmetricBox<'_, [T]>, body: impl FnOnce(&mut [T]) -> R) -> R {
+        const CALL: &str = "World::exclusive";
+        refuse(CALL);
+        // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
+        context::quiet_all(CALL);
+        self.meet(CALL, Kind::Open, memory.serial);
+        INSIDE.store(true, Relaxed);
+        let unwinding = EndsTheJob;
+        // SAFETY: the memory is valid for its length. It is not shared: this PE's box is lent to this call, and all
+        // others' to theirs, which they do not leave before this one (`meet` made sure that all are in the same).
+        let result = body(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) });
+        core::mem::forget(unwinding);
+        INSIDE.store(false, Relaxed);
+        self.meet(CALL, Kind::Close, memory.serial);
+        result
+    }
+
+    fn meet(&self, call: &'static str, kind: Kind, serial: u64) {
+        self.agree(call, kind, &[serial], |pe, words| {
+            if words[0] != serial {
+                other_memory(call, pe);
+            }
+        });
+    }
+}
+
+/// Ends the job if this PE is in an exclusive epoch.
+#[inline(always)]
+pub(crate) fn refuse(call: &str) {
+    if INSIDE.load(Relaxed) {
+        collective_inside(call);
+    }
+}
+
+#[cold]
+fn collective_inside(call: &str) -> ! {
+    mistake(
+        &Error::new(format!("{call}: this PE is in an exclusive epoch"))
+            .because("a collective call inside would let other PEs go on while this one still has the memory alone")
+            .fix("make the call before World::exclusive, or after it"),
+    )
+}
+
+#[cold]
+fn other_memory(call: &str, pe: u32) -> ! {
+    mistake(
+        &Error::new(format!("{call}: PE {pe} passes other memory than this PE"))
+            .because("an epoch is exclusive because all PEs lend the same memory")
+            .fix("let all PEs make the same collective calls in the same order"),
+    )
+}
+
+/// Its drop, while a panic unwinds: the other PEs would wait for ever, and this one might go on.
+struct EndsTheJob;
+
+impl Drop for EndsTheJob {
+    fn drop(&mut self) {
+        mistake(
+            &Error::new("World::exclusive: a panic inside an exclusive epoch")
+                .because("the other PEs wait for this one to leave it")
+                .fix("return a Result from the epoch instead"),
+        )
+    }
+}

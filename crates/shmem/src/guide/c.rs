@@ -1,0 +1,26 @@
+//! Rust and C in one world.
+//!
+//! With the feature `c` this crate brings the C library's symbols (`shmem_put`, `SHMEM_TEAM_WORLD` and all others) into
+//! the program, on top of the same runtime that the Rust calls use. So C code linked into a Rust program shares its
+//! world: PE numbers, symmetric memory and teams are the same, and addresses of
+//! [`Symmetric::as_ptr`](crate::Symmetric::as_ptr) are symmetric addresses for it.
+//!
+//! ```toml
+//! [dependencies]
+//! oxshmem = { version = "0.1", features = ["c"] }
+//!
+//! [build-dependencies]
+//! cc = "1"
+//! ```
+//!
+//! The C code is compiled by a build script, against `shmem.h`, into a static library. The example `with_c` shows both
+//! halves. Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, before or after
+//! [`World::init`](crate::World::init), and the last one ends the world.
+//!
+//! Do not link `liboxshmem.so` into such a program as well. It contains a runtime of its own, and a process has one. A C
+//! *program* that wants to use Rust code goes the other way round: the Rust code becomes a static library with the
+//! feature `c`, which then is the program's only OpenSHMEM.
+//!
+//! What C does is under the promises of [`World::init_with_others`](crate::World::init_with_others): it must keep away
+//! from memory that is in an exclusive epoch, and leave atomics and locks to their own operations. Calls of C are
+//! `unsafe` anyway.

@@ -1,0 +1,111 @@
+//! OpenSHMEM for Rust: symmetric memory that safe code cannot misuse.
+//!
+//! Several processes, the *PEs*, run the same program. Each can read and write the others' *symmetric* memory, and all
+//! meet in collective calls. Here is a program:
+//!
+//! ```
+//! fn main() -> Result<(), oxshmem::Error> {
+//!     let world = oxshmem::World::init()?;
+//!     println!("Hello from PE {} of {}", world.my_pe(), world.n_pes());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Quick start
+//!
+//! ```text
+//! cargo add oxshmem
+//! cargo build --release
+//! oshrun -n 4 target/release/hello
+//! ```
+//!
+//! Without a launcher a program is a job with one PE. Any launcher that speaks PMI-1 will do instead of `oshrun`.
+//!
+//! # A tour
+//!
+//! Everybody tells the right neighbour something:
+//!
+//! ```
+//! let world = oxshmem::World::init()?;
+//! let (me, n) = (world.my_pe(), world.n_pes());
+//! let inbox = world.allocate(0)?;           // on every PE
+//! inbox.put(me as u64, (me + 1) % n);       // into the neighbour's copy
+//! world.barrier();                          // everybody's puts are there
+//! assert_eq!(inbox.load(), ((me + n - 1) % n) as u64);
+//! # Ok::<(), oxshmem::Error>(())
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | the job, barriers, ordering | [`World`] |
+//! | symmetric memory | [`Symmetric`], [`SymmetricBox`], [`symmetric!`], [`Plain`], [`plain!`] |
+//! | put and get | [`Symmetric::put`], [`Symmetric::get`], [`World::scope`], [`Pending`] |
+//! | atomics, waiting | [`Atomic`], [`Comparison`], [`Until`] |
+//! | signals, locks | [`Signal`], [`Lock`] |
+//! | teams, contexts, collectives | [`Team`], [`Context`] |
+//! | local memory as slices | [`World::exclusive`] |
+//! | tests with several PEs | [`mod@test`] |
+//!
+//! The [`guide`] has a chapter for each.
+//!
+//! # What the types rule out
+//!
+//! References into memory that others write; data whose bits others could make invalid; memory, teams and contexts that
+//! are used after their end; buffers that change or end while a transfer works on them; atomics that are overwritten by
+//! transfers; collective calls from two threads at once. What is left to the program is the order of its own
+//! communication. Reading before the data has come gives an old value or, beyond eight bytes, parts of both, never
+//! undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and
+//! `oshrun --hang` says who waits for whom.
+//!
+//! # Mistakes and errors
+//!
+//! What can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do. What the standard
+//! calls undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs.
+
+mod atomic;
+mod collective;
+mod comparison;
+mod context;
+mod epoch;
+pub mod guide;
+mod lock;
+mod memory;
+mod pending;
+mod place;
+mod plain;
+mod program;
+mod reactor;
+mod scope;
+mod signal;
+mod team;
+pub mod test;
+mod transfer;
+mod until;
+mod value;
+mod world;
+
+pub use atomic::{Atomic, AtomicInteger, AtomicValue, SymmetricAtomic};
+pub use comparison::Comparison;
+pub use context::{Context, ContextPe};
+pub use lock::{Lock, LockGuard};
+pub use memory::SymmetricBox;
+pub use oxshmem_base::Error;
+pub use oxshmem_reduce::{And, Complex, Max, Min, Operand, Operator, Or, Prod, Sum, Xor};
+pub use pending::Pending;
+pub use place::Symmetric;
+pub use plain::{Plain, Resident};
+pub use scope::Scope;
+pub use signal::{Signal, Update};
+pub use team::{Axes, Team};
+pub use transfer::{Resolve, Target};
+pub use until::Until;
+pub use world::{World, is_initialized};
+
+#[cfg(feature = "c")]
+use oxshmem_c as _;
+
+/// Ends the job with the house's message: for what the standard calls undefined.
+#[cold]
+fn mistake(error: &Error) -> ! {
+    oxshmem_runtime::calls::binding::fail(error)
+}

@@ -1,0 +1,143 @@
+//! Symmetric memory that is allocated, and given back when its owner is dropped.
+
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oxshmem_runtime::calls::{memory, order};
+
+use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
+
+/// Owns symmetric memory: [`Symmetric`] by dereference.
+///
+/// Dropping it is collective, as the allocation was: it waits until all PEs drop theirs, and gives the memory back. In
+/// a program whose PEs run the same code the scopes see to that. A PE that panics leaks it and says so. It does not
+/// leave its thread, but references to what it owns do.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let numbers = world.allocate_slice(100, 0_u32)?;
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| numbers[0].put(1, 0));
+/// });
+/// assert_eq!(numbers[0].load(), 1);
+/// drop(numbers); // on all PEs
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SymmetricBox<'w, T: ?Sized> {
+    place: NonNull<Symmetric<T>>,
+    /// The how manyth allocation of the process it was: the same on all PEs.
+    pub(crate) serial: u64,
+    world: PhantomData<&'w World>,
+}
+
+// SAFETY: a shared box gives shared places, which are made for sharing.
+unsafe impl<T: ?Sized> Sync for SymmetricBox<'_, T> where Symmetric<T>: Sync {}
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+impl World {
+    /// Allocates a place for one value on every PE, this PE's with `value` in it. All PEs call it.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(3.5)?;
+    /// assert_eq!(number.get(0), 3.5);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_malloc")]
+    pub fn allocate<T: Resident>(&self, value: T) -> Result<SymmetricBox<'_, T>, Error> {
+        let (start, serial) = self.block(1, value)?;
+        Ok(SymmetricBox { place: start.cast(), serial, world: PhantomData })
+    }
+
+    /// Allocates a slice on every PE, this PE's filled with `value`. All PEs call it with the same length.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(1000, 3)?;
+    /// assert_eq!(numbers[999].get(0), 3);
+    /// assert!(world.allocate_slice(usize::MAX, 0_u64).is_err());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_malloc")]
+    pub fn allocate_slice<T: Resident>(&self, len: usize, value: T) -> Result<SymmetricBox<'_, [T]>, Error> {
+        let (start, serial) = self.block(len, value)?;
+        // SAFETY: `block` filled `len` elements, which live as long as the box.
+        let place = NonNull::from(unsafe { Symmetric::<[T]>::of(start.as_ptr(), len) });
+        Ok(SymmetricBox { place, serial, world: PhantomData })
+    }
+
+    fn block<T: Resident>(&self, len: usize, value: T) -> Result<(NonNull<T>, u64), Error> {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64) };
+        let bytes = len.saturating_mul(size_of::<T>());
+        let _span = tracing::debug_span!("allocate", bytes).entered();
+        epoch::refuse("shmem_malloc");
+        let serial = ALLOCATIONS.fetch_add(1, Relaxed);
+        if len == 0 {
+            return Ok((NonNull::dangling(), serial));
+        }
+        // SAFETY: the library is initialised, and this thread has the world.
+        let start = NonNull::new(unsafe { memory::malloc(bytes) }.cast::<T>()).ok_or_else(|| exhausted(bytes))?;
+        for i in 0..len {
+            // SAFETY: inside the block, which nobody uses before all PEs have met below.
+            unsafe { start.add(i).write(value) };
+        }
+        // SAFETY: as above.
+        unsafe { order::sync_all() };
+        Ok((start, serial))
+    }
+}
+
+#[cold]
+fn exhausted(bytes: usize) -> Error {
+    Error::new(format!("no room for {bytes} bytes in the symmetric heap"))
+        .because("some PE has no room for them; its first note about that says how much it has")
+        .fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, allocate less, or run fewer PEs on the node")
+}
+
+impl<'w, T: ?Sized> SymmetricBox<'w, T> {
+    /// The place for the rest of the world's life; the memory is given back at finalize. Not collective.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let number: &oxshmem::Symmetric<u64> = world.allocate(3)?.leak();
+    /// assert_eq!(number.get(0), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn leak(self) -> &'w Symmetric<T> {
+        // SAFETY: the block lives until it is freed, which nobody does any more, or the world ends.
+        unsafe { core::mem::ManuallyDrop::new(self).place.as_ref() }
+    }
+}
+
+impl<T: ?Sized> Deref for SymmetricBox<'_, T> {
+    type Target = Symmetric<T>;
+    #[inline(always)]
+    fn deref(&self) -> &Symmetric<T> {
+        // SAFETY: the block lives as long as the box.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
+    fn drop(&mut self) {
+        let bytes = size_of_val::<Symmetric<T>>(self);
+        if bytes == 0 {
+            return;
+        }
+        if std::thread::panicking() {
+            eprintln!("oxshmem: this PE panics and leaks {bytes} bytes of symmetric memory");
+            return;
+        }
+        epoch::refuse("shmem_free");
+        let start = self.place.cast::<u8>().as_ptr();
+        context::quiet_all("shmem_free");
+        reactor::forget(ptr::slice_from_raw_parts(start, bytes));
+        // SAFETY: the block came from the allocation, and nobody borrows it any more; nor does anybody on the other PEs,
+        // whose boxes are being dropped too before this returns.
+        unsafe { memory::free(start.cast()) }
+    }
+}

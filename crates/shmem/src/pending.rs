@@ -1,0 +1,109 @@
+//! Transfers with a buffer of their own, completed by waiting or by `await`.
+
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context as Task, Poll};
+
+use oxshmem_runtime::calls::{order, rma};
+
+use crate::{Plain, Symmetric, Target};
+
+/// A transfer under way. It owns the buffer and gives it back when it has completed.
+///
+/// Dropping it waits for the transfer; forgetting it leaks the buffer, which then stays where it is. So neither leaves
+/// the network with memory that belongs to somebody else.
+///
+/// On the node a transfer has completed when the call that starts it returns, so `await` never suspends.
+#[must_use = "the buffer comes back from `wait` or `await`"]
+#[derive(Debug)]
+pub struct Pending<'a, T, P: Target> {
+    /// Gone once it has been given back.
+    buffer: Option<Vec<T>>,
+    /// Whoever is meant, and thereby the context to complete.
+    target: P,
+    place: PhantomData<&'a Symmetric<[T]>>,
+}
+
+impl<T: Plain> Symmetric<[T]> {
+    /// Starts to write the first `buffer.len()` elements of `to`'s copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(3, 0)?;
+    /// let buffer = numbers.put_owned(vec![1, 2, 3], 0).wait();
+    /// assert_eq!(numbers.to_vec(), buffer);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_put_nbi")]
+    pub fn put_owned<P: Target>(&self, buffer: Vec<T>, to: P) -> Pending<'_, T, P> {
+        self.fits("shmem_put_nbi", buffer.len());
+        let (via, pe) = to.resolve("shmem_put_nbi");
+        // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
+        // transfer has completed. So below.
+        unsafe { rma::put_nbi(via, self.as_ptr(), buffer.as_ptr(), buffer.len(), pe) };
+        Pending { buffer: Some(buffer), target: to, place: PhantomData }
+    }
+
+    /// Starts to read the first `buffer.len()` elements of `from`'s copy into the buffer.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(3, 5)?;
+    /// assert_eq!(numbers.get_owned(vec![0; 2], 0).wait(), [5, 5]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_get_nbi")]
+    pub fn get_owned<P: Target>(&self, mut buffer: Vec<T>, from: P) -> Pending<'_, T, P> {
+        self.fits("shmem_get_nbi", buffer.len());
+        let (via, pe) = from.resolve("shmem_get_nbi");
+        // SAFETY: as above.
+        unsafe { rma::get_nbi(via, buffer.as_mut_ptr(), self.as_ptr(), buffer.len(), pe) };
+        Pending { buffer: Some(buffer), target: from, place: PhantomData }
+    }
+}
+
+impl<T, P: Target> Pending<'_, T, P> {
+    /// Waits until the transfer has completed, and gives the buffer back.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(2, 5)?;
+    /// let transfer = numbers.get_owned(vec![0; 2], 0);
+    /// // … something else meanwhile …
+    /// assert_eq!(transfer.wait(), [5, 5]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[inline]
+    pub fn wait(mut self) -> Vec<T> {
+        self.complete().unwrap_or_default()
+    }
+
+    #[inline]
+    fn complete(&mut self) -> Option<Vec<T>> {
+        let buffer = self.buffer.take()?;
+        let (via, _) = self.target.resolve("shmem_quiet");
+        // SAFETY: no obligations.
+        unsafe { order::quiet(via) };
+        Some(buffer)
+    }
+}
+
+// The buffer is never pinned.
+impl<T, P: Target> Unpin for Pending<'_, T, P> {}
+
+impl<T, P: Target> Future for Pending<'_, T, P> {
+    type Output = Vec<T>;
+
+    /// Ready with the buffer; polled again after that, never.
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _task: &mut Task<'_>) -> Poll<Vec<T>> {
+        self.complete().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl<T, P: Target> Drop for Pending<'_, T, P> {
+    fn drop(&mut self) {
+        self.complete();
+    }
+}

@@ -1,0 +1,94 @@
+//! Which types may live in symmetric memory.
+
+use oxshmem_reduce::Complex;
+
+/// A type whose values may live in symmetric memory.
+///
+/// # Safety
+/// Every pattern of bits in the size of the type is a value of it, it has no padding, and it holds no address.
+/// Then whatever another PE stores there, a torn or stale value included, is a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot live in symmetric memory",
+    label = "other PEs could store bits here that are no `{Self}`",
+    note = "numbers and arrays can; a struct can if `oxshmem::plain!` defines it"
+)]
+pub unsafe trait Resident: Copy + Send + Sync + 'static {}
+
+/// Plain data: what transfers and collectives move. [`plain!`](crate::plain) makes a struct plain.
+///
+/// ```
+/// fn is_plain<T: oxshmem::Plain>() {}
+/// is_plain::<[f64; 3]>();
+/// ```
+///
+/// # Safety
+/// As for [`Resident`]; and the type makes no promise about who changes it, or how many bytes at a time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data",
+    note = "numbers and arrays are; a struct is if `oxshmem::plain!` defines it"
+)]
+pub unsafe trait Plain: Resident {}
+
+macro_rules! plain_types {
+    ($($type:ty)*) => {$(
+        // SAFETY: numbers have no padding, and every pattern of bits is one.
+        unsafe impl Resident for $type {}
+        // SAFETY: as above.
+        unsafe impl Plain for $type {}
+    )*};
+}
+
+plain_types! { i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 isize usize f32 f64 Complex<f32> Complex<f64> }
+
+// SAFETY: arrays have no padding between elements.
+unsafe impl<T: Resident, const N: usize> Resident for [T; N] {}
+// SAFETY: as above.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// Defines a struct of plain fields that is plain itself. Padding is an error of the compiler; name it, and it is a
+/// field.
+///
+/// ```
+/// oxshmem::plain! {
+///     /// A point with a weight.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Point {
+///         pub x: f64,
+///         pub y: f64,
+///         pub weight: u32,
+///         pub reserved: u32,
+///     }
+/// }
+/// let world = oxshmem::World::init()?;
+/// let points = world.allocate_slice(10, Point { x: 1.0, y: 2.0, weight: 3, reserved: 0 })?;
+/// assert_eq!(points[9].get(0).weight, 3);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[macro_export]
+macro_rules! plain {
+    (
+        $(#[$attribute:meta])*
+        $visible:vis struct $name:ident {
+            $($(#[$field_attribute:meta])* $field_visible:vis $field:ident: $type:ty),+ $(,)?
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        $visible struct $name {
+            $($(#[$field_attribute])* $field_visible $field: $type),+
+        }
+
+        const _: () = {
+            const fn size<T: $crate::Plain>() -> usize {
+                ::core::mem::size_of::<T>()
+            }
+            assert!(::core::mem::size_of::<$name>() == 0 $(+ size::<$type>())+, "the struct has padding: make it a field");
+        };
+
+        // SAFETY: all fields are plain and there is nothing between them: see above.
+        unsafe impl $crate::Resident for $name {}
+        // SAFETY: as above.
+        unsafe impl $crate::Plain for $name {}
+    };
+}

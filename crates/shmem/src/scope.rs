@@ -1,0 +1,132 @@
+//! Transfers that may still be under way when the call returns, with buffers that are borrowed for as long.
+
+use core::marker::PhantomData;
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::{order, rma};
+
+use crate::transfer::number;
+use crate::{Context, Plain, Symmetric, World};
+
+/// The time in which transfers without waiting are under way, from [`World::scope`] or [`Context::scope`].
+///
+/// What they work on is lent to it and comes back when it ends, which completes them.
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    context: runtime::Context,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+    one_thread: PhantomData<*const ()>,
+}
+
+impl World {
+    /// Starts any number of transfers and completes them at the end.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(4, 7)?;
+    /// let (out, mut back) = ([1, 2], [0, 0]);
+    /// world.scope(|scope| {
+    ///     scope.put(&numbers, &out, 0);
+    ///     scope.get(&numbers[2..], &mut back, 0);
+    /// });
+    /// assert_eq!((numbers.to_vec(), back), (vec![1, 2, 7, 7], [7, 7]));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn scope<'env, R>(&'env self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+        scope(self.default_context(), body)
+    }
+}
+
+impl Context<'_> {
+    /// Starts any number of transfers on this context and completes them at the end. PE numbers are those of its team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(2, 7)?;
+    /// let mut back = [0, 0];
+    /// world.context().scope(|scope| scope.get(&numbers, &mut back, 0));
+    /// assert_eq!(back, [7, 7]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn scope<'env, R>(&'env self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+        scope(self.handle, body)
+    }
+}
+
+fn scope<'env, R>(context: runtime::Context, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+    // Completes on every way out, a panic's too: the buffers are the caller's again afterwards.
+    let _at_the_end = Complete(context);
+    body(&Scope { context, scope: PhantomData, env: PhantomData, one_thread: PhantomData })
+}
+
+struct Complete(runtime::Context);
+
+impl Drop for Complete {
+    fn drop(&mut self) {
+        complete(self.0);
+    }
+}
+
+/// Completes what was issued on the context.
+pub(crate) fn complete(context: runtime::Context) {
+    // SAFETY: no obligations; the context lives.
+    unsafe { order::quiet(runtime::On(context, "shmem_ctx_quiet")) }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Starts to write the first `source.len()` elements of `pe`'s copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(2, 7)?;
+    /// world.scope(|scope| scope.put(&numbers, &[8], 0));
+    /// assert_eq!(numbers.to_vec(), [8, 7]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_put_nbi")]
+    #[inline]
+    pub fn put<T: Plain>(&'scope self, dest: &'scope Symmetric<[T]>, source: &'scope [T], pe: usize) {
+        dest.fits("shmem_put_nbi", source.len());
+        let via = runtime::On(self.context, "shmem_put_nbi");
+        // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
+        // has completed. So below.
+        unsafe { rma::put_nbi(via, dest.as_ptr(), source.as_ptr(), source.len(), number(pe)) }
+    }
+
+    /// Starts to read the first `dest.len()` elements of `pe`'s copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(2, 7)?;
+    /// let mut one = [0];
+    /// world.scope(|scope| scope.get(&numbers, &mut one, 0));
+    /// assert_eq!(one, [7]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_get_nbi")]
+    #[inline]
+    pub fn get<T: Plain>(&'scope self, source: &'scope Symmetric<[T]>, dest: &'scope mut [T], pe: usize) {
+        source.fits("shmem_get_nbi", dest.len());
+        let via = runtime::On(self.context, "shmem_get_nbi");
+        // SAFETY: as above.
+        unsafe { rma::get_nbi(via, dest.as_mut_ptr(), source.as_ptr(), dest.len(), number(pe)) }
+    }
+
+    /// Completes what this scope has started so far; the buffers stay lent.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(2, 7)?;
+    /// world.scope(|scope| {
+    ///     scope.put(&numbers, &[8], 0);
+    ///     scope.quiet();
+    ///     assert_eq!(numbers[0].get(0), 8);
+    /// });
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[inline]
+    pub fn quiet(&self) {
+        complete(self.context);
+    }
+}

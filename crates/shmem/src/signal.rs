@@ -1,0 +1,135 @@
+//! Signals, and puts that end with one.
+
+use oxshmem_runtime::calls::signal;
+
+use crate::transfer::Target;
+use crate::{Comparison, Plain, Resident, Symmetric};
+
+/// A word that tells a PE that data has come. What was put before it by the same call can be read once it is seen.
+///
+/// ```
+/// use oxshmem::{Comparison::AtLeast, Signal, Update};
+/// oxshmem::symmetric! { static ARRIVED: Signal = Signal::new(0); }
+/// let world = oxshmem::World::init()?;
+/// let inbox = world.allocate_slice(4, 0)?;
+/// inbox.put_signal(&[1, 2, 3, 4], &ARRIVED, Update::Add(1), 0);
+/// assert_eq!(ARRIVED.wait_until(AtLeast(1)), 1);
+/// assert_eq!(inbox.to_vec(), [1, 2, 3, 4]);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signal(u64);
+
+// SAFETY: a number.
+unsafe impl Resident for Signal {}
+
+impl Signal {
+    /// With this value at first.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(oxshmem::Signal::new(1))?.fetch(), 1);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub const fn new(value: u64) -> Self {
+        Self(value)
+    }
+}
+
+/// What happens to the signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// It gets the value.
+    Set(u64),
+    /// The value is added.
+    Add(u64),
+}
+
+impl Symmetric<Signal> {
+    /// Updates the signal of `pe`.
+    ///
+    /// ```
+    /// use oxshmem::{Signal, Update};
+    /// let world = oxshmem::World::init()?;
+    /// let signal = world.allocate(Signal::new(1))?;
+    /// signal.update(Update::Add(2), 0);
+    /// assert_eq!(signal.fetch(), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmemx_signal_set")]
+    #[doc(alias = "shmemx_signal_add")]
+    #[inline(always)]
+    pub fn update(&self, update: Update, pe: impl Target) {
+        // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one. So below.
+        match update {
+            Update::Set(value) => {
+                let (via, pe) = pe.resolve("shmemx_signal_set");
+                // SAFETY: as above.
+                unsafe { signal::signal_set(via, self.as_ptr().cast(), value, pe) }
+            }
+            Update::Add(value) => {
+                let (via, pe) = pe.resolve("shmemx_signal_add");
+                // SAFETY: as above.
+                unsafe { signal::signal_add(via, self.as_ptr().cast(), value, pe) }
+            }
+        }
+    }
+
+    /// What this PE's signal is now.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(oxshmem::Signal::new(1))?.fetch(), 1);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_signal_fetch")]
+    #[inline(always)]
+    pub fn fetch(&self) -> u64 {
+        // SAFETY: a place is valid and aligned, and only signal calls touch this one. So below.
+        unsafe { signal::signal_fetch(self.as_ptr().cast()) }
+    }
+
+    /// Waits until this PE's signal compares so, and says what it was then. [`until`](Self::until) is the form for
+    /// `async`.
+    ///
+    /// ```
+    /// use oxshmem::{Comparison::Not, Signal};
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(Signal::new(1))?.wait_until(Not(0)), 1);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_signal_wait_until")]
+    #[inline(always)]
+    pub fn wait_until(&self, comparison: Comparison<u64>) -> u64 {
+        let (cmp, value) = comparison.parts();
+        // SAFETY: as above.
+        unsafe { signal::signal_wait_until(self.as_ptr().cast(), cmp, value) }
+    }
+}
+
+impl<T: Plain> Symmetric<[T]> {
+    /// [`put_slice`](Self::put_slice), then an update of a signal of the same PE that comes after the data.
+    ///
+    /// ```
+    /// use oxshmem::{Signal, Update};
+    /// let world = oxshmem::World::init()?;
+    /// let (inbox, signal) = (world.allocate_slice(2, 0)?, world.allocate(Signal::new(0))?);
+    /// inbox.put_signal(&[1, 2], &signal, Update::Set(9), 0);
+    /// assert_eq!((signal.fetch(), inbox.to_vec()), (9, vec![1, 2]));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_put_signal")]
+    #[inline(always)]
+    pub fn put_signal(&self, source: &[T], signal: &Symmetric<Signal>, update: Update, to: impl Target) {
+        self.fits("shmem_put_signal", source.len());
+        let (via, pe) = to.resolve("shmem_put_signal");
+        let (operation, value) = match update {
+            Update::Set(value) => (0, value),
+            Update::Add(value) => (1, value),
+        };
+        let (dest, word) = (self.as_ptr(), signal.as_ptr().cast());
+        // SAFETY: as for `put_slice`, and as for `update`.
+        unsafe { signal::put_signal(via, dest, source.as_ptr(), source.len(), word, value, operation, pe) }
+    }
+}

@@ -1,0 +1,231 @@
+//! Teams: some of the PEs, numbered from 0, who make collective calls together.
+
+use core::ffi::c_int;
+use core::marker::PhantomData;
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::team as calls;
+
+use crate::transfer::number;
+use crate::{Error, context, epoch};
+
+/// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they
+/// are split from.
+///
+/// Dropping a team that a split has made is collective among its members.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// if let Some(even) = world.split_strided(0, 2, world.n_pes().div_ceil(2))? {
+///     assert_eq!(even.my_pe(), world.my_pe() / 2);
+/// }
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Team<'p> {
+    handle: runtime::Team,
+    my: usize,
+    size: usize,
+    /// Whether a split has made it.
+    made: bool,
+    parent: PhantomData<&'p ()>,
+}
+
+/// Both axes of a grid with two dimensions, from [`Team::split_2d`].
+#[derive(Debug)]
+pub struct Axes<'p> {
+    /// The PEs of this PE's row; numbers are x coordinates.
+    pub x: Team<'p>,
+    /// The PEs of this PE's column; numbers are y coordinates.
+    pub y: Team<'p>,
+}
+
+impl Team<'_> {
+    pub(crate) fn predefined(handle: runtime::Team) -> Team<'static> {
+        Team::new(handle, false)
+    }
+
+    fn new<'p>(handle: runtime::Team, made: bool) -> Team<'p> {
+        // SAFETY: no obligations; the team lives.
+        let (my, size) = unsafe { (calls::my_pe(handle), calls::n_pes(handle)) };
+        Team { handle, my: my.max(0) as usize, size: size.max(0) as usize, made, parent: PhantomData }
+    }
+
+    /// The handle, for calls that are not collective.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> runtime::Team {
+        self.handle
+    }
+
+    /// The handle, for a collective call.
+    #[inline(always)]
+    pub(crate) fn enter(&self, call: &str) -> runtime::Team {
+        epoch::refuse(call);
+        self.handle
+    }
+
+    /// This PE's number in the team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.my_pe() < world.n_pes());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_my_pe")]
+    #[doc(alias = "shmem_team_my_pe")]
+    #[inline(always)]
+    pub fn my_pe(&self) -> usize {
+        self.my
+    }
+
+    /// How many PEs the team has.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.n_pes() > 0);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_n_pes")]
+    #[doc(alias = "shmem_team_n_pes")]
+    #[inline(always)]
+    pub fn n_pes(&self) -> usize {
+        self.size
+    }
+
+    /// The number that this team's `pe` has in `other`, if it is a member.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.translate(0, &world), Some(0));
+    /// assert_eq!(world.translate(world.n_pes(), &world), None);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_team_translate_pe")]
+    pub fn translate(&self, pe: usize, other: &Team<'_>) -> Option<usize> {
+        // SAFETY: no obligations; both teams live.
+        usize::try_from(unsafe { calls::translate_pe(self.handle, number(pe), other.handle) }).ok()
+    }
+
+    /// Waits for all members.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.sync();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_team_sync")]
+    #[inline]
+    pub fn sync(&self) {
+        // SAFETY: the team lives, and one thread has it.
+        unsafe { calls::sync(self.enter("shmem_team_sync")) };
+    }
+
+    /// A team of the `size` members `start`, `start + stride` and so on. All members of this team call it with the
+    /// same arguments; those who are not in the new team get `None`.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let backwards = world.split_strided(world.n_pes() - 1, -1, world.n_pes())?.expect("everybody is in it");
+    /// assert_eq!(backwards.my_pe(), world.n_pes() - 1 - world.my_pe());
+    /// assert!(world.split_strided(0, 1, world.n_pes() + 1).is_err());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_team_split_strided")]
+    pub fn split_strided(&self, start: usize, stride: isize, size: usize) -> Result<Option<Team<'_>>, Error> {
+        const CALL: &str = "shmem_team_split_strided";
+        let parent = self.enter(CALL);
+        let _span = tracing::debug_span!("split_strided", start, stride, size).entered();
+        let mut made = runtime::Team::INVALID;
+        let stride = c_int::try_from(stride).unwrap_or(0);
+        // SAFETY: `made` is writable and there is no config; the team lives, and one thread has it. So below.
+        let status = unsafe {
+            calls::split_strided(parent, number(start), stride, number(size), core::ptr::null(), 0, &raw mut made)
+        };
+        if status != 0 {
+            return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}")));
+        }
+        Ok((made != runtime::Team::INVALID).then(|| Team::new(made, true)))
+    }
+
+    /// Arranges the members in rows of `width`, row by row, and makes a team of each row and of each column. All
+    /// members call it with the same argument.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let grid = world.split_2d(2)?;
+    /// assert_eq!(grid.x.my_pe() + 2 * grid.y.my_pe(), world.my_pe());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_team_split_2d")]
+    pub fn split_2d(&self, width: usize) -> Result<Axes<'_>, Error> {
+        const CALL: &str = "shmem_team_split_2d";
+        let parent = self.enter(CALL);
+        let _span = tracing::debug_span!("split_2d", width).entered();
+        let (mut x, mut y) = (runtime::Team::INVALID, runtime::Team::INVALID);
+        let none = core::ptr::null();
+        // SAFETY: as above.
+        match unsafe { calls::split_2d(parent, number(width), none, 0, &raw mut x, none, 0, &raw mut y) } {
+            0 => Ok(Axes { x: Team::new(x, true), y: Team::new(y, true) }),
+            _ => Err(self.refused(CALL, format!("width {width}"))),
+        }
+    }
+
+    /// Arranges the members in a grid of any dimension, the first coordinate running fastest, and makes for each axis
+    /// a team of the members that differ from this PE in that coordinate only. All members call it with the same
+    /// extents, whose product is the size of the team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let axes = world.split_grid(&[1, world.n_pes(), 1])?;
+    /// assert_eq!(axes.iter().map(|axis| axis.my_pe()).collect::<Vec<_>>(), [0, world.my_pe(), 0]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn split_grid(&self, extents: &[usize]) -> Result<Vec<Team<'_>>, Error> {
+        let places = extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
+        if places != Some(self.size) {
+            return Err(self.refused("Team::split_grid", format!("extents {extents:?}")));
+        }
+        let mut axes = Vec::with_capacity(extents.len());
+        // What is left of the grid when the axes so far are fixed at this PE's coordinates.
+        let mut rest: Option<Team<'_>> = None;
+        for &extent in extents {
+            let Axes { x, y } = rest.as_ref().unwrap_or(self).split_2d(extent)?;
+            // The new teams do not need the rest they were split from, only what that was split from: this team.
+            let (x, y) = (x.of_the_same_world(), y.of_the_same_world());
+            axes.push(x);
+            rest = Some(y);
+        }
+        Ok(axes)
+    }
+
+    /// For a team whose parent may end before it: the world does not.
+    fn of_the_same_world<'p>(self) -> Team<'p> {
+        let team = core::mem::ManuallyDrop::new(self);
+        Team { handle: team.handle, my: team.my, size: team.size, made: team.made, parent: PhantomData }
+    }
+
+    #[cold]
+    fn refused(&self, call: &str, arguments: String) -> Error {
+        Error::new(format!("{call}: no team for {arguments}"))
+            .because(format!(
+                "they do not describe members of this team, which has {}, or some PE is a member of too many teams",
+                self.size
+            ))
+            .fix("let the arguments fit the team, and drop teams that are not used any more")
+    }
+}
+
+impl Drop for Team<'_> {
+    fn drop(&mut self) {
+        if !self.made {
+            return;
+        }
+        if std::thread::panicking() {
+            eprintln!("oxshmem: this PE panics and leaks a team of {}", self.size);
+            return;
+        }
+        context::forget_team(self.handle);
+        // SAFETY: a split made it, and nothing borrows it any more.
+        unsafe { calls::destroy(self.enter("shmem_team_destroy")) }
+    }
+}

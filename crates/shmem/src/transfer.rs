@@ -1,0 +1,248 @@
+//! Put and get: between memory of the caller and the copies of other PEs.
+
+use core::ffi::c_int;
+use core::mem::{self, MaybeUninit};
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::rma;
+
+use crate::context::ContextPe;
+use crate::{Error, Plain, Symmetric, mistake};
+
+/// Whose copy is meant: a PE number of the world, or one of a context's team ([`Context::pe`](crate::Context::pe)).
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let context = world.context();
+/// let number = world.allocate(1)?;
+/// number.put(2, 0);
+/// assert_eq!(number.get(context.pe(0)), 2);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+pub trait Target: Copy + Resolve {}
+
+/// How a [`Target`] becomes what the runtime wants.
+pub trait Resolve {
+    #[doc(hidden)]
+    type Via: runtime::Via;
+    #[doc(hidden)]
+    fn resolve(self, call: &'static str) -> (Self::Via, c_int);
+}
+
+/// No PE has this number.
+const NOBODY: c_int = -1;
+
+#[inline(always)]
+pub(crate) fn number(pe: usize) -> c_int {
+    c_int::try_from(pe).unwrap_or(NOBODY)
+}
+
+impl Target for usize {}
+
+impl Resolve for usize {
+    type Via = runtime::World;
+    #[inline(always)]
+    fn resolve(self, call: &'static str) -> (runtime::World, c_int) {
+        (runtime::World(call), number(self))
+    }
+}
+
+impl Target for ContextPe<'_> {}
+
+impl Resolve for ContextPe<'_> {
+    type Via = runtime::On;
+    #[inline(always)]
+    fn resolve(self, call: &'static str) -> (runtime::On, c_int) {
+        (runtime::On(self.context, call), number(self.pe))
+    }
+}
+
+impl<T: Plain> Symmetric<T> {
+    /// Writes the copy of `to`. It is there after the next [`quiet`](crate::World::quiet) or barrier.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(1)?;
+    /// number.put(2, world.my_pe());
+    /// assert_eq!(number.load(), 2);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_p")]
+    #[inline(always)]
+    pub fn put(&self, value: T, to: impl Target) {
+        let (via, pe) = to.resolve("shmem_p");
+        macro_rules! word {
+            ($word:ty) => {
+                // SAFETY: a place is symmetric or the call ends the job; a plain `T` of this size is such a word, and
+                // races make values.
+                unsafe { rma::p(via, self.as_ptr().cast::<$word>(), mem::transmute_copy(&value), pe) }
+            };
+        }
+        match size_of::<T>() {
+            1 => word!(u8),
+            2 => word!(u16),
+            4 => word!(u32),
+            8 => word!(u64),
+            // SAFETY: as above.
+            _ => unsafe { rma::put(via, self.as_ptr(), &raw const value, 1, pe) },
+        }
+    }
+
+    /// Reads the copy of `from`.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate(7)?.get(0), 7);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_g")]
+    #[inline(always)]
+    pub fn get(&self, from: impl Target) -> T {
+        let (via, pe) = from.resolve("shmem_g");
+        macro_rules! word {
+            ($word:ty) => {
+                // SAFETY: as for `put`.
+                unsafe { mem::transmute_copy(&rma::g(via, self.as_ptr().cast::<$word>(), pe)) }
+            };
+        }
+        match size_of::<T>() {
+            1 => word!(u8),
+            2 => word!(u16),
+            4 => word!(u32),
+            8 => word!(u64),
+            _ => {
+                let mut value = MaybeUninit::<T>::uninit();
+                // SAFETY: as for `put`; the call fills the value or does not return.
+                unsafe {
+                    rma::get(via, value.as_mut_ptr(), self.as_ptr(), 1, pe);
+                    value.assume_init()
+                }
+            }
+        }
+    }
+}
+
+impl<T: Plain> Symmetric<[T]> {
+    /// Writes the first `source.len()` elements of `to`'s copy; `source` may be reused at once.
+    ///
+    /// A source longer than the slice ends the job, as a PE that does not exist does: the standard calls both
+    /// undefined.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(4, 0)?;
+    /// numbers[1..3].put_slice(&[5, 6], 0);
+    /// assert_eq!(numbers.to_vec(), [0, 5, 6, 0]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_put")]
+    #[inline(always)]
+    pub fn put_slice(&self, source: &[T], to: impl Target) {
+        self.fits("shmem_put", source.len());
+        let (via, pe) = to.resolve("shmem_put");
+        // SAFETY: as above; both sides have the elements.
+        unsafe { rma::put(via, self.as_ptr(), source.as_ptr(), source.len(), pe) }
+    }
+
+    /// Reads the first `dest.len()` elements of `from`'s copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let mut two = [0; 2];
+    /// world.allocate_slice(4, 3)?[2..].get_slice(&mut two, 0);
+    /// assert_eq!(two, [3, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_get")]
+    #[inline(always)]
+    pub fn get_slice(&self, dest: &mut [T], from: impl Target) {
+        self.fits("shmem_get", dest.len());
+        let (via, pe) = from.resolve("shmem_get");
+        // SAFETY: as above.
+        unsafe { rma::get(via, dest.as_mut_ptr(), self.as_ptr(), dest.len(), pe) }
+    }
+
+    /// Reads all of `from`'s copy.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.allocate_slice(2, 3)?.get_vec(0), [3, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn get_vec(&self, from: impl Target) -> Vec<T> {
+        let (via, pe) = from.resolve("shmem_get");
+        let mut all = Vec::with_capacity(self.len());
+        // SAFETY: as above; the call fills the capacity or does not return.
+        unsafe {
+            rma::get(via, all.as_mut_ptr(), self.as_ptr(), self.len(), pe);
+            all.set_len(self.len());
+        }
+        all
+    }
+
+    /// Writes every `stride`th element of `to`'s copy from every `source_stride`th of `source`, as long as both have
+    /// any. Returns how many.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(5, 0)?;
+    /// assert_eq!(numbers.put_strided(2, &[1, 2, 3], 1, 0), 3);
+    /// assert_eq!(numbers.to_vec(), [1, 0, 2, 0, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_iput")]
+    pub fn put_strided(&self, stride: usize, source: &[T], source_stride: usize, to: impl Target) -> usize {
+        let count = steps(self.len(), stride).min(steps(source.len(), source_stride));
+        let (via, pe) = to.resolve("shmem_iput");
+        // SAFETY: as above; `count` steps stay inside on both sides, and so strides fit an `isize`.
+        unsafe {
+            rma::iput(via, self.as_ptr(), source.as_ptr(), stride as isize, source_stride as isize, count, pe);
+        }
+        count
+    }
+
+    /// Reads every `stride`th element of `from`'s copy into every `dest_stride`th of `dest`, as long as both have any.
+    /// Returns how many.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(5, 0)?;
+    /// numbers.store_all(0..);
+    /// let mut odd = [0; 2];
+    /// assert_eq!(numbers[1..].get_strided(2, &mut odd, 1, 0), 2);
+    /// assert_eq!(odd, [1, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_iget")]
+    pub fn get_strided(&self, stride: usize, dest: &mut [T], dest_stride: usize, from: impl Target) -> usize {
+        let count = steps(self.len(), stride).min(steps(dest.len(), dest_stride));
+        let (via, pe) = from.resolve("shmem_iget");
+        // SAFETY: as in `put_strided`.
+        unsafe {
+            rma::iget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride as isize, stride as isize, count, pe);
+        }
+        count
+    }
+
+    /// Ends the job if `len` elements are more than there are.
+    #[inline(always)]
+    pub(crate) fn fits(&self, call: &str, len: usize) {
+        if len > self.len() {
+            too_long(call, len, self.len());
+        }
+    }
+}
+
+/// How many elements `0, stride, 2 stride …` a slice has; one is all that no stride reaches.
+fn steps(len: usize, stride: usize) -> usize {
+    if stride == 0 { len.min(1) } else { len.div_ceil(stride) }
+}
+
+#[cold]
+fn too_long(call: &str, len: usize, room: usize) -> ! {
+    mistake(
+        &Error::new(format!("{call}: {len} elements do not fit"))
+            .because(format!("the symmetric slice has {room}"))
+            .fix("pass a shorter slice, or allocate a longer one"),
+    )
+}

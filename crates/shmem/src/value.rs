@@ -1,0 +1,71 @@
+//! Collectives over values of the caller: they travel with the exchange that every collective makes anyway.
+
+use core::mem::MaybeUninit;
+
+use oxshmem_reduce::{Operand, Operator};
+use oxshmem_runtime::calls::binding;
+
+use crate::epoch::Kind;
+use crate::{Plain, Team};
+
+impl Team<'_> {
+    /// Everybody's value, in the order of the team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.values(world.my_pe() as u64).len(), world.n_pes());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn values<T: Plain>(&self, value: T) -> Vec<T> {
+        let mut all = Vec::with_capacity(self.n_pes());
+        self.exchange("Team::values", value, |theirs| all.push(theirs));
+        all
+    }
+
+    /// The value of member `root`, or `None` if there is no such member.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.value_of(7, 0), Some(7));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn value_of<T: Plain>(&self, value: T, root: usize) -> Option<T> {
+        let (mut member, mut found) = (0, None);
+        self.exchange("Team::value_of", value, |theirs| {
+            if member == root {
+                found = Some(theirs);
+            }
+            member += 1;
+        });
+        found
+    }
+
+    /// Everybody's values combined, in the order of the team.
+    #[inline]
+    pub(crate) fn combined<O: Operator, T: Plain + Operand<O>>(&self, call: &'static str, value: T) -> T {
+        let mut all: Option<T> = None;
+        self.exchange(call, value, |theirs| {
+            all = Some(all.map_or(theirs, |all| <T as Operand<O>>::combine(all, theirs)));
+        });
+        all.unwrap_or(value)
+    }
+
+    #[inline]
+    fn exchange<T: Plain>(&self, call: &'static str, value: T, mut visit: impl FnMut(T)) {
+        const { assert!(size_of::<T>() <= 8 * binding::WORDS, "a value has at most 48 bytes; use a symmetric slice") };
+        let mut words = [0_u64; binding::WORDS];
+        // SAFETY: the words have room for the value.
+        unsafe { words.as_mut_ptr().cast::<T>().write_unaligned(value) };
+        let used = size_of::<T>().div_ceil(8);
+        let visit = |_, theirs: &[u64]| {
+            let mut value = MaybeUninit::<T>::uninit();
+            // SAFETY: the words are as many as hold a value, and whatever they are makes one.
+            visit(unsafe {
+                value.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(theirs.as_ptr().cast(), size_of::<T>());
+                value.assume_init()
+            });
+        };
+        // SAFETY: the team lives, and one thread has it.
+        unsafe { binding::exchange(self.enter(call), call, Kind::Values as u8, &words[..used], visit) }
+    }
+}

@@ -1,0 +1,210 @@
+//! The job as one PE sees it.
+
+use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::calls::{binding, order, setup, team as calls};
+
+use crate::epoch::{self, Kind};
+use crate::{Error, Team, context, program, reactor};
+
+/// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.
+const MULTIPLE: i32 = 3;
+
+/// All PEs, while the library is initialised. It is also the [`Team`] of all of them.
+///
+/// There is one at a time in a process. Everything else borrows from it, so the library cannot be finalized while
+/// symmetric memory, a team or a context is alive. Collective calls need the world or a team, and neither leaves its
+/// thread; places of symmetric memory may be used from all threads.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// println!("Hello from PE {} of {}", world.my_pe(), world.n_pes());
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct World {
+    team: Team<'static>,
+    /// All PEs again, for exclusive epochs: a slot that no other call can use.
+    epochs: runtime::Team,
+}
+
+/// Whether the process has a world.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl World {
+    /// Joins the job and initialises the library; all PEs call it. Without a launcher the process is a job of its own.
+    ///
+    /// The types of this crate keep a program's promises on all PEs because all PEs run it. So this makes sure that
+    /// they do run the same executable; [`init_with_others`](Self::init_with_others) is for jobs of several programs.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.my_pe() < world.n_pes());
+    /// assert!(oxshmem::World::init().is_err(), "there is one world at a time");
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_init")]
+    #[doc(alias = "shmem_init_thread")]
+    pub fn init() -> Result<Self, Error> {
+        let world = Self::join()?;
+        program::same_everywhere(&world).map(|()| world)
+    }
+
+    /// [`init`](Self::init) without the check that all PEs run the same executable. (Different ones cannot share static
+    /// variables; where they are in one job, `SHMEM_STATICS=0` turns these off.)
+    ///
+    /// ```
+    /// // SAFETY: this process is the only PE.
+    /// let world = unsafe { oxshmem::World::init_with_others() }?;
+    /// assert_eq!(world.n_pes(), 1);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// The other PEs' programs touch this PE's memory only as this crate would: inside of what was allocated by the
+    /// same collective calls with the same types, atomics and locks by their operations only, and nothing that is in
+    /// an exclusive epoch. Programs of one source that use only the safe part of this crate do.
+    pub unsafe fn init_with_others() -> Result<Self, Error> {
+        Self::join()
+    }
+
+    fn join() -> Result<Self, Error> {
+        let _span = tracing::debug_span!("World::init").entered();
+        if TAKEN.swap(true, AcqRel) {
+            return Err(Error::new("World::init: this process has a world already")
+                .because("there is one world at a time, so that one thread at a time is in its collective calls")
+                .fix("pass it on by reference, or drop it first"));
+        }
+        if let Err(error) = binding::init(MULTIPLE) {
+            TAKEN.store(false, Release);
+            return Err(error);
+        }
+        let team = Team::predefined(runtime::Team::world());
+        let mut epochs = runtime::Team::INVALID;
+        let (first, stride, all) = (0, 1, team.n_pes() as i32);
+        // SAFETY: all PEs are here; `epochs` is writable and there is no config.
+        let status = unsafe {
+            calls::split_strided(runtime::Team::world(), first, stride, all, core::ptr::null(), 0, &raw mut epochs)
+        };
+        // From here on dropping the world takes everything back.
+        let world = Self { team, epochs };
+        if status != 0 {
+            return Err(Error::new("World::init: no team can be made")
+                .because("the library has no synchronisation slot left")
+                .fix("destroy teams that are not used any more, in the parts of the program that are in C"));
+        }
+        Ok(world)
+    }
+
+    /// Completes this PE's operations on the world, then waits for all PEs: what anybody put before is there after.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let number = world.allocate(0)?;
+    /// number.put(1, (world.my_pe() + 1) % world.n_pes());
+    /// world.barrier();
+    /// assert_eq!(number.load(), 1);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_barrier_all")]
+    #[inline]
+    pub fn barrier(&self) {
+        epoch::refuse("shmem_barrier_all");
+        // SAFETY: the library is initialised, and this thread has the world.
+        unsafe { order::barrier_all() }
+    }
+
+    /// Completes what this PE has issued on the world: puts are visible to everybody.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.allocate(0)?.put(1, 0);
+    /// world.quiet();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_quiet")]
+    #[inline(always)]
+    pub fn quiet(&self) {
+        // SAFETY: no obligations.
+        unsafe { order::quiet(runtime::World("shmem_quiet")) }
+    }
+
+    /// Keeps what this PE has issued on the world before what it issues after, for each target.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let (data, flag) = (world.allocate(0)?, world.allocate(oxshmem::Atomic::new(0))?);
+    /// data.put(1, 0);
+    /// world.fence();
+    /// flag.set(1, 0);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_fence")]
+    #[inline(always)]
+    pub fn fence(&self) {
+        // SAFETY: no obligations.
+        unsafe { order::fence(runtime::World("shmem_fence")) }
+    }
+
+    /// Ends all PEs, with this status of the job.
+    ///
+    /// ```no_run
+    /// let world = oxshmem::World::init()?;
+    /// if world.n_pes() < 4 {
+    ///     world.global_exit(2);
+    /// }
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_global_exit")]
+    pub fn global_exit(&self, status: i32) -> ! {
+        // SAFETY: no obligations.
+        unsafe { setup::global_exit(status) }
+    }
+
+    /// An exchange among all PEs that nothing but the library's own checks takes part in.
+    pub(crate) fn agree(&self, call: &'static str, kind: Kind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
+        // SAFETY: only the thread with the world gets here.
+        unsafe { binding::exchange(self.epochs, call, kind as u8, words, visit) }
+    }
+}
+
+impl Deref for World {
+    type Target = Team<'static>;
+    #[inline(always)]
+    fn deref(&self) -> &Team<'static> {
+        &self.team
+    }
+}
+
+impl Drop for World {
+    /// Finalizes: waits for all PEs. A PE that panics does not wait; the others learn that it is gone.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        epoch::refuse("shmem_finalize");
+        reactor::close();
+        context::forget_all();
+        // SAFETY: nothing that borrows from the world is alive. An invalid team is left alone.
+        unsafe {
+            calls::destroy(self.epochs);
+            setup::finalize();
+        }
+        TAKEN.store(false, Release);
+    }
+}
+
+/// Whether the library is between init and finalize.
+///
+/// ```
+/// assert!(!oxshmem::is_initialized());
+/// let world = oxshmem::World::init()?;
+/// assert!(oxshmem::is_initialized());
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[doc(alias = "shmem_query_initialized")]
+pub fn is_initialized() -> bool {
+    TAKEN.load(Acquire)
+}

@@ -1,0 +1,76 @@
+//! Every example, at 1 to 8 PEs: each checks its own result, and PE 0 says what it was.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use oxshmem::test::launch;
+
+/// Cargo builds the examples beside the tests.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a path");
+    test.parent().and_then(|deps| deps.parent()).expect("target/…/deps").join("examples").join(name)
+}
+
+/// Runs the example and compares what its PEs print, in the order of PEs.
+fn run(name: &str, expected: impl Fn(usize) -> String) {
+    for pes in 1..=8 {
+        let job = launch(pes, |_| Ok(Command::new(example(name))))
+            .expect("cargo test builds the examples, unless it is told otherwise");
+        for (pe, ended) in job.iter().enumerate() {
+            assert!(ended.status.success(), "{name}: PE {pe} of {pes}: {}\n{}", ended.status, ended.err);
+        }
+        let said: String = job.iter().map(|pe| pe.out.as_str()).collect();
+        assert_eq!(said, expected(pes), "{name} on {pes} PEs");
+    }
+}
+
+/// The largest width of a grid that is not wider than high.
+fn width(pes: usize) -> usize {
+    (1..=pes).rfind(|width| pes.is_multiple_of(*width) && width * width <= pes).expect("1 divides everything")
+}
+
+#[test]
+fn hello() {
+    run("hello", |pes| (0..pes).map(|pe| format!("Hello from PE {pe} of {pes}\n")).collect());
+}
+
+#[test]
+fn ring() {
+    run("ring", |pes| format!("100 rounds; the last message is [100, {}]\n", pes * (pes - 1) / 2));
+}
+
+#[test]
+fn max() {
+    run("max", |pes| format!("max of place 999: {}\n", 999 + pes - 1));
+}
+
+#[test]
+fn split_2d() {
+    run("split_2d", |pes| format!("a grid of {} by {}\n", width(pes), pes / width(pes)));
+}
+
+#[test]
+fn sort() {
+    run("sort", |pes| format!("sorted {} keys\n", 20_000 * pes));
+}
+
+#[test]
+fn histogram() {
+    run("histogram", |pes| format!("counted {} samples in {} bins\n", 50_000 * pes, 64 * pes));
+}
+
+#[test]
+fn stencil() {
+    run("stencil", |pes| format!("50 steps on a plate of {} by {}\n", 16 * width(pes), 16 * pes / width(pes)));
+}
+
+#[test]
+fn hash_map() {
+    run("hash_map", |pes| format!("{} keys counted {} times\n", 2000 * pes, pes + 1));
+}
+
+#[test]
+#[cfg(feature = "c")]
+fn with_c() {
+    run("with_c", |pes| format!("C says that {pes} PEs have the mean {}\n", (pes - 1) as f64 / 2.0));
+}

@@ -1,0 +1,197 @@
+//! What the types cannot rule out ends the job with a sentence on all PEs, or is an error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use oxshmem::test::processes;
+use oxshmem::{Atomic, Lock, World};
+
+/// Runs `body` on some PEs, and makes sure that the job ends with these words.
+fn ends_with<F: FnOnce(&World)>(words: &str, pes: usize, body: F) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| processes(pes, body)));
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        // A PE in which the body has returned, or panicked: the parent looks at what it said.
+        return outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+    let said = outcome.expect_err("the job was to fail");
+    let said = said.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains(words), "expected `{words}` in\n{said}");
+}
+
+#[test]
+fn a_pe_that_does_not_exist() {
+    ends_with("shmem_p: PE 2 does not exist", 2, |world| world.allocate(0).unwrap().put(1, 2));
+}
+
+#[test]
+fn a_pe_number_that_no_c_program_could_write() {
+    ends_with("PE -1 does not exist", 2, |world| world.allocate(0).unwrap().put(1, (1_usize << 32) + 1));
+}
+
+#[test]
+fn a_source_that_is_too_long() {
+    ends_with("shmem_put: 3 elements do not fit", 1, |world| {
+        world.allocate_slice(2, 0).unwrap().put_slice(&[1, 2, 3], 0);
+    });
+}
+
+#[test]
+fn an_index_beyond_the_end() {
+    ends_with("index 2 is out of range for a symmetric slice of length 2", 1, |world| {
+        world.allocate_slice(2, 0).unwrap()[2].put(1, 0);
+    });
+}
+
+#[test]
+fn a_symmetric_place_that_is_not() {
+    ends_with("no symmetric object of 8 bytes", 1, |_| oxshmem::Symmetric::in_static(0_u64).put(1, 0));
+}
+
+#[test]
+fn lengths_that_do_not_fit_together() {
+    ends_with("the lengths of the slices do not fit together", 2, |world| {
+        let (dest, source) = (world.allocate_slice(3, 0).unwrap(), world.allocate_slice(2, 0).unwrap());
+        world.fcollect(&dest, &source);
+    });
+}
+
+#[test]
+fn slices_that_overlap() {
+    ends_with("dest and source overlap", 2, |world| {
+        let numbers = world.allocate_slice(30, 0_u64).unwrap();
+        world.sum(&numbers[..20], &numbers[10..]);
+    });
+}
+
+#[test]
+fn reductions_of_different_lengths() {
+    ends_with("the members of the team name different destinations", 2, |world| {
+        let numbers = world.allocate_slice(300, 0_u64).unwrap();
+        let mine = &numbers[..100 + 100 * world.my_pe()];
+        world.sum(mine, mine);
+    });
+}
+
+#[test]
+fn scans_into_different_places() {
+    ends_with("the members of the team name different destinations", 2, |world| {
+        let numbers = world.allocate_slice(300, 0_u64).unwrap();
+        let mine = &numbers[100 * world.my_pe()..][..100];
+        world.sum_inscan(mine, mine);
+    });
+}
+
+#[test]
+fn a_collect_that_meets_another_call() {
+    ends_with("the members of the team make different calls", 2, |world| {
+        let numbers = world.allocate_slice(300, 0_u64).unwrap();
+        let _ = match world.my_pe() {
+            0 => world.collect(&numbers, &numbers, 10),
+            _ => world.sum_of(1 << 40),
+        };
+    });
+}
+
+#[test]
+fn different_memory_in_an_epoch() {
+    ends_with("passes other memory than this PE", 2, |world| {
+        let (mut one, mut other) = (world.allocate_slice(2, 0).unwrap(), world.allocate_slice(2, 0).unwrap());
+        world.exclusive(if world.my_pe() == 0 { &mut one } else { &mut other }, |mine| mine.fill(1));
+    });
+}
+
+#[test]
+fn a_barrier_in_an_epoch() {
+    ends_with("shmem_barrier_all: this PE is in an exclusive epoch", 2, |world| {
+        let mut numbers = world.allocate_slice(2, 0).unwrap();
+        world.exclusive(&mut numbers, |_| world.barrier());
+    });
+}
+
+#[test]
+fn a_panic_in_an_epoch() {
+    ends_with("a panic inside an exclusive epoch", 2, |world| {
+        let mut numbers = world.allocate_slice(2, 0).unwrap();
+        world.exclusive(&mut numbers, |_| assert_ne!(world.my_pe(), 1));
+    });
+}
+
+#[test]
+fn allocations_that_differ() {
+    ends_with("made other heap calls than this PE", 2, |world| {
+        let _ = world.allocate_slice(100 + 100 * world.my_pe(), 0_u64);
+    });
+}
+
+#[test]
+fn a_lock_that_was_overwritten() {
+    ends_with("is overwritten", 2, |world| {
+        let locks = world.allocate_slice(4, Lock::new()).unwrap();
+        // SAFETY: the memory is symmetric; the point is that what lies there does no harm.
+        unsafe { locks.as_ptr().cast::<u8>().write_bytes(0x55, 32) };
+        world.barrier();
+        let _held = locks[0].lock(world);
+    });
+}
+
+#[test]
+fn what_can_fail_is_an_error() {
+    processes(2, |world| {
+        assert!(World::init().unwrap_err().to_string().contains("has a world already"));
+        let refused = world.allocate_slice(1 << 60, 0_u8).unwrap_err();
+        assert!(refused.to_string().contains("SHMEM_SYMMETRIC_SIZE"), "{refused}");
+        assert!(world.split_strided(1, 1, 2).unwrap_err().to_string().contains("start 1, stride 1 and size 2"));
+        assert!(world.split_2d(0).is_err());
+        assert!(world.split_grid(&[2, 2]).unwrap_err().to_string().contains("extents [2, 2]"));
+        // And everything goes on.
+        let counter = world.allocate(Atomic::new(0)).unwrap();
+        counter.inc(0);
+        world.barrier();
+        assert_eq!(counter.fetch(0), 2);
+    });
+}
+
+#[test]
+fn schedules_for_different_lengths() {
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        let world = World::init().unwrap();
+        let numbers = world.allocate_slice(300, 0_u64).unwrap();
+        let mine = &numbers[..100 + 100 * world.my_pe()];
+        return world.sum(mine, mine);
+    }
+    let job = oxshmem::test::launch(2, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args(["schedules_for_different_lengths", "--exact", "--nocapture"]);
+        command.env("OXSHMEM_TEST_CALL", "0").env("SHMEM_REDUCE_ALGORITHM", "ring");
+        Ok(command)
+    });
+    let said: String = job.unwrap().into_iter().map(|pe| pe.err).collect();
+    assert!(said.contains("the members of the team name different destinations"), "{said}");
+}
+
+#[test]
+fn another_program_is_refused() {
+    // The two PEs run copies of this test's executable that differ in one byte at the end. With static variables shared
+    // the runtime would notice already that these may not correspond.
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        let error = World::init().expect_err("the executables differ");
+        assert!(error.to_string().contains("do not run the same executable"), "{error}");
+        assert!(!oxshmem::is_initialized());
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let other = std::env::temp_dir().join(format!("oxshmem-other-{}", std::process::id()));
+    let mut bytes = std::fs::read(&this).unwrap();
+    bytes.push(1);
+    std::fs::write(&other, bytes).unwrap();
+    std::fs::set_permissions(&other, std::fs::metadata(&this).unwrap().permissions()).unwrap();
+    let job = oxshmem::test::launch(2, |pe| {
+        let mut command = std::process::Command::new(if pe == 0 { &this } else { &other });
+        command.args(["another_program_is_refused", "--exact", "--nocapture"]);
+        command.env("OXSHMEM_TEST_CALL", "0").env("SHMEM_STATICS", "0");
+        Ok(command)
+    });
+    std::fs::remove_file(&other).unwrap();
+    for pe in job.unwrap() {
+        assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
+    }
+}

@@ -1,0 +1,10 @@
+//! What is being fetched is not looked at before it is there.
+fn main() {
+    let world = oxshmem::World::init().unwrap();
+    let numbers = world.allocate_slice(4, 0).unwrap();
+    let mut buffer = [0, 0];
+    world.scope(|scope| {
+        scope.get(&numbers, &mut buffer, 0);
+        println!("{}", buffer[0]);
+    });
+}

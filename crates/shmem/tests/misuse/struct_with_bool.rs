@@ -1,0 +1,7 @@
+//! A plain struct has plain fields.
+oxshmem::plain! {
+    struct Flag {
+        on: bool,
+    }
+}
+fn main() {}
