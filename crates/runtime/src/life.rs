@@ -133,6 +133,13 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let epoch = EPOCH.fetch_add(1, Relaxed);
     crate::debug::enable(settings.debug, job.rank());
     let node = job.node();
+    if node.count > 1 {
+        return Err(Error::new(format!("the job spans {} nodes", node.count))
+            .because(
+                "this version moves data between nodes, but its collectives meet in memory that a node has in common",
+            )
+            .fix("run all PEs on one node"));
+    }
     let first = node.members[0];
     FIRST_OF_NODE.store(first, Relaxed);
     oxshmem_reduce::select();
