@@ -59,6 +59,10 @@ pub struct Options {
     #[arg(long)]
     bind: bool,
 
+    /// Let the PEs count as so many nodes, in equal blocks: they reach each other by the network, as on several hosts
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+
     /// Show what would be started and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -127,6 +131,8 @@ pub struct Plan {
     pub grace: Duration,
     /// Whether PEs are pinned.
     pub bind: bool,
+    /// As how many nodes the PEs count.
+    pub nodes: u32,
     /// Whether nothing is to be started.
     pub dry_run: bool,
     /// Whether to say more.
@@ -207,6 +213,7 @@ impl Plan {
             timeout: options.timeout,
             grace: options.grace,
             bind: options.bind,
+            nodes: options.nodes,
             dry_run: options.dry_run,
             verbose: options.verbose,
         };

@@ -126,7 +126,7 @@ impl<'a> Job<'a> {
         let space = format!("oxshmem_{}", std::process::id());
         Job {
             plan: prepared.plan,
-            server: Server::new(space, prepared.apps.clone()),
+            server: Server::new(space, prepared.apps.clone(), prepared.plan.nodes),
             pes: Vec::with_capacity(prepared.apps.len()),
             running: 0,
             status: None,

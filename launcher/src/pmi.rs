@@ -44,9 +44,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(space: String, apps: Vec<u32>) -> Server {
+    /// `nodes`: as how many nodes the PEs are to count, in equal blocks.
+    pub(crate) fn new(space: String, apps: Vec<u32>, nodes: u32) -> Server {
         let size = apps.len() as u32;
-        let values = HashMap::from([(PROCESS_MAPPING.to_string(), process_mapping(size, size))]);
+        let mapping = process_mapping(size, size.div_ceil(nodes.max(1)));
+        let values = HashMap::from([(PROCESS_MAPPING.to_string(), mapping)]);
         Server { space, values, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
     }
 
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_latest_value_is_found() {
-        let mut server = Server::new("s".into(), vec![0, 0, 1]);
+        let mut server = Server::new("s".into(), vec![0, 0, 1], 1);
         assert_eq!(server.handle(0, put("a", "1")), Outcome::Answer(Reply::Put(Ok(()))));
         server.handle(1, put("a", "2"));
         assert_eq!(server.handle(2, get("a")), Outcome::Answer(Reply::Get(Ok("2".into()))));
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_barrier_opens_for_all_at_once_and_again() {
-        let mut server = Server::new("s".into(), vec![0; 3]);
+        let mut server = Server::new("s".into(), vec![0; 3], 1);
         for _ in 0..2 {
             assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait);
             assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait, "twice from one PE is once");
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn versions_we_do_not_speak_are_refused_and_unknown_commands_answered() {
-        let mut server = Server::new("s".into(), vec![0]);
+        let mut server = Server::new("s".into(), vec![0], 1);
         let reply = server.handle(0, Request::Init { version: 2, subversion: 0 });
         assert!(matches!(reply, Outcome::Answer(Reply::Init { accepted: false, .. })));
         assert_eq!(server.stage(0), Stage::Silent);

@@ -35,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) sanitize: bool,
     /// Run the kill tests too.
     pub(crate) kill: bool,
+    /// As how many nodes the PEs count.
+    pub(crate) nodes: u32,
     /// Every case runs once with each of these sets of variables, under what it sets itself.
     pub(crate) environments: Vec<Environment>,
 }
@@ -64,6 +66,11 @@ impl Options {
         Options { pes: vec![2, 3, 5, 8], filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
+    /// Every case with the PEs spread over two nodes, which reach each other by TCP; two PEs on a node, and one.
+    pub(crate) fn across_nodes() -> Options {
+        Options { pes: vec![2, 4], nodes: 2, ..Options::usual() }
+    }
+
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
@@ -76,6 +83,7 @@ impl Options {
             filter: None,
             sanitize: false,
             kill: false,
+            nodes: 1,
             environments: vec![Vec::new()],
         }
     }
@@ -92,6 +100,7 @@ impl Options {
                 "--filter" => options.filter = Some(value()?.clone()),
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
+                "--nodes" => options.nodes = value()?.parse().map_err(|_| "--nodes wants a number".to_string())?,
                 _ => {
                     return Err(format!("`{argument}` is not an option of the conformance run"));
                 }

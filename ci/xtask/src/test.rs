@@ -64,6 +64,11 @@ pub(crate) const STEPS: &[Step] = &[
         run: || Ok(conformance::run(&conformance::Options::algorithms())),
     },
     Step {
+        name: "nodes",
+        what: "every behaviour with the PEs spread over two nodes, by TCP",
+        run: || Ok(conformance::run(&conformance::Options::across_nodes())),
+    },
+    Step {
         name: "sanitize",
         what: "the conformance programs under the address and undefined-behaviour sanitizers",
         run: || Ok(conformance::run(&conformance::Options::sanitized())),

@@ -83,6 +83,12 @@ impl Key {
         Self { start: first, stride: part.stride as u32, size: part.size, array: MEETING | within }
     }
 
+    /// A name of the pair that no other pair is likely to have; never zero.
+    pub(crate) fn hash(&self) -> u64 {
+        let mix = |x: u64| (x ^ x >> 31).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(29);
+        mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) | 1
+    }
+
     fn triplet(&self) -> u64 {
         u64::from(self.start) << 32 | u64::from(self.stride)
     }
@@ -176,6 +182,10 @@ pub(crate) fn with_part<R>(
 
 #[inline(always)]
 fn meet<R>(call: &'static str, key: &Key, members: Members, my: u32, collective: impl FnOnce(&TeamState) -> R) -> R {
+    #[cfg(not(loom))]
+    if members.span_nodes(key.size) {
+        return collective(crate::nodes::meeting(call, key, members, my));
+    }
     let places = Places::of(key);
     let index = places.enter(call, key);
     places.attend(index, members, key.size, my, collective)

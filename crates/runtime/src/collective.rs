@@ -19,6 +19,7 @@ use crate::diagnose;
 use crate::executor;
 use crate::fast::{FAST, near};
 use crate::life;
+use crate::nodes;
 use crate::slot::{self, PAYLOAD_WORDS};
 use crate::team::TeamState;
 
@@ -62,13 +63,27 @@ impl Call<'_> {
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
 
+    /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`.
+    ///
+    /// # Safety
+    /// `to` is writable for `bytes` bytes.
+    #[inline(always)]
+    unsafe fn fetch(self, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
+        if self.team.spans {
+            // SAFETY: passed on.
+            return unsafe { nodes::fetch(self, member, from, to, bytes) };
+        }
+        // SAFETY: `at` found all of it; the caller vouches for the rest.
+        unsafe { ptr::copy(self.at(member, from, bytes), to, bytes) }
+    }
+
     /// The members in the order in which the caller visits them: itself first, so that not all begin with one.
     fn members_from_me(self) -> impl Iterator<Item = u32> {
         let (my, size) = (self.team.my, self.team.size);
         (my..size).chain(0..my)
     }
 
-    fn enter(self) {
+    pub(crate) fn enter(self) {
         slot::synchronise(self.team, self.name);
     }
 
@@ -95,7 +110,7 @@ impl Call<'_> {
         )
     }
 
-    fn leave(self) {
+    pub(crate) fn leave(self) {
         slot::synchronise(self.team, self.name);
     }
 
@@ -212,9 +227,8 @@ pub(crate) unsafe fn broadcast(
         });
     } else {
         slot::take(call.team, call.name, root, || {
-            let from = call.at(root, source, bytes);
-            // SAFETY: the root has announced its source and waits for us; `at` found all of it.
-            unsafe { ptr::copy(from, dest, bytes) };
+            // SAFETY: the root has announced its source and waits for us.
+            unsafe { call.fetch(root, source, dest, bytes) };
         });
     }
 }
@@ -240,9 +254,8 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     call.enter();
     for member in call.members_from_me() {
-        let from = call.at(member, source, bytes);
         // SAFETY: the member has entered, so its source is ready.
-        unsafe { ptr::copy(from, dest.add(member as usize * bytes), bytes) };
+        unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };
     }
     call.leave();
 }
@@ -276,7 +289,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
                 ptr::copy_nonoverlapping(theirs[1..].as_ptr().cast(), to, size);
             } else {
                 all_inline = false;
-                ptr::copy(call.at(member, source, size), to, size);
+                call.fetch(member, source, to, size);
             }
         }
         offset += size;
@@ -313,9 +326,8 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     call.enter();
     for member in call.members_from_me() {
-        let from = call.at(member, source, all);
         // SAFETY: the member has entered, so its source is ready.
-        unsafe { ptr::copy(from.add(mine), dest.add(member as usize * bytes), bytes) };
+        unsafe { call.fetch(member, source.add(mine), dest.add(member as usize * bytes), bytes) };
     }
     call.leave();
 }
@@ -342,15 +354,23 @@ pub(crate) unsafe fn alltoalls(
         }
     }
     let (dst, sst) = (dst as usize * element, sst as usize * element);
-    let elements = nelems * call.team.size as usize;
-    let reach = (elements - 1) * sst + element;
     call.enter();
     for member in call.members_from_me() {
-        let from = call.at(member, source, reach);
         let (theirs, mine) = (call.team.my as usize * nelems, member as usize * nelems);
+        // What is strided there comes in one piece from another node.
+        let reach = (nelems - 1) * sst + element;
+        let mut piece = Vec::new();
+        let from = if call.team.spans {
+            piece.resize(reach, 0);
+            // SAFETY: the member has entered; the piece has the room.
+            unsafe { call.fetch(member, source.add(theirs * sst), piece.as_mut_ptr(), reach) };
+            piece.as_ptr()
+        } else {
+            call.at(member, source.wrapping_add(theirs * sst), reach).cast_const()
+        };
         for i in 0..nelems {
             // SAFETY: the member has entered; element `theirs + i` of its source becomes element `mine + i`.
-            unsafe { ptr::copy(from.add((theirs + i) * sst), dest.add((mine + i) * dst), element) };
+            unsafe { ptr::copy(from.add(i * sst), dest.add((mine + i) * dst), element) };
         }
     }
     call.leave();

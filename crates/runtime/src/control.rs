@@ -21,6 +21,8 @@ const SETS_AT: usize = SLOTS_AT + SLOTS * size_of::<Slot>();
 /// Room for active sets.
 pub(crate) const SETS_BYTES: usize = 30 << 20;
 const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
+/// Active sets that a job of several nodes may have; the last so many slots with an area are theirs.
+pub(crate) const REGISTRY: usize = 128;
 /// Control windows are this far apart.
 pub(crate) const SHIFT: u32 = (AREAS_AT + AREAS as usize * size_of::<Area>()).next_power_of_two().trailing_zeros();
 
@@ -69,6 +71,8 @@ pub(crate) struct ControlBlock {
     /// Counts the uses of active sets, so that the longest unused can be found.
     pub(crate) sets_clock: AtomicU32,
     _apart_again: [u32; 29],
+    /// Which slot belongs to which active set, in a job of several nodes; used of world PE 0 only (see `nodes`).
+    pub(crate) registry: [AtomicU64; REGISTRY],
     /// What the PE's threads wait for.
     pub(crate) records: Records,
 }

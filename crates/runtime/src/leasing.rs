@@ -50,7 +50,7 @@ impl Held {
 
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> Held {
-    let (slots, leases) = Slots::new(SLOTS as u16, WORLD_SHARE);
+    let (slots, leases) = Slots::new(crate::nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0 });
     Held { leases, base: 0 }
 }

@@ -25,6 +25,7 @@ mod lock;
 mod machine;
 mod memory;
 mod network;
+mod nodes;
 mod primitive;
 mod slot;
 mod team;

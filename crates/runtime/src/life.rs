@@ -79,6 +79,11 @@ pub(crate) fn first_of_node() -> u32 {
     FIRST_OF_NODE.load(Relaxed)
 }
 
+/// The caller's window.
+pub(crate) fn my_window() -> u32 {
+    JOB.get().map_or(0, |job| job.node().my_index as u32)
+}
+
 /// How many PEs the caller's node has.
 pub(crate) fn pes_on_node() -> u32 {
     JOB.get().map_or(1, |job| job.node().members.len() as u32)
@@ -133,13 +138,6 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let epoch = EPOCH.fetch_add(1, Relaxed);
     crate::debug::enable(settings.debug, job.rank());
     let node = job.node();
-    if node.count > 1 {
-        return Err(Error::new(format!("the job spans {} nodes", node.count))
-            .because(
-                "this version moves data between nodes, but its collectives meet in memory that a node has in common",
-            )
-            .fix("run all PEs on one node"));
-    }
     let first = node.members[0];
     FIRST_OF_NODE.store(first, Relaxed);
     oxshmem_reduce::select();
@@ -151,6 +149,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let heap_words = heap.describe();
     let checked = settings.check >= 2;
     crate::active_set::begin(node.members.len() as u32, node.my_index as u32);
+    crate::nodes::begin();
     LIFE.store(
         Box::into_raw(Box::new(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows })),
         Relaxed,
@@ -209,6 +208,7 @@ fn end() {
     if network::is_open() {
         // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
         network::quiet("shmem_finalize", Context::default_context());
+        network::complete("shmem_finalize");
         if let Some(Err(error)) = JOB.get().map(Job::fence) {
             crate::diagnose::fail(&error);
         }

@@ -61,6 +61,7 @@ pub(crate) fn describe() -> Option<String> {
 pub(crate) fn close() {
     let fabric = FABRIC.swap(core::ptr::null_mut(), AcqRel);
     if !fabric.is_null() {
+        *OWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         // SAFETY: `open` leaked it from a box, and the standard allows no call that could still use it.
         let fabric = unsafe { Box::from_raw(fabric) };
         fabric.close();
@@ -148,6 +149,33 @@ impl ContextLane {
             }
             (lane.outstanding() == 0).then_some(())
         });
+    }
+}
+
+/// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
+static OWN: Mutex<Option<Box<dyn Lane>>> = Mutex::new(None);
+
+/// Issues operations of the runtime.
+pub(crate) fn issue<R>(act: impl FnOnce(&mut dyn Lane) -> R) -> R {
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lane = own.get_or_insert_with(|| {
+        let Some(fabric) = fabric() else { unreachable!("only jobs of several nodes come here") };
+        fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error))
+    });
+    act(&mut **lane)
+}
+
+/// Returns when everything that the runtime has issued is complete.
+pub(crate) fn complete(call: &'static str) {
+    let reason = Reason { call, address: (&raw const OWN) as usize, needs: Needs::Anyone };
+    let failure = wait::until(reason, None, || {
+        issue(|lane| match lane.progress() {
+            Ok(_) => (lane.outstanding() == 0).then_some(None),
+            Err(error) => Some(Some(error)),
+        })
+    });
+    if let Some(error) = failure {
+        diagnose::fail(&error);
     }
 }
 

@@ -25,6 +25,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[cfg(not(loom))]
 use crate::control::ControlBlock;
 use crate::control::Slot;
+#[cfg(not(loom))]
+use crate::nodes;
 use crate::primitive::AtomicU64;
 use crate::team::TeamState;
 use crate::wait::{self, Bell, Needs, Reason};
@@ -45,6 +47,10 @@ pub(crate) fn exchange(
     visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
     let number = team.next_exchange();
+    #[cfg(not(loom))]
+    if team.spans {
+        return nodes::exchange(team, call, number, payload, visit);
+    }
     let parity = number as usize & 1;
     let (my, size) = (team.my, team.size);
     let mine = team.place(my);
@@ -129,6 +135,11 @@ pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
 
 /// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
 pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnOnce()) {
+    if team.spans {
+        synchronise(team, call);
+        meanwhile();
+        return synchronise(team, call);
+    }
     let number = team.next_announcement();
     let words = &team.place(team.my).words.0;
     words.announced.store(number, Release);
@@ -143,6 +154,11 @@ pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnO
 
 /// Waits for the announcement of member `from`, does `come` and says that it is done.
 pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl FnOnce()) {
+    if team.spans {
+        synchronise(team, call);
+        come();
+        return synchronise(team, call);
+    }
     let number = team.next_announcement();
     until_reached(team, call, &team.place(from).words.0.announced, number);
     come();

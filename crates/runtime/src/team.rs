@@ -61,6 +61,18 @@ impl Members {
         }
     }
 
+    /// Whether some of `size` members are on another node than the caller.
+    #[cfg(not(loom))]
+    pub(crate) fn span_nodes(&self, size: u32) -> bool {
+        crate::network::is_open() && (0..size).any(|member| life::window_of(self.world(member)).is_none())
+    }
+
+    /// The models have one node.
+    #[cfg(loom)]
+    pub(crate) fn span_nodes(&self, _size: u32) -> bool {
+        false
+    }
+
     /// The number that world number `pe` has among `size` members.
     pub(crate) fn find(&self, size: u32, pe: u32) -> Option<u32> {
         match self {
@@ -98,6 +110,8 @@ pub(crate) struct TeamState {
     places: usize,
     step: isize,
     looked_up: bool,
+    /// Whether some member is on another node; the same on all members.
+    pub(crate) spans: bool,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
@@ -129,9 +143,10 @@ impl TeamState {
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
         let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
         let looked_up = matches!(members, Members::List(_));
+        let spans = members.span_nodes(size);
         let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
         let calls = AtomicU64::new(base);
-        Self { slot: Some(slot), looked_up, scheduled, calls, ..Self::at(members, size, my, places, step, base) }
+        Self { slot: Some(slot), looked_up, spans, scheduled: scheduled && !spans, calls, ..Self::at(members, size, my, places, step, base) }
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
@@ -144,6 +159,7 @@ impl TeamState {
             places,
             step,
             looked_up: false,
+            spans: false,
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
             scheduled: false,

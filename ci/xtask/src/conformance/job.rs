@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
             Err(why) => return Verdict::Skipped(why),
         },
     };
-    add_programs(&mut command, row);
+    add_programs(&mut command, options, row);
     clear_environment(&mut command);
     command.envs(row.environment.iter().map(|(name, value)| (name, value)));
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
@@ -40,12 +40,15 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
     }
 }
 
-fn add_programs(command: &mut Command, row: &Row) {
+fn add_programs(command: &mut Command, options: &Options, row: &Row) {
     let name = row.case.listed_pes.is_empty().then_some(&row.case.name);
     let (pes, twins) = match row.built.twin {
         Some(_) if row.case.beside.is_some() => (row.pes - 1, 1),
         _ => (row.pes, 0),
     };
+    if options.nodes > 1 {
+        command.arg("--nodes").arg(options.nodes.to_string());
+    }
     command.arg("-n").arg(pes.to_string()).arg(&row.built.executable).args(name);
     if let (Some(twin), 1) = (&row.built.twin, twins) {
         command.args([":", "-n", "1"]).arg(twin).args(name);

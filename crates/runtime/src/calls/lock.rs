@@ -2,9 +2,8 @@
 
 use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use core::sync::atomic::{AtomicU16, AtomicU32};
 
+use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
 use crate::control::ControlBlock;
 use crate::diagnose;
@@ -13,74 +12,27 @@ use crate::life;
 use crate::lock::{self, Words};
 use crate::wait::{self, Needs, Reason};
 
-/// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER.
-pub trait Half {
-    /// Bytes from the variable's start to the tail; the place is at its start.
-    const TAIL: usize;
+/// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
+/// start, the tail behind it.
+pub trait Half: AtomicInteger {
     /// How many PEs it can tell apart: their numbers are stored plus one, beside the turn bit.
     const MOST_PES: u32;
-    /// See [`Words::exchange_tail_if`]. # Safety: `at` is a half of a lock variable. So below.
-    unsafe fn exchange_if(at: usize, from: u32, to: u32) -> u32;
-    /// Replaces.
-    unsafe fn swap(at: usize, to: u32) -> u32;
-    /// Reads.
-    unsafe fn load(at: usize) -> u32;
-    /// Writes zero.
-    unsafe fn clear(at: usize);
-    /// Takes bits out.
-    unsafe fn and_not(at: usize, bits: u32);
-    /// Adds bits.
-    unsafe fn or(at: usize, bits: u32);
 }
 
-macro_rules! half {
-    ($int:ty, $atomic:ty) => {
-        impl Half for $int {
-            const TAIL: usize = size_of::<$int>();
-            const MOST_PES: u32 = (<$int>::MAX >> 1) as u32;
-            #[inline(always)]
-            unsafe fn exchange_if(at: usize, from: u32, to: u32) -> u32 {
-                // SAFETY: a mapped, aligned half by the caller's promise. So below.
-                let half = unsafe { <$atomic>::from_ptr(at as *mut $int) };
-                half.compare_exchange(from as $int, to as $int, AcqRel, Acquire).unwrap_or_else(|there| there).into()
-            }
-            #[inline(always)]
-            unsafe fn swap(at: usize, to: u32) -> u32 {
-                // SAFETY: as above.
-                unsafe { <$atomic>::from_ptr(at as *mut $int) }.swap(to as $int, AcqRel).into()
-            }
-            #[inline(always)]
-            unsafe fn load(at: usize) -> u32 {
-                // SAFETY: as above.
-                unsafe { <$atomic>::from_ptr(at as *mut $int) }.load(Acquire).into()
-            }
-            #[inline(always)]
-            unsafe fn clear(at: usize) {
-                // SAFETY: as above.
-                unsafe { <$atomic>::from_ptr(at as *mut $int) }.store(0, Release)
-            }
-            #[inline(always)]
-            unsafe fn and_not(at: usize, bits: u32) {
-                // SAFETY: as above.
-                unsafe { <$atomic>::from_ptr(at as *mut $int) }.fetch_and(!(bits as $int), AcqRel);
-            }
-            #[inline(always)]
-            unsafe fn or(at: usize, bits: u32) {
-                // SAFETY: as above.
-                unsafe { <$atomic>::from_ptr(at as *mut $int) }.fetch_or(bits as $int, AcqRel);
-            }
-        }
-    };
+impl Half for u32 {
+    const MOST_PES: u32 = Self::MAX >> 1;
 }
 
-half!(u32, AtomicU32);
-half!(u16, AtomicU16);
+impl Half for u16 {
+    const MOST_PES: u32 = (Self::MAX >> 1) as u32;
+}
 
-/// One lock variable of the node.
+/// One lock variable.
 struct Variable<H> {
     call: &'static str,
     own: usize,
-    home: usize,
+    /// The PE whose copy has the tail.
+    home: c_int,
     half: PhantomData<H>,
 }
 
@@ -101,22 +53,25 @@ impl<H: Half> Variable<H> {
         } else {
             diagnose::not_symmetric(call, address, bytes)
         };
-        let home = ((address - extent.own().0) / bytes) as u32 % life::pes_on_node();
-        Self { call, own: address, home: extent.in_window(address, home), half: PhantomData }
+        let home = (((address - extent.own().0) / bytes) as u32 % pes) as c_int;
+        Self { call, own: address, home, half: PhantomData }
     }
 
-    fn copy_of(&self, owner: u32) -> usize {
-        let extent = if FAST.heap.holds(self.own, 1) { &FAST.heap } else { &FAST.statics };
-        extent.in_window(self.own, self.window(owner))
+    fn place_word(&self) -> *mut H {
+        self.own as *mut H
     }
 
-    /// The window of PE `owner` (plus one). The number was read from memory that others can write, and leads to more.
-    fn window(&self, owner: u32) -> u32 {
-        let window = owner.wrapping_sub(1).wrapping_sub(life::first_of_node());
-        if window >= life::pes_on_node() {
+    fn tail_word(&self) -> *mut H {
+        self.place_word().wrapping_add(1)
+    }
+
+    /// The PE `owner` (plus one). The number was read from memory that others can write, and leads to more.
+    fn pe(&self, owner: u32) -> u32 {
+        let pe = owner.wrapping_sub(1);
+        if life::identity().is_none_or(|(_, pes)| pe >= pes) {
             self.overwritten(owner);
         }
-        window
+        pe
     }
 
     #[cold]
@@ -131,39 +86,42 @@ impl<H: Half> Variable<H> {
 
 impl<H: Half> Words for Variable<H> {
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32 {
-        // SAFETY: `new` found the variable in mapped symmetric memory; halves lie inside it. So below.
-        unsafe { H::exchange_if(self.home + H::TAIL, from, to) }
+        let (from, to) = (H::of_bits(from.into()), H::of_bits(to.into()));
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it. So below.
+        unsafe { amo::compare_swap(World(self.call), self.tail_word(), from, to, self.home) }.bits() as u32
     }
 
     fn swap_tail(&self, to: u32) -> u32 {
         // SAFETY: as above.
-        unsafe { H::swap(self.home + H::TAIL, to) }
+        unsafe { amo::swap(World(self.call), self.tail_word(), H::of_bits(to.into()), self.home) }.bits() as u32
     }
 
     fn place(&self) -> u32 {
-        // SAFETY: as above.
-        unsafe { H::load(self.own) }
+        // SAFETY: as above; the caller's own copy.
+        unsafe { H::load(self.place_word()) }.bits() as u32
     }
 
     fn take_turn(&self) {
         // SAFETY: as above.
-        unsafe { H::and_not(self.own, lock::TURN) }
+        unsafe { H::fetch_and(self.place_word(), H::of_bits(!u64::from(lock::TURN))) };
     }
 
     fn clear_place(&self) {
         // SAFETY: as above.
-        unsafe { H::clear(self.own) }
+        unsafe { H::store(self.place_word(), H::of_bits(0)) };
     }
 
     fn add_to_place(&self, owner: u32, bits: u32) {
-        // SAFETY: as above; `owner` is a PE of the node.
-        unsafe { H::or(self.copy_of(owner), bits) }
-        ControlBlock::of(self.window(owner)).bell().ring();
+        let pe = self.pe(owner);
+        // SAFETY: as above.
+        unsafe { amo::or(World(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
+        if let Some(window) = life::window_of(pe) {
+            ControlBlock::of(window).bell().ring();
+        }
     }
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
-        let needs = Needs::One(life::first_of_node() + self.window(owner));
-        let reason = Reason { call: self.call, address: self.own, needs };
+        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(self.pe(owner)) };
         wait::until(reason, Some(ControlBlock::own().bell()), || ready().then_some(()));
     }
 }

@@ -6,7 +6,7 @@ use oxshmem_reduce::{Kernel, Operand, Operator, Store};
 
 use super::{Call, PAYLOAD_BYTES, payload, words_of};
 use crate::executor;
-use crate::slot;
+use crate::{nodes, slot};
 
 /// Teams up to this size find room for their pointers on the stack.
 const ON_STACK: usize = 16;
@@ -41,6 +41,10 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     } else if call.team.size == 1 {
         // SAFETY: the caller's promise.
         unsafe { ptr::copy(source, dest, n) }
+    } else if call.team.spans {
+        let kernel = Kernel::of::<O, T>();
+        // SAFETY: passed on.
+        unsafe { nodes::fold(call, kernel, size_of::<T>(), dest.cast(), source.cast(), n, call.team.size) }
     } else {
         // SAFETY: passed on.
         unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }

@@ -8,7 +8,7 @@ use oxshmem_reduce::{Kernel, Operand, Sum};
 use super::reduce::slice;
 use super::{Call, PAYLOAD_BYTES, payload, words_of};
 use crate::executor;
-use crate::slot;
+use crate::{nodes, slot};
 
 /// Bytes of a block that is carried along the members.
 const BLOCK: usize = 2048;
@@ -54,6 +54,11 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
             }
         });
         return;
+    }
+    if call.team.spans {
+        let (kernel, count) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
+        // SAFETY: passed on.
+        return unsafe { nodes::fold(call, kernel, size_of::<T>(), dest.cast(), source.cast(), n, count) };
     }
     call.enter_to_write(dest.cast(), bytes);
     let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);

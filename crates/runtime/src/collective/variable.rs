@@ -1,7 +1,5 @@
 //! All-to-all with blocks of different sizes.
 
-use core::ptr;
-
 use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
@@ -34,18 +32,19 @@ pub(crate) enum Into {
 /// named by `into` has the room.
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     call.check(0, 0);
-    let members = call.team.size as usize;
     let mine = call.team.my as usize;
     call.enter();
     let mut packed = 0;
     for member in 0..call.team.size {
-        let array = |array: *const usize| call.at(member, array.cast(), members * size_of::<usize>()).cast::<usize>();
-        // SAFETY: the member has entered, so its arrays and its source are ready; they have an element for each member.
-        let (offset, size) = unsafe { (array(blocks.offsets).add(mine).read(), array(blocks.sizes).add(mine).read()) };
-        let from = match size {
-            0 => ptr::null(),
-            _ => call.at(member, blocks.source.wrapping_add(offset), size).cast_const(),
+        let element = |array: *const usize| {
+            let mut value = 0_usize;
+            let from = array.wrapping_add(mine).cast();
+            // SAFETY: the member has entered, so its arrays are ready; they have an element for each member.
+            unsafe { call.fetch(member, from, (&raw mut value).cast(), size_of::<usize>()) };
+            value
         };
+        let (offset, size) = (element(blocks.offsets), element(blocks.sizes));
+        let from = blocks.source.wrapping_add(offset);
         let i = member as usize;
         let (to, size) = match into {
             Into::Places { target, offsets, sizes } => {
@@ -65,8 +64,8 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             }
         };
         if size > 0 {
-            // SAFETY: `at` found the block; the caller vouches for the room.
-            unsafe { ptr::copy(from, to, size) };
+            // SAFETY: the member has entered; the caller vouches for the room.
+            unsafe { call.fetch(member, from, to, size) };
         }
     }
     if let Into::Packed { total, .. } = into {

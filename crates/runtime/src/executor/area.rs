@@ -88,6 +88,17 @@ impl Area {
     }
 }
 
+impl Area {
+    /// Where the members of a team that spans nodes leave their lines for this one (see `nodes`). Such teams run no
+    /// schedules, so the landing zones are free.
+    pub(crate) fn inbox(&self, parity: usize) -> *mut u8 {
+        self.landing[parity].0.get().cast()
+    }
+
+    /// Lines that an inbox holds.
+    pub(crate) const INBOX: usize = LANDING / 64;
+}
+
 /// The most elements, at most `plan.count`, that one call of the schedule can handle in an area; `None` if not even one.
 /// Depends on what all members know alike.
 pub(crate) fn fits(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
