@@ -21,10 +21,15 @@ const SETS_AT: usize = SLOTS_AT + SLOTS * size_of::<Slot>();
 /// Room for active sets.
 pub(crate) const SETS_BYTES: usize = 30 << 20;
 const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
-/// Active sets that a job of several nodes may have; the last so many slots with an area are theirs.
+/// Active sets that a job of several nodes may have; the last so many slots are theirs.
 pub(crate) const REGISTRY: usize = 128;
+const INBOXES_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
+/// Members of teams that span nodes: so many lines has an inbox (see `nodes`).
+pub(crate) const INBOX_LINES: usize = 1 << 12;
+/// Bytes of a line in an inbox.
+pub(crate) const INBOX_LINE: usize = 64;
 /// Control windows are this far apart.
-pub(crate) const SHIFT: u32 = (AREAS_AT + AREAS as usize * size_of::<Area>()).next_power_of_two().trailing_zeros();
+pub(crate) const SHIFT: u32 = (INBOXES_AT + SLOTS * 2 * INBOX_LINES * INBOX_LINE).next_power_of_two().trailing_zeros();
 
 /// Where control window 0 is, and which window is the caller's.
 static BASE: AtomicUsize = AtomicUsize::new(0);
@@ -79,8 +84,6 @@ pub(crate) struct ControlBlock {
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
-// What `AREAS` was chosen for.
-const _: () = assert!(SHIFT == 32);
 
 impl ControlBlock {
     /// The caller's own.
@@ -257,6 +260,12 @@ pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + AREAS_AT + slot as usize * size_of::<Area>();
     // SAFETY: as in `slot`.
     unsafe { &*(at as *const Area) }
+}
+
+/// Where the members of a team on `slot` leave their lines for the PE in window `window`, in even or odd exchanges.
+pub(crate) fn inbox(window: u32, slot: u32, parity: usize) -> *mut u8 {
+    let bytes = INBOX_LINES * INBOX_LINE;
+    (BASE.load(Relaxed) + ((window as usize) << SHIFT) + INBOXES_AT + (slot as usize * 2 + parity) * bytes) as *mut u8
 }
 
 /// Where the PE in window `window` keeps the active sets that begin with it.

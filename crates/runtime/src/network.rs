@@ -36,6 +36,12 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     if job.node().count < 2 {
         return Ok(());
     }
+    if job.size() as usize > control::INBOX_LINES {
+        return Err(Error::new(format!("{} PEs on several nodes", job.size()))
+            .because(format!("this version's collectives between nodes serve at most {} PEs", control::INBOX_LINES))
+            .fix("run fewer PEs"));
+    }
+    same_program(job, epoch)?;
     let secret = job_secret(job, epoch)?;
     let fabric = choose(job, settings, &secret)?;
     let (heap, _) = FAST.heap.own();
@@ -80,6 +86,26 @@ fn choose(job: &Job, settings: &Settings, secret: &[u8; 48]) -> Result<Box<dyn F
             .because("the transports between nodes that this library has are: tcp")
             .fix("set SHMEM_TRANSPORT=tcp or leave it out, or run all PEs on one node")),
     }
+}
+
+/// The leaders of the nodes compare their programs with PE 0's; inside a node its leader has done so.
+fn same_program(job: &Job, epoch: u32) -> Result<(), Error> {
+    let key = format!("program.{epoch}");
+    let mine = crate::windows::program();
+    if job.rank() == 0 {
+        job.put(&key, mine.as_bytes())?;
+    }
+    job.fence()?;
+    if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() {
+        return Ok(());
+    }
+    let first = String::from_utf8_lossy(&job.get(&key)?).into_owned();
+    if first == mine {
+        return Ok(());
+    }
+    Err(Error::new(format!("PE {} runs a different program than PE 0", job.rank()))
+        .because(format!("PE {} is {mine}, PE 0 is {first}", job.rank()))
+        .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"))
 }
 
 /// What the PEs of the job know and nobody else: an identity and a key, made by PE 0, told through the launcher.

@@ -1,8 +1,7 @@
 //! Teams with members on several nodes: their exchanges, their loads, and the slots of their active sets.
 //!
 //! Everybody leaves its line, a number and seven words, in everybody's inbox: by store where the member is on the node,
-//! by the network otherwise. Inboxes are the landing zones of the slot's schedule area, two that take turns, for the same
-//! reason as the lines of `slot`. A line's number is awaited by equality: a landing zone may hold anything before.
+//! by the network otherwise. A slot has two inboxes that take turns, for the same reason as the lines of `slot`.
 //!
 //! Everything else that collectives do across nodes is loads: everybody fetches what it needs after all have entered and
 //! before anybody leaves. This is the way that is right for every call; schedules are the fast way, and come later.
@@ -18,9 +17,8 @@ use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
 use crate::active_set::Key;
 use crate::collective::Call;
-use crate::control::{self, ControlBlock, REGISTRY, SLOTS};
+use crate::control::{self, ControlBlock, INBOX_LINE, REGISTRY, SLOTS};
 use crate::diagnose;
-use crate::executor::{AREAS, Area};
 use crate::far::{Found, on_world_pe};
 use crate::life;
 use crate::network;
@@ -29,11 +27,12 @@ use crate::team::{Members, TeamState};
 use crate::wait::{self, Needs, Reason};
 
 /// Bytes of a line.
-const LINE: usize = 8 * (1 + PAYLOAD_WORDS);
+const LINE: usize = INBOX_LINE;
+const _: () = assert!(LINE == 8 * (1 + PAYLOAD_WORDS));
 
-/// Slots that teams may have: all of one node; of several, those with an inbox, without what the registry gives away.
+/// Slots that teams may have: all of one node; of several, all but what the registry gives away.
 pub(crate) fn slots() -> usize {
-    if network::is_open() { AREAS as usize - REGISTRY } else { SLOTS }
+    if network::is_open() { SLOTS - REGISTRY } else { SLOTS }
 }
 
 /// See `slot::exchange`.
@@ -47,14 +46,14 @@ pub(crate) fn exchange(
 ) {
     let parity = number as usize & 1;
     let slot = team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
-    let own = control::area(life::my_window(), slot).inbox(parity);
+    let own = control::inbox(life::my_window(), slot, parity);
     let mut line = [0; 1 + PAYLOAD_WORDS];
     line[0] = number;
     line[1..=payload.len()].copy_from_slice(payload);
     for member in 0..team.size {
         let pe = team.world(member);
         match life::window_of(pe) {
-            Some(window) => leave_here(control::area(window, slot).inbox(parity), team.my, &line),
+            Some(window) => leave_here(control::inbox(window, slot, parity), team.my, &line),
             None => leave_there(pe, own as usize - control::own(), team.my, &line),
         }
     }
@@ -79,7 +78,8 @@ fn leave_here(inbox: *mut u8, my: u32, line: &[u64; 1 + PAYLOAD_WORDS]) {
 }
 
 fn leave_there(pe: u32, inbox: usize, my: u32, line: &[u64; 1 + PAYLOAD_WORDS]) {
-    let at = |offset: usize| Remote { pe, region: Region::Control, offset: (inbox + my as usize * LINE + offset) as u64 };
+    let at =
+        |offset: usize| Remote { pe, region: Region::Control, offset: (inbox + my as usize * LINE + offset) as u64 };
     network::issue(|lane| {
         // SAFETY: inboxes lie inside the control region; `put` has copied the words when it returns.
         unsafe {
@@ -175,7 +175,7 @@ fn register(call: &'static str, name: u64) -> u32 {
         let index = (name as usize + step) % REGISTRY;
         let there = claim(call, index, name);
         if there == 0 || there == name {
-            return AREAS - REGISTRY as u32 + index as u32;
+            return (SLOTS - REGISTRY + index) as u32;
         }
     }
     diagnose::fail(
@@ -203,5 +203,3 @@ fn claim(call: &'static str, index: usize, name: u64) -> u64 {
     network::complete(call);
     old
 }
-
-const _: () = assert!(Area::INBOX >= 1 << 14);

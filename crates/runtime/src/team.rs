@@ -146,7 +146,14 @@ impl TeamState {
         let spans = members.span_nodes(size);
         let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
         let calls = AtomicU64::new(base);
-        Self { slot: Some(slot), looked_up, spans, scheduled: scheduled && !spans, calls, ..Self::at(members, size, my, places, step, base) }
+        Self {
+            slot: Some(slot),
+            looked_up,
+            spans,
+            scheduled: scheduled && !spans,
+            calls,
+            ..Self::at(members, size, my, places, step, base)
+        }
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.

@@ -211,16 +211,16 @@ fn same_program(job: &Job, cards: &[Card]) -> Result<(), Error> {
     Ok(())
 }
 
+/// The program this process runs, by name and build-id.
+pub(crate) fn program() -> String {
+    let build = program::build_id().unwrap_or_else(|| "without build-id".into());
+    format!("{} (build-id {build})", program::path().unwrap_or_default().display())
+}
+
 impl Card {
     fn own(statics: u64) -> Self {
         let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
-        let build = program::build_id().unwrap_or_else(|| "without build-id".into());
-        Self {
-            statics,
-            usable: cpus::usable() as u32,
-            allowed,
-            program: format!("{} (build-id {build})", program::path().unwrap_or_default().display()),
-        }
+        Self { statics, usable: cpus::usable() as u32, allowed, program: program() }
     }
 
     fn encode(&self) -> Vec<u8> {

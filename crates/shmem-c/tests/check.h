@@ -32,6 +32,7 @@ struct check_case {
     const char *quiet_on;  /* texts the output must not contain */
     const char *env;       /* "NAME=value NAME=value" */
     int min_pes, max_pes;
+    int one_node;          /* what it shows, a job of several nodes does not promise */
     int dev_shm_mib;       /* run where /dev/shm is a file system of that size */
     const char *beside;    /* the last PE runs the program built from the same source with -DTWIN, under this name */
     struct check_case *next;
@@ -138,6 +139,7 @@ static inline void check_list(void)
         check_print_text("env", c->env);
         check_print_number("min_pes", c->min_pes);
         check_print_number("max_pes", c->max_pes);
+        check_print_number("one_node", c->one_node);
         check_print_number("dev_shm_mib", c->dev_shm_mib);
         check_print_text("beside", c->beside);
         printf("\n");

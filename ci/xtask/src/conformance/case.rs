@@ -21,6 +21,7 @@ pub(super) struct Case {
     /// Exactly these numbers of PEs (Fortran programs name them).
     pub(super) listed_pes: Vec<u32>,
     /// Run with a /dev/shm of so many MiB.
+    pub(super) one_node: bool,
     pub(super) dev_shm_mib: Option<u32>,
     /// The last PE runs this other program.
     pub(super) beside: Option<String>,
@@ -46,6 +47,7 @@ impl Case {
                 "env" => case.environment = value.split(' ').filter_map(assignment).collect(),
                 "min_pes" => case.min_pes = Some(number()?),
                 "max_pes" => case.max_pes = Some(number()?),
+                "one_node" => case.one_node = true,
                 "dev_shm_mib" => case.dev_shm_mib = Some(number()?),
                 "beside" => case.beside = Some(value.to_string()),
                 _ => return Err(format!("`{key}` is not a field of a case")),

@@ -19,6 +19,9 @@ const SANITIZED_LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs the row and judges it.
 pub(super) fn run(options: &Options, row: &Row) -> Verdict {
+    if row.case.one_node && options.nodes > 1 {
+        return Verdict::Skipped("shows what only a job of one node promises".into());
+    }
     let mut command = match row.case.dev_shm_mib {
         None => Command::new(options.prefix.join("bin/oshrun")),
         Some(mib) => match private_dev_shm(mib, &options.prefix.join("bin/oshrun")) {

@@ -26,7 +26,8 @@ fn pointer(dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
         return dest.cast_mut();
     }
     let extent = if FAST.heap.holds(dest as usize, 1) { &FAST.heap } else { &FAST.statics };
-    extent.in_window(dest as usize, team.window(pe as u32)) as *mut c_void
+    let window = life::window_of(team.world(pe as u32));
+    window.map_or(null_mut(), |window| extent.in_window(dest as usize, window) as *mut c_void)
 }
 
 fn symmetric(address: *const c_void) -> bool {

@@ -5,11 +5,13 @@ use core::marker::PhantomData;
 
 use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
+use crate::context::Context;
 use crate::control::ControlBlock;
 use crate::diagnose;
 use crate::fast::{FAST, World};
 use crate::life;
 use crate::lock::{self, Words};
+use crate::network;
 use crate::wait::{self, Needs, Reason};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
@@ -154,10 +156,13 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
 }
 
 /// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
-/// read-modify-write that releases it.
+/// read-modify-write that releases it; what is on its way to other nodes is waited for.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     // SAFETY: no obligations.
     unsafe { order::fence(World(call)) };
+    if network::is_open() {
+        network::quiet(call, Context::default_context());
+    }
     if !lock::clear(&Variable::<H>::new(call, address), me()) {
         diagnose::fail(
             &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))

@@ -8,7 +8,7 @@ use oxshmem_schedule::step::{Algorithm, LANES, Plan, Traffic, Turn};
 
 use crate::control::Apart;
 
-/// Slots below this number have an area: as many as fit into control windows of 4 GiB of addresses.
+/// Slots below this number have an area: as many as fit into 4 GiB of addresses.
 pub(crate) const AREAS: u32 = 448;
 
 /// Words of synchronising calls. Of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
@@ -86,17 +86,6 @@ impl Area {
     pub(crate) fn landing(&self, part: Part) -> *mut u8 {
         self.landing[part.parity].0.get().cast()
     }
-}
-
-impl Area {
-    /// Where the members of a team that spans nodes leave their lines for this one (see `nodes`). Such teams run no
-    /// schedules, so the landing zones are free.
-    pub(crate) fn inbox(&self, parity: usize) -> *mut u8 {
-        self.landing[parity].0.get().cast()
-    }
-
-    /// Lines that an inbox holds.
-    pub(crate) const INBOX: usize = LANDING / 64;
 }
 
 /// The most elements, at most `plan.count`, that one call of the schedule can handle in an area; `None` if not even one.

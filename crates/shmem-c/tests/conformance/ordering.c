@@ -187,7 +187,7 @@ TEST(ORD_4, "fence and quiet on SHMEM_CTX_INVALID do nothing", .also = "CTX-8")
 }
 
 /* The writer stores by plain stores through the pointer, then tells the reader on the other side. */
-TEST(ORD_5, "fence and quiet cover stores through shmem_ptr")
+TEST(ORD_5, "fence and quiet cover stores through shmem_ptr", .one_node = 1)
 {
     static long flag, answer;
     long *data = heap_box()->data;

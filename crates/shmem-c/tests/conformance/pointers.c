@@ -12,7 +12,7 @@ TEST(PTR_1_own, "shmem_ptr for the own PE is the object itself")
     }
 }
 
-TEST(PTR_1_peer, "loads and stores through shmem_ptr reach the peer's object")
+TEST(PTR_1_peer, "loads and stores through shmem_ptr reach the peer's object", .one_node = 1)
 {
     open_places();
     FOR_EACH_PLACE(place)

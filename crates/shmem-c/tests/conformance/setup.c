@@ -228,7 +228,7 @@ TEST(INIT_8_global_exit, "the exit handler does not hang when another PE has cal
     }
 }
 
-TEST(INIT_8_no_finalize, "leaving main without finalize after init ends the job", .bare = 1)
+TEST(INIT_8_no_finalize, "leaving main without finalize after init ends the job", .one_node = 1, .bare = 1)
 {
     check_init();
     announce(3);

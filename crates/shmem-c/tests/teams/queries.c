@@ -18,7 +18,7 @@ TEST(TEAM_1, "predefined handles work as initialisers and name teams that contai
     CHECK_EQ(shmem_team_translate_pe(SHMEM_TEAM_SHARED, mine, SHMEM_TEAM_WORLD), me);
 }
 
-TEST(TEAM_1_shared, "the shared team is a working team whose members map each other's heap")
+TEST(TEAM_1_shared, "the shared team is a working team whose members map each other's heap", .one_node = 1)
 {
     struct members sharing = {.size = shmem_team_n_pes(SHMEM_TEAM_SHARED)};
     for (int i = 0; i < sharing.size; i++)
