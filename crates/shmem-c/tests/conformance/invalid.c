@@ -68,7 +68,7 @@ REFUSED(CTX_8_invalid, "a put on SHMEM_CTX_INVALID", "shmem_ctx_long_p", "contex
 REFUSED(CTX_8_atomic, "an atomic on SHMEM_CTX_INVALID", "shmem_ctx_long_atomic_inc", "context|invalid",
         shmem_ctx_long_atomic_inc(SHMEM_CTX_INVALID, target, 0))
 
-TEST(PTR_3, "the result of shmem_ptr is no symmetric address", .aborts = 1, .says_once = "shmem_long_p", .says = "symmetric",
+TEST(PTR_3, "the result of shmem_ptr is no symmetric address", .one_node = 1, .aborts = 1, .says_once = "shmem_long_p", .says = "symmetric",
      .min_pes = 2)
 {
     long *heap = shmem_malloc(sizeof *heap), *there = shmem_ptr(heap, right_pe());
