@@ -139,7 +139,6 @@ const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem-heap", &["--lib"], &[]),
     ("oxshmem-schedule", &["--lib"], &["t2d_9", "vnd_3"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
-    ("oxshmem-bootstrap", &["--lib"], &["pmi1::", "mapping::", "published::", "parcels_are_packed"]),
 ];
 
 fn miri() -> Outcome<Counts> {

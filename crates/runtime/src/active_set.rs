@@ -35,7 +35,8 @@ pub(crate) struct Key {
 }
 
 /// The head of a place. A seat for each PE of the node follows.
-#[repr(C, align(4096))]
+#[cfg_attr(not(loom), repr(C, align(4096)))]
+#[cfg_attr(loom, repr(C, align(128)))]
 pub(crate) struct Place {
     /// One while the place changes hands.
     closed: AtomicU32,
@@ -51,7 +52,8 @@ pub(crate) struct Place {
 ///
 /// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too
 /// early is taken away from the one who is about to write it.
-#[repr(C, align(4096))]
+#[cfg_attr(not(loom), repr(C, align(4096)))]
+#[cfg_attr(loom, repr(C, align(128)))]
 pub(crate) struct Seat {
     pub(crate) slot: Slot,
     /// How many threads of the PE are inside.
