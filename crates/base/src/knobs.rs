@@ -102,6 +102,10 @@ pub struct Settings {
     pub tuning_file: Option<String>,
     pub alltoallv_target_sizes: TargetSizes,
     pub hang_seconds: u64,
+    pub tcp_interface: Option<String>,
+    pub tcp_rails: u16,
+    pub tcp_encrypt: bool,
+    pub tcp_timeout: u64,
 }
 
 impl Default for Settings {
@@ -135,6 +139,10 @@ impl Default for Settings {
             tuning_file: None,
             alltoallv_target_sizes: TargetSizes::Results,
             hang_seconds: 0,
+            tcp_interface: None,
+            tcp_rails: 1,
+            tcp_encrypt: false,
+            tcp_timeout: 30,
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
@@ -80,7 +81,12 @@ fn choose(job: &Job, settings: &Settings, secret: &[u8; 48]) -> Result<Box<dyn F
             let (id, key) = secret.split_at(16);
             let id = id.try_into().expect("sixteen bytes");
             let key = key.try_into().expect("thirty-two bytes");
-            oxshmem_transport_tcp::open(oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key))
+            let mut options = oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key);
+            options.interface.clone_from(&settings.tcp_interface);
+            options.rails = settings.tcp_rails;
+            options.encrypt = settings.tcp_encrypt;
+            options.give_up = Duration::from_secs(settings.tcp_timeout);
+            oxshmem_transport_tcp::open(options)
         }
         other => Err(Error::new(format!("SHMEM_TRANSPORT={other} cannot carry a job of {} nodes", job.node().count))
             .because("the transports between nodes that this library has are: tcp")

@@ -172,6 +172,37 @@ pub static KNOBS: &[Knob] = &[
             Ok(())
         },
     },
+    Knob {
+        name: "SHMEM_TCP_INTERFACE",
+        aliases: &[],
+        value: Value::Text,
+        default: "all that other hosts can reach",
+        doc: "interfaces or addresses for TCP between nodes, separated by commas",
+        apply: |settings, reading| {
+            settings.tcp_interface = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_TCP_RAILS",
+        aliases: &[],
+        value: Value::Number,
+        default: "1",
+        doc: "TCP connections per pair of PEs, over which long transfers are spread",
+        apply: |settings, reading| reading.number(64).map(|rails| settings.tcp_rails = rails.max(1) as u16),
+    },
+    switch("SHMEM_TCP_ENCRYPT", &[], "0", "encrypt what TCP carries between nodes", |settings, reading| {
+        settings.tcp_encrypt = reading.switch();
+        Ok(())
+    }),
+    Knob {
+        name: "SHMEM_TCP_TIMEOUT",
+        aliases: &[],
+        value: Value::Number,
+        default: "30",
+        doc: "seconds after which a silent peer is given up",
+        apply: |settings, reading| reading.number(86_400).map(|seconds| settings.tcp_timeout = seconds.max(1)),
+    },
     switch(
         "SHMEM_TRAP_ON_ABORT",
         &[],
