@@ -162,19 +162,14 @@ fn miri() -> Outcome<Counts> {
     Ok(counts)
 }
 
-/// Runs tests, counted from their summary lines. A test that cannot run here passes and says `not run: why`.
+/// Runs tests, counted from the summary that belongs to each header: a test whose PEs are test programs again shows
+/// their summaries inside its own. A test that cannot run here passes and says `not run: why`.
 fn count(command: &mut Command) -> Outcome<Counts> {
     let output = command::output(command.current_dir(top()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let mut counts = Counts::default();
+    let mut counts = summaries(&text);
     for line in text.lines() {
-        if line.starts_with("test result:") {
-            counts += Counts {
-                passed: number_before(line, "passed"),
-                failed: number_before(line, "failed"),
-                skipped: number_before(line, "ignored"),
-            };
-        } else if line.starts_with("not run:") || line.starts_with("SKIPPED") {
+        if line.starts_with("not run:") || line.starts_with("SKIPPED") {
             println!("{line}");
             counts += Counts { skipped: 1, ..Counts::default() };
             counts.passed = counts.passed.saturating_sub(1);
@@ -191,6 +186,24 @@ fn count(command: &mut Command) -> Outcome<Counts> {
     Ok(counts)
 }
 
+/// The sum of the outermost summaries: a summary counts when it speaks of as many tests as the last open header.
+fn summaries(text: &str) -> Counts {
+    let mut counts = Counts::default();
+    let mut announced = None;
+    for line in text.lines() {
+        if line.starts_with("running ") {
+            announced = announced.or(Some(number_before(line, "tests").max(number_before(line, "test"))));
+        } else if line.starts_with("test result:") {
+            let [passed, failed, skipped] = ["passed", "failed", "ignored"].map(|word| number_before(line, word));
+            if announced == Some(passed + failed + skipped) {
+                counts += Counts { passed, failed, skipped };
+                announced = None;
+            }
+        }
+    }
+    counts
+}
+
 fn number_before(line: &str, word: &str) -> usize {
     let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
     let at = words.iter().position(|part| *part == word);
@@ -204,5 +217,15 @@ mod tests {
         let line = "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         let found = ["passed", "failed", "ignored"].map(|word| super::number_before(line, word));
         assert_eq!(found, [12, 3, 1]);
+    }
+
+    #[test]
+    fn summaries_inside_a_test_are_not_counted() {
+        let text = "running 2 tests\nrunning 1 test\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+                    test result: ok. 2 passed; 0 failed; 0 ignored\nrunning 1 test\n\
+                    test result: ok. 0 passed; 0 failed; 1 ignored\nrunning 0 tests\n\
+                    test result: ok. 0 passed; 0 failed; 0 ignored";
+        let counts = super::summaries(text);
+        assert_eq!([counts.passed, counts.failed, counts.skipped], [2, 0, 1]);
     }
 }

@@ -19,6 +19,7 @@ fn main() {
         Some("suite") => suite(number(1), number(2)),
         Some("victim") => victim(),
         _ => {
+            println!("running 3 tests");
             for pes in [2, 4] {
                 suite_of(pes);
             }
