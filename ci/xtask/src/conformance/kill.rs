@@ -72,15 +72,19 @@ fn namespaces_permitted() -> bool {
 }
 
 /// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
-const SCRIPT: &str = "exec 2>/dev/null; mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
-\"$@\" >/dev/null 2>&1; status=$?
-sleep 0.3; ls -A /dev/shm /tmp | grep -v '^/\\|^$'; tail -n +2 /proc/sysvipc/shm; exit $status";
+/// The first argument is the checkout, which is also the working directory; one in /tmp is mounted there again.
+const SCRIPT: &str = "exec 2>/dev/null; here=$1; shift
+mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
+[ -d \"$here\" ] || { mkdir -p \"$here\" && mount -c --bind /proc/self/cwd \"$here\"; } || exit 98
+before=$(ls -A /dev/shm /tmp); \"$@\" >/dev/null 2>&1; status=$?
+sleep 0.3; ls -A /dev/shm /tmp | grep -Fxv \"$before\"; tail -n +2 /proc/sysvipc/shm; exit $status";
 
 fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
     let mark = format!("{}-{victim:?}-{moment}", std::process::id());
     let launcher = options.prefix.join("bin/oshrun");
     let mut script = Command::new("unshare");
-    script.args(["-m", "-i", "sh", "-c", SCRIPT, "sh"]).arg(&launcher).args(["-n", PES]).arg(program).env(MARK, &mark);
+    script.args(["-m", "-i", "sh", "-c", SCRIPT, "sh"]).arg(crate::top()).arg(&launcher).args(["-n", PES]).arg(program);
+    script.current_dir(crate::top()).env(MARK, &mark);
     let target = match victim {
         Victim::Launcher => launcher,
         Victim::Pe => program.to_path_buf(),
