@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oxshmem_api::constants::OBJECTS;
-use oxshmem_api::expand::{exported, symbols};
+use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
-use crate::library::{SYSTEM, public_names, write};
+use crate::library::{SYSTEM, write};
 use crate::test::Counts;
 use crate::{Outcome, command, target};
 

@@ -7,9 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use oxshmem_api::constants::OBJECTS;
-use oxshmem_api::expand::exported;
-use oxshmem_api::fortran;
+use oxshmem_api::expand::public_names;
 
 use crate::{Outcome, command, top};
 
@@ -76,20 +74,6 @@ fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
         fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
-}
-
-/// Every name that a program may refer to.
-pub(crate) fn public_names() -> Vec<String> {
-    let mut names: Vec<String> = OBJECTS.iter().map(|name| name.to_string()).collect();
-    for symbol in exported() {
-        names.extend(symbol.twin());
-        names.push(symbol.name);
-    }
-    for entry in fortran::entries() {
-        names.extend(entry.aliases());
-        names.push(entry.symbol);
-    }
-    names
 }
 
 /// Makes `path` a symbolic link to `to`, whatever it was before.

@@ -1,5 +1,7 @@
 //! From rows to symbols: the table spelled out over types, sizes and contexts.
 
+use crate::constants::OBJECTS;
+use crate::fortran;
 use crate::prototype::{Parameter, Prototype};
 use crate::table::{Family, Status, families};
 use crate::types::{self, Element};
@@ -60,6 +62,20 @@ pub fn symbols() -> Vec<Symbol> {
     symbols.extend(families().filter(|family| family.ctx).flat_map(|family| expand(family, true)));
     symbols.sort_by_key(|symbol| symbol.family.category);
     symbols
+}
+
+/// Every name that a program may refer to: what the shared library shows, and nothing else.
+pub fn public_names() -> Vec<String> {
+    let mut names: Vec<String> = OBJECTS.iter().map(|name| name.to_string()).collect();
+    for symbol in exported() {
+        names.extend(symbol.twin());
+        names.push(symbol.name);
+    }
+    for entry in fortran::entries() {
+        names.extend(entry.aliases());
+        names.push(entry.symbol);
+    }
+    names
 }
 
 /// The symbols that the library has today.

@@ -1,22 +1,13 @@
 //! The linker's version map and the list of symbols.
 
 use super::NOTE;
-use crate::constants::OBJECTS;
-use crate::expand::{exported, symbols};
+use crate::expand::{public_names, symbols};
 use crate::fortran;
 use crate::table::Status;
 
 /// The version script: what liboxshmem.so shows, and nothing else.
 pub(super) fn version_map() -> String {
-    let mut names: Vec<String> = OBJECTS.iter().map(|name| name.to_string()).collect();
-    for symbol in exported() {
-        names.extend(symbol.twin());
-        names.push(symbol.name);
-    }
-    for entry in fortran::entries() {
-        names.extend(entry.aliases());
-        names.push(entry.symbol);
-    }
+    let mut names = public_names();
     names.sort();
     let names: String = names.iter().map(|name| format!("    {name};\n")).collect();
     format!("# {NOTE}\nOXSHMEM_1.0 {{\n  global:\n{names}  local: *;\n}};\n")
