@@ -14,6 +14,7 @@ pub mod cpus;
 pub mod descriptors;
 mod executable;
 pub mod futex;
+pub mod library;
 pub mod memory;
 pub mod process;
 pub mod program;
