@@ -1,6 +1,7 @@
 //! The checks of the whole project, as a list of steps.
 
 use std::process::Command;
+use std::time::Instant;
 
 use crate::{Outcome, abi, build, command, conformance, default_prefix, generate, packages, target, top};
 
@@ -85,10 +86,12 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     let mut total = Counts::default();
     for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
         println!("== {}: {}", step.name, step.what);
+        let begun = Instant::now();
         total += (step.run)().unwrap_or_else(|message| {
             println!("FAILED {}: {message}", step.name);
             Counts { failed: 1, ..Counts::default() }
         });
+        println!("-- {} took {} s", step.name, begun.elapsed().as_secs());
     }
     finish(total)
 }
