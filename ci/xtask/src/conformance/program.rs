@@ -5,8 +5,10 @@
 //! `! items: ...` and `! pes: ...`.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use super::{Case, Options, Verdict};
 
@@ -18,6 +20,8 @@ pub(super) struct Program {
     flags: Vec<String>,
     /// Whether this is the source's first build; the others run with fewer numbers of PEs.
     first: bool,
+    /// When the last of what programs are made of changed; an executable that is younger is not built again.
+    ingredients: Option<SystemTime>,
 }
 
 /// A program that could be built.
@@ -55,10 +59,32 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
     if let Some(names) = names.filter(|names| !names.is_empty()) {
         sources.retain(|source| source.file_stem().is_some_and(|stem| names.iter().any(|name| stem == *name)));
     }
-    sources.iter().flat_map(|source| builds(source, options)).collect()
+    let ingredients = ingredients(options);
+    sources.iter().flat_map(|source| builds(source, options, ingredients)).collect()
 }
 
-fn builds(source: &Path, options: &Options) -> Vec<Program> {
+/// The youngest of the tests' sources, the installation, and this program, which knows the flags.
+fn ingredients(options: &Options) -> Option<SystemTime> {
+    fn youngest(path: &Path) -> Option<SystemTime> {
+        let own = fs::metadata(path).and_then(|about| about.modified()).ok();
+        let inside = fs::read_dir(path).into_iter().flatten().filter_map(|entry| youngest(&entry.ok()?.path()));
+        inside.chain(own).max()
+    }
+    let installed = ["include", "lib", "bin"].map(|folder| options.prefix.join(folder));
+    let all = installed.into_iter().chain([tests_folder()]).chain(std::env::current_exe());
+    all.filter_map(|path| youngest(&path)).max()
+}
+
+/// The folder of the executables that belong to this installation and these flags.
+fn executables(options: &Options) -> String {
+    let flags = if options.sanitize { "sanitized" } else { "plain" };
+    // The same installation always has the same folder, and none has another's.
+    let mut hasher = DefaultHasher::new();
+    options.prefix.hash(&mut hasher);
+    format!("bin-{flags}-{:016x}", hasher.finish())
+}
+
+fn builds(source: &Path, options: &Options, ingredients: Option<SystemTime>) -> Vec<Program> {
     let text = fs::read_to_string(source).unwrap_or_default();
     let mut builds: Vec<Vec<String>> =
         marked(&text, "build").map(|flags| flags.split_whitespace().map(str::to_string).collect()).collect();
@@ -75,6 +101,7 @@ fn builds(source: &Path, options: &Options) -> Vec<Program> {
         text: text.clone(),
         flags,
         first: index == 0,
+        ingredients,
     };
     builds.into_iter().enumerate().map(program).collect()
 }
@@ -105,7 +132,7 @@ impl Program {
                 return Err(Verdict::Skipped(format!("the library has no {routine}")));
             }
         }
-        let executable = output_folder().join("bin").join(&self.name);
+        let executable = output_folder().join(executables(options)).join(&self.name);
         self.compile(options, &executable, &[])?;
         let cases = self.cases(&executable)?;
         let twin = match cases.iter().find_map(|case| case.beside.clone()) {
@@ -125,6 +152,10 @@ impl Program {
     }
 
     fn compile(&self, options: &Options, executable: &Path, more: &[&str]) -> Result<(), Verdict> {
+        let built = fs::metadata(executable).and_then(|about| about.modified()).ok();
+        if built.is_some_and(|built| self.ingredients.is_some_and(|ingredients| ingredients < built)) {
+            return Ok(());
+        }
         let folder = executable.parent().expect("the executable is in a folder");
         fs::create_dir_all(folder).map_err(|e| Verdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
         let wrapper = wrapper(&self.source).expect("only sources with a wrapper are programs");
