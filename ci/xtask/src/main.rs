@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod abi;
+mod bindgen;
 mod build;
 mod command;
 mod conformance;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   generate [--check]                      write what comes from the routine table; --check fails when it is stale
+  bindgen [--check] [LIBRARY...]          write the bindings to libraries from the installed headers, or compare them
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
@@ -52,6 +54,9 @@ fn run() -> Outcome {
         }
         "generate" if request.check => generate::check(),
         "generate" => generate::write(),
+        "bindgen" if request.check => test::finish(bindgen::check(&request.names)?),
+        "bindgen" if request.print => bindgen::print(&request.names),
+        "bindgen" => bindgen::write(&request.names),
         "build" => build::build(&request.profile, &request.prefix_or_default()),
         "install" => match &request.prefix {
             Some(prefix) => build::build("release", prefix),
@@ -73,6 +78,7 @@ struct Request {
     command: String,
     check: bool,
     list: bool,
+    print: bool,
     profile: String,
     prefix: Option<PathBuf>,
     names: Vec<String>,
@@ -85,6 +91,7 @@ impl Request {
             command: String::new(),
             check: false,
             list: false,
+            print: false,
             profile: "release".into(),
             prefix: None,
             names: Vec::new(),
@@ -93,6 +100,7 @@ impl Request {
             match argument {
                 Short('h') | Long("help") => request.command = "help".into(),
                 Long("check") => request.check = true,
+                Long("print") => request.print = true,
                 Long("list") => request.list = true,
                 Long("profile") => request.profile = parser.value()?.string()?,
                 Long("prefix") => {

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::test::Counts;
 
-/// A program that some check runs, and the package that has it.
+/// A program that some check runs, or the path of a file that it reads, and the package that has it.
 const PROGRAMS: &[(&str, &str)] = &[
     ("cc", "gcc"),
     ("c++", "g++"),
@@ -16,6 +16,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mpicc.mpich", "libmpich-dev"),
     ("python3", "python3"),
     ("unshare", "util-linux"),
+    ("/usr/include/rdma/fabric.h", "libfabric-dev"),
 ];
 
 /// Installs what is missing. Checks that need what stays missing say so themselves.

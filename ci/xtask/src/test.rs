@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{Outcome, abi, build, command, conformance, default_prefix, generate, packages, target, top};
+use crate::{Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, packages, target, top};
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +38,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "packages", what: "what the checks need", run: || Ok(packages::install()) },
     Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
     Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
+    Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
     Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
     Step { name: "unit", what: "cargo test on every crate", run: || cargo_test(&["--workspace"]) },
     Step {

@@ -1,0 +1,123 @@
+//! Bindings to the C libraries that are opened at run time: written from the installed headers, or compared with them.
+//!
+//! What is checked in is what users build, so that nobody else needs headers or libclang. [`libraries`] says what we use
+//! of each library; the check fails when anything of that is at another place, or of another type, in the headers here.
+
+#[cfg(feature = "bindgen")]
+mod generator;
+mod layout;
+mod libraries;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::test::Counts;
+use crate::{Outcome, command, top};
+use libraries::{LIBRARIES, Library};
+
+/// Writes the bindings to the named libraries, or to all.
+pub(crate) fn write(names: &[String]) -> Outcome {
+    for library in chosen(names)? {
+        let text = library.generate()?.map_err(|why| format!("{}: {why}", library.name))?;
+        let path = library.checked_in();
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// Compares what is checked in with the installed headers.
+pub(crate) fn check(names: &[String]) -> Outcome<Counts> {
+    let mut counts = Counts::default();
+    for library in chosen(names)? {
+        let path = library.checked_in();
+        let ours = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        match library.generate()? {
+            Err(why) => {
+                println!("SKIPPED bindings to {}: {why}", library.name);
+                counts.skipped += 1;
+            }
+            Ok(theirs) => {
+                let changes = layout::changes(&ours, &theirs);
+                for change in &changes {
+                    println!("FAILED bindings to {}: {change}", library.name);
+                }
+                println!("bindings to {}: {} facts compared", library.name, layout::facts(&ours).len());
+                counts.passed += usize::from(changes.is_empty());
+                counts.failed += usize::from(!changes.is_empty());
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// What the generator writes for one library, on standard output. This is the part that needs the feature.
+#[cfg(feature = "bindgen")]
+pub(crate) fn print(names: &[String]) -> Outcome {
+    for library in chosen(names)? {
+        print!("{}", generator::bindings(library)?);
+    }
+    Ok(())
+}
+
+/// Without the generator there is nothing to print.
+#[cfg(not(feature = "bindgen"))]
+pub(crate) fn print(_names: &[String]) -> Outcome {
+    Err("this xtask was built without its feature `bindgen`; use `cargo xtask bindgen`".into())
+}
+
+fn chosen(names: &[String]) -> Outcome<Vec<&'static Library>> {
+    if names.is_empty() {
+        return Ok(LIBRARIES.iter().collect());
+    }
+    let find = |name: &String| {
+        let known = || LIBRARIES.iter().map(|library| library.name).collect::<Vec<_>>().join(", ");
+        let found = LIBRARIES.iter().find(|library| library.name == name);
+        found.ok_or_else(|| format!("`{name}` is not a library with bindings; there are {}", known()))
+    };
+    names.iter().map(find).collect()
+}
+
+impl Library {
+    fn checked_in(&self) -> PathBuf {
+        top().join("sys").join(self.folder).join("src/bindings.rs")
+    }
+
+    /// The bindings to the installed headers, or why there can be none here.
+    fn generate(&self) -> Outcome<Result<String, String>> {
+        if let Some(header) = self.missing_header()? {
+            return Ok(Err(format!("there is no header {header} here (package {})", self.package)));
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let generator = ["run", "--quiet", "--package", "xtask", "--features", "bindgen", "--", "bindgen", "--print"];
+        let output = command::output(Command::new(cargo).args(generator).arg(self.name).current_dir(top()))?;
+        let messages = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());
+        }
+        if messages.contains("Unable to find libclang") {
+            return Ok(Err("there is no libclang here (package libclang-dev)".into()));
+        }
+        Err(format!("the bindings to {} cannot be made: {}", self.name, messages.trim_end()))
+    }
+
+    /// The first header that the C compiler does not find.
+    fn missing_header(&self) -> Outcome<Option<&'static str>> {
+        for header in self.headers {
+            let compiler = &mut Command::new("cc");
+            compiler.args(self.flags()).args(["-E", "-o", "/dev/null", "-include", header, "-x", "c", "/dev/null"]);
+            if !command::output(compiler)?.status.success() {
+                return Ok(Some(header));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where `pkg-config` says that the headers are, if it knows.
+    fn flags(&self) -> Vec<String> {
+        let asked = command::output(Command::new("pkg-config").args(["--cflags", self.pkg_config]));
+        let said = asked.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&said).split_whitespace().map(String::from).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! What we use of each library that is opened at run time. A new library is a new row here and a crate in `sys/`.
+
+/// A library and what we use of it.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "bindgen"), expect(dead_code, reason = "the generator reads what the check does not"))]
+pub(super) struct Library {
+    /// Its name on the command line.
+    pub(super) name: &'static str,
+    /// The crate's folder in `sys/`.
+    pub(super) folder: &'static str,
+    /// The headers.
+    pub(super) headers: &'static [&'static str],
+    /// What `pkg-config` calls it.
+    pub(super) pkg_config: &'static str,
+    /// The Debian package that has the headers.
+    pub(super) package: &'static str,
+    /// Types that are used, as regular expressions; what they contain comes with them.
+    pub(super) types: &'static [&'static str],
+    /// Functions whose declarations the function table is compared with.
+    pub(super) functions: &'static [&'static str],
+    /// Constants and values of enumerations that are used.
+    pub(super) constants: &'static [&'static str],
+    /// Types whose members are nobody's business.
+    pub(super) opaque: &'static [&'static str],
+    /// The types of macros, by the first prefix that fits; others get the smallest type that holds them.
+    pub(super) macros: &'static [(&'static str, Macro)],
+}
+
+/// The type of a macro's value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Macro {
+    /// `int`
+    Int,
+    /// `uint32_t`
+    U32,
+    /// `uint64_t`
+    U64,
+}
+
+/// All libraries.
+pub(super) const LIBRARIES: &[Library] = &[Library {
+    name: "libfabric",
+    folder: "libfabric-sys",
+    headers: &[
+        "rdma/fabric.h",
+        "rdma/fi_domain.h",
+        "rdma/fi_endpoint.h",
+        "rdma/fi_cm.h",
+        "rdma/fi_rma.h",
+        "rdma/fi_atomic.h",
+        "rdma/fi_eq.h",
+        "rdma/fi_errno.h",
+    ],
+    pkg_config: "libfabric",
+    package: "libfabric-dev",
+    types: &[
+        "fi_info",
+        "fi_ops_(fabric|domain|av|cq|cntr|ep|cm|msg|rma|atomic|mr)",
+        "fi_(av|cq|cntr|mr)_attr",
+        "fi_cq_(entry|msg_entry|data_entry|err_entry)",
+        "fi_msg(_rma|_atomic)?",
+        "fi_context2?",
+        "fi_atomic_attr",
+        "fi_(cq_format|wait_obj|cq_wait_cond|datatype|op|ep_type|av_type|progress|threading|resource_mgmt)",
+        "fid_nic|fi_device_attr|fi_link_attr",
+    ],
+    functions: &["fi_(getinfo|freeinfo|dupinfo|fabric|strerror|version)"],
+    constants: &[
+        "FI_(MSG|RMA|ATOMIC|READ|WRITE|RECV|SEND|REMOTE_READ|REMOTE_WRITE|MULTI_RECV|SOURCE|LOCAL_COMM|REMOTE_COMM)",
+        "FI_(INJECT|COMPLETION|INJECT_COMPLETE|TRANSMIT_COMPLETE|DELIVERY_COMPLETE|FENCE|MORE|SELECTIVE_COMPLETION)",
+        "FI_(CONTEXT|CONTEXT2|RX_CQ_DATA|PEEK|TRANSMIT|MATCH_COMPLETE|COMMIT_COMPLETE)",
+        "FI_ORDER_.*",
+        "FI_MR_(LOCAL|RAW|VIRT_ADDR|ALLOCATED|PROV_KEY|MMU_NOTIFY|RMA_EVENT|ENDPOINT|HMEM|COLLECTIVE)",
+        "FI_E(AGAIN|AVAIL|NODATA|NOSYS|INVAL|NOMEM|TOOSMALL|CANCELED|NOKEY|OPNOTSUPP)",
+        "FI_EP_RDM|FI_AV_(MAP|TABLE|UNSPEC)|FI_PROGRESS_(AUTO|MANUAL|UNSPEC)|FI_THREAD_(SAFE|DOMAIN|UNSPEC|COMPLETION)",
+        "FI_CQ_FORMAT_(CONTEXT|MSG|DATA)|FI_WAIT_(NONE|FD|UNSPEC)|FI_CQ_COND_NONE|FI_RM_(ENABLED|DISABLED|UNSPEC)",
+        "FI_(U?INT(8|16|32|64)|SUM|MIN|MAX|BOR|BAND|BXOR|ATOMIC_(READ|WRITE)|CSWAP)",
+        "FI_(ENABLE|GETWAIT|ALIAS|GETOPSFLAG|SETOPSFLAG)",
+        "FI_(FETCH_ATOMIC|COMPARE_ATOMIC|TAGGED)",
+        "FI_(MAJOR|MINOR)_VERSION",
+    ],
+    opaque: &["fi_(wait|poll|eq|av_set|collective)_attr", "fid_(wait|poll|eq|pep|stx|mc|av_set)", "fi_eq_err_entry"],
+    macros: &[
+        ("FI_MR_", Macro::Int),
+        ("FI_E", Macro::Int),
+        ("FI_MAJOR", Macro::U32),
+        ("FI_MINOR", Macro::U32),
+        ("FI_", Macro::U64),
+    ],
+}];
