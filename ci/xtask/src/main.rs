@@ -10,6 +10,7 @@ mod generate;
 mod install;
 mod library;
 mod packages;
+mod rig;
 mod test;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
+  rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`
   demo                                    build, then run the demonstration on 4 PEs
   test [STEP...]                          every check, or the named steps; `test --list` names them";
 
@@ -45,6 +47,9 @@ fn run() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word == "conformance") {
         return test::finish(conformance::run(&conformance::Options::from_arguments(&arguments[1..])?));
+    }
+    if arguments.first().is_some_and(|word| word == "rig") {
+        return rig::run(&arguments[1..]);
     }
     let request = Request::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
     match request.command.as_str() {

@@ -17,6 +17,13 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("unshare", "util-linux"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),
+    // The rigs.
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("cpio", "cpio"),
+    ("modprobe", "kmod"),
+    ("ip", "iproute2"),
+    ("ibv_devices", "ibverbs-utils"),
 ];
 
 /// Installs what is missing. Checks that need what stays missing say so themselves.

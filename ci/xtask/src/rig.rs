@@ -1,0 +1,48 @@
+//! The rigs: other machines than this one, for a command of the checkout to run in.
+
+use std::process::Command;
+
+use crate::{Outcome, target, top};
+
+/// The status by which a rig says that it cannot be had here; its output says why.
+const SKIPPED: i32 = 77;
+
+const USAGE: &str = "\
+usage: cargo xtask rig NAME [OPTIONS] COMMAND [ARGUMENT...]
+
+  rdma [-t SECONDS] [-m MIB]   a virtual machine with InfiniBand verbs, two NUMA nodes and netem
+  hosts [-q QUALITY]           two network namespaces with a cable between them, as bad as QUALITY (words of `tc netem`)";
+
+/// How a command in a rig ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// With status 0.
+    Well,
+    /// The rig cannot be had here, and has said why.
+    Skipped,
+}
+
+/// `cargo xtask rig NAME ...`.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    match arguments.split_first() {
+        Some((name, words)) if !words.is_empty() => start(name, words).map(drop),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// Runs a command, from the repository's top folder, in the rig `name`.
+pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
+    let script = match name {
+        "rdma" => "rdma-vm",
+        "hosts" => "two-hosts",
+        other => return Err(format!("there is no rig `{other}`\n{USAGE}")),
+    };
+    let mut command = Command::new(top().join("ci/rigs").join(script));
+    command.args(words.iter().map(S::as_ref)).current_dir(top()).env("OXSHMEM_RIG_CACHE", target().join("rigs"));
+    let status = command.status().map_err(|error| format!("ci/rigs/{script} cannot be started: {error}"))?;
+    match status.code() {
+        Some(0) => Ok(Ending::Well),
+        Some(SKIPPED) => Ok(Ending::Skipped),
+        _ => Err(format!("in the rig `{name}`: {status}")),
+    }
+}
