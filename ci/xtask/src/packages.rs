@@ -17,6 +17,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("unshare", "util-linux"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),
+    ("/usr/include/ucp/api/ucp.h", "libucx-dev"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

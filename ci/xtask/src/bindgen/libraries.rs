@@ -38,7 +38,9 @@ pub(super) enum Macro {
 }
 
 /// All libraries.
-pub(super) const LIBRARIES: &[Library] = &[Library {
+pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX];
+
+const LIBFABRIC: Library = Library {
     name: "libfabric",
     folder: "libfabric-sys",
     headers: &[
@@ -87,4 +89,50 @@ pub(super) const LIBRARIES: &[Library] = &[Library {
         ("FI_MINOR", Macro::U32),
         ("FI_", Macro::U64),
     ],
-}];
+};
+
+const UCX: Library = Library {
+    name: "ucx",
+    folder: "ucx-sys",
+    headers: &["ucp/api/ucp.h"],
+    pkg_config: "ucx",
+    package: "libucx-dev",
+    types: &[
+        "ucp_(params|worker_params|worker_attr|ep_params|mem_map_params|request_param|lib_attr)_t",
+        "ucp_am_(handler|recv)_param_t",
+        "ucp_err_handler",
+        "ucs_status_t",
+    ],
+    functions: &[
+        "ucp_(lib_query|get_version_string|init_version|cleanup)",
+        "ucp_config_(read|modify|release)",
+        "ucp_worker_(create|destroy|query|release_address|progress|get_efd|arm|signal|flush_nbx|set_am_recv_handler)",
+        "ucp_ep_(create|close_nbx|rkey_unpack)",
+        "ucp_rkey_(pack|buffer_release|destroy)",
+        "ucp_mem_(map|unmap)",
+        "ucp_(put|get|am_send)_nbx",
+        "ucp_request_(check_status|free)",
+        "ucs_status_string",
+    ],
+    constants: &[
+        "UCP_PARAM_FIELD_(FEATURES|MT_WORKERS_SHARED|ESTIMATED_NUM_EPS)",
+        "UCP_FEATURE_(RMA|AM|WAKEUP)",
+        "UCP_WORKER_PARAM_FIELD_THREAD_MODE",
+        "UCP_WORKER_ATTR_FIELD_(ADDRESS|MAX_AM_HEADER)",
+        "UCP_EP_PARAM_FIELD_(REMOTE_ADDRESS|ERR_HANDLING_MODE|ERR_HANDLER)",
+        "UCP_ERR_HANDLING_MODE_(NONE|PEER)",
+        "UCP_EP_CLOSE_FLAG_FORCE",
+        "UCP_MEM_MAP_PARAM_FIELD_(ADDRESS|LENGTH)",
+        "UCP_OP_ATTR_FIELD_(CALLBACK|USER_DATA|FLAGS)",
+        "UCP_AM_HANDLER_PARAM_FIELD_(ID|CB|ARG|FLAGS)",
+        "UCP_AM_FLAG_WHOLE_MSG",
+        "UCP_AM_SEND_FLAG_(REPLY|EAGER)",
+        "UCP_AM_RECV_ATTR_(FIELD_REPLY_EP|FLAG_RNDV)",
+        "UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL",
+        "UCP_API_(MAJOR|MINOR)",
+        "UCS_THREAD_MODE_(SERIALIZED|MULTI)",
+        "UCS_(OK|INPROGRESS|ERR_.*)",
+    ],
+    opaque: &[],
+    macros: &[("UCP_", Macro::U32)],
+};

@@ -1,0 +1,74 @@
+//! The headers' inline functions and macros that we use, in Rust.
+
+use core::ffi::c_void;
+
+use crate::{
+    UCP_API_MAJOR, UCP_API_MINOR, UCS_ERR_LAST, UCS_INPROGRESS, UCS_OK, Ucx, ucp_config_t, ucp_context_h, ucp_params_t,
+    ucs_status_ptr_t, ucs_status_t,
+};
+
+/// `ucp_init`: a context, by the version of the interface that the bindings have.
+///
+/// # Safety
+/// As for `ucp_init_version`: valid parameters, a configuration of `ucp_config_read`, a place for the handle.
+pub unsafe fn ucp_init(
+    ucx: &Ucx,
+    params: *const ucp_params_t,
+    config: *const ucp_config_t,
+    context: *mut ucp_context_h,
+) -> ucs_status_t {
+    // SAFETY: the caller's promise.
+    unsafe { (ucx.init_version)(UCP_API_MAJOR, UCP_API_MINOR, params, config, context) }
+}
+
+/// What a non-blocking call returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// It is complete.
+    Done,
+    /// It is under way; the request is to be freed.
+    Request(*mut c_void),
+    /// It failed.
+    Failed(ucs_status_t),
+}
+
+/// `UCS_PTR_IS_ERR`, `UCS_PTR_IS_PTR` and `UCS_PTR_RAW_STATUS` at once: a pointer near the end of the address space is an
+/// error, null is success, everything else is a request.
+pub fn started(pointer: ucs_status_ptr_t) -> Started {
+    match pointer.addr() {
+        0 => Started::Done,
+        bits if bits >= (UCS_ERR_LAST as isize).cast_unsigned() => Started::Failed(bits as ucs_status_t),
+        _ => Started::Request(pointer),
+    }
+}
+
+/// `UCS_PTR_STATUS`.
+pub fn status(pointer: ucs_status_ptr_t) -> ucs_status_t {
+    match started(pointer) {
+        Started::Done => UCS_OK,
+        Started::Request(_) => UCS_INPROGRESS,
+        Started::Failed(status) => status,
+    }
+}
+
+/// `ucp_dt_make_contig`: elements of `size` bytes.
+pub const fn ucp_dt_make_contig(size: usize) -> crate::ucp_datatype_t {
+    // The class of contiguous types is 0, in the low three bits.
+    (size as crate::ucp_datatype_t) << 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UCS_ERR_UNREACHABLE;
+
+    #[test]
+    fn a_pointer_says_how_it_went() {
+        let pointer = |bits: isize| core::ptr::without_provenance_mut::<c_void>(bits.cast_unsigned());
+        assert_eq!(status(pointer(0)), UCS_OK);
+        assert_eq!(status(pointer(UCS_ERR_UNREACHABLE.into())), UCS_ERR_UNREACHABLE);
+        assert_eq!(status(pointer(UCS_ERR_LAST.into())), UCS_ERR_LAST);
+        assert_eq!(started(pointer(0x7000_1230)), Started::Request(pointer(0x7000_1230)));
+        assert_eq!(status(pointer(isize::from(UCS_ERR_LAST) - 1)), UCS_INPROGRESS);
+    }
+}
