@@ -18,12 +18,12 @@ static const char *only;
 static long wanted;
 
 void scalars(void), atomics(void), copies(void), statics(void), pingpong(void), barriers(void), locks(void),
-    reductions(void), moves(void), splits(void), crowd(void);
+    reductions(void), moves(void), splits(void), crowd(void), tcp(void);
 
 static const struct { const char *name; void (*run)(void); } groups[] = {
     {"scalars", scalars}, {"atomics", atomics}, {"copies", copies}, {"statics", statics}, {"pingpong", pingpong},
     {"barriers", barriers}, {"locks", locks}, {"reductions", reductions}, {"moves", moves}, {"splits", splits},
-    {"crowd", crowd},
+    {"crowd", crowd}, {"tcp", tcp},
 };
 
 /* Binds PE i to the i-th processor it may use. After init, so that the library has counted the processors. */
@@ -149,6 +149,8 @@ static void measure(const char *name, batch *limit, batch *ours, long n, int pri
 }
 
 void row(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, 0, 1); }
+
+void row_timed_by_0(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, 0, me == 0); }
 
 void row_of_first(const char *name, batch *limit, batch *ours) { measure(name, limit, ours, FIRST_CALLS / pairs + 1, 1); }
 

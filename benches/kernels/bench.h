@@ -21,6 +21,8 @@ extern int me, npes, peer;
 void row(const char *name, batch *limit, batch *ours);
 /* The same where only PE 0 works and the others stay out of the way. */
 void row_on_0(const char *name, batch *limit, batch *ours);
+/* The same where all work and only PE 0's clock counts. */
+void row_timed_by_0(const char *name, batch *limit, batch *ours);
 
 /* The same without trials: the samples are of the first 400 calls. */
 void row_of_first(const char *name, batch *limit, batch *ours);

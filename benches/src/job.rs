@@ -71,6 +71,9 @@ impl Plan {
     fn oshrun(&self, group: &Group) -> Command {
         let mut command = Command::new(&self.oshrun);
         command.args(["--timeout", "300", "-n", &group.pes.to_string()]).stdin(Stdio::null());
+        if group.nodes > 1 {
+            command.args(["--nodes", &group.nodes.to_string()]).env("SHMEM_TRANSPORT", "tcp");
+        }
         command
     }
 

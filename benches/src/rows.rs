@@ -7,6 +7,8 @@ pub(crate) struct Group {
     /// Name of the group, which is also the kernel's.
     pub(crate) name: &'static str,
     pub(crate) pes: u32,
+    /// As how many nodes they count; between nodes they use TCP.
+    pub(crate) nodes: u32,
     pub(crate) work: Work,
     pub(crate) rows: &'static [Row],
 }
@@ -52,6 +54,8 @@ const fn row(name: &'static str, limit: &'static str, target: Target) -> Row {
 
 /// A PE with a processor for itself is disturbed seldom if the batch is short.
 const PAIR: Work = Work::Kernel { bound: true, batch: Duration::from_micros(20) };
+/// Between nodes an operation takes as long as many of a node.
+const PAIR_OF_NODES: Work = Work::Kernel { bound: true, batch: Duration::from_micros(500) };
 /// PEs that share processors need some turns of the scheduler.
 const CROWD: Work = Work::Kernel { bound: false, batch: Duration::from_millis(1) };
 
@@ -63,6 +67,8 @@ const SLICES: &str = "bare two-process slice kernel";
 const COPIES: &str = "both processes copy their bytes";
 const BARRIER: &str = "barrier_all of the library";
 const COUNTER: &str = "bare counter, yielding";
+const WIRE: &str = "one way of a bare TCP ping-pong that spins";
+const STREAM: &str = "bare TCP stream that spins";
 const PROCESSES: &str = "as many processes that do nothing";
 
 /// Everything, in the order of the report.
@@ -70,6 +76,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "scalars",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("p heap", CALL, Times(1.3)),
@@ -89,6 +96,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "atomics",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("fetch_add", "lock xadd", Times(1.2)),
@@ -103,6 +111,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "copies",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("put 8 B", MEMCPY, Scale),
@@ -126,6 +135,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "statics",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("static p beside heap", HEAP, Times(1.1)),
@@ -137,6 +147,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "pingpong",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("p and wait_until ping-pong", "raw line ping-pong", Times(1.3)),
@@ -148,6 +159,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "barriers",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("barrier_all", BARE, Times(1.3)),
@@ -162,12 +174,14 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "locks",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[row("lock alone", "bare ticket lock", Scale), row("lock contended", "bare ticket lock", Scale)],
     },
     Group {
         name: "reductions",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("max of 1 Ki ints", SLICES, Times(1.25)),
@@ -181,6 +195,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "moves",
         pes: 2,
+        nodes: 1,
         work: PAIR,
         rows: &[
             row("broadcast 1 MiB", COPIES, Share(0.8)),
@@ -188,35 +203,60 @@ pub(crate) const GROUPS: &[Group] = &[
             row("alltoall 1 MiB", COPIES, Share(0.8)),
         ],
     },
-    Group { name: "splits", pes: 2, work: PAIR, rows: SPLITS },
-    Group { name: "splits", pes: 8, work: CROWD, rows: SPLITS },
+    Group { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
+    Group { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
     Group {
         name: "crowd",
         pes: 4,
+        nodes: 1,
         work: CROWD,
         rows: &[row("barrier_all", COUNTER, Nanoseconds(3000.0)), row("max of 1 long", COUNTER, Nanoseconds(3000.0))],
     },
     Group {
         name: "crowd",
         pes: 8,
+        nodes: 1,
         work: CROWD,
         rows: &[row("barrier_all", COUNTER, Nanoseconds(7000.0)), row("max of 1 long", COUNTER, Nanoseconds(7000.0))],
     },
     Group {
+        name: "tcp",
+        pes: 2,
+        nodes: 2,
+        work: PAIR_OF_NODES,
+        rows: &[
+            row("put and wait over TCP, one way", WIRE, Times(1.25)),
+            row("get 8 B over TCP", WIRE, Times(2.3)),
+            row("fetch_add 8 B over TCP", WIRE, Times(2.3)),
+            row("barrier_all over TCP", WIRE, Times(1.3)),
+            row("max of 1 long over TCP", WIRE, Times(1.4)),
+            row("put 1 MiB over TCP", STREAM, Share(0.9)),
+            row("put_nbi 1 MiB over TCP", STREAM, Share(0.9)),
+            row("get 1 MiB over TCP", STREAM, Share(0.9)),
+            row("get_nbi 1 MiB over TCP", STREAM, Share(0.9)),
+            row("put_nbi 8 B over TCP", "none", Nanoseconds(200.0)),
+            row("get from a PE that computes", WIRE, Nanoseconds(60e3)),
+            row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
+        ],
+    },
+    Group {
         name: "start",
         pes: 2,
+        nodes: 1,
         work: Work::Start,
         rows: &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))],
     },
     Group {
         name: "start",
         pes: 64,
+        nodes: 1,
         work: Work::Start,
         rows: &[row("start of the empty program", PROCESSES, Nanoseconds(500e6))],
     },
     Group {
         name: "memory",
         pes: 2,
+        nodes: 1,
         work: Work::Memory,
         rows: &[
             row("resident memory", "every resident page counted in full", Bytes(6e6)),
@@ -226,6 +266,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "memory",
         pes: 64,
+        nodes: 1,
         work: Work::Memory,
         rows: &[
             row("resident memory", "every resident page counted in full", Bytes(6e6)),
