@@ -64,8 +64,16 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
     match locate(call, context, dest as usize, n, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        // SAFETY: `locate` found `n` bytes inside a region; the source may be reused when this returns.
-        Found::There(to) => unsafe { network::lane(context).lock().put(to, source, n) },
+        Found::There(to) => {
+            let lane = network::lane(context);
+            if n <= network::inject() {
+                // SAFETY: `locate` found `n` bytes inside a region; the source may be reused when this returns.
+                return unsafe { lane.lock().put(to, source, n) };
+            }
+            // SAFETY: as above; what is too long to be copied stays valid until the drain has ended.
+            unsafe { lane.lock().put_nbi(to, source, n) };
+            lane.drain(call, Needs::One(to.pe));
+        }
     }
 }
 

@@ -155,6 +155,17 @@ pub(crate) fn progress() -> bool {
     fabric().is_some_and(|fabric| fabric.progress() > 0)
 }
 
+/// Longest put whose source is copied, so that it can be reused at once.
+pub(crate) fn inject() -> usize {
+    fabric().map_or(0, |fabric| fabric.capabilities().inject)
+}
+
+/// Sleeps until something comes over the network, for `most` at most, and serves it. `None`: there is no network that one
+/// can sleep on. Otherwise whether anything was done.
+pub(crate) fn rest(most: Duration) -> Option<bool> {
+    Some(fabric()?.rest(most)? > 0)
+}
+
 /// The lane of one context.
 pub(crate) struct ContextLane(Mutex<Box<dyn Lane>>);
 

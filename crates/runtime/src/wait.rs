@@ -187,59 +187,116 @@ fn wait_long<R>(
     result.expect("the climb ends when there is a result")
 }
 
-/// The rungs after the first.
+/// How a rung was left.
+enum Left {
+    /// The wait is over.
+    Ready,
+    /// A peer was served, and may ask for more.
+    Served,
+    /// Nothing has happened for as long as it stays on this rung.
+    Idle,
+}
+
+/// The rungs after the first. Whoever serves peers climbs down again: the next message is likely to follow at once.
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
     let begin = Instant::now();
-    if !crowded() {
-        let patience = PATIENCE.load(Relaxed);
-        while begin.elapsed() < Duration::from_micros(patience.into()) {
-            for _ in 0..32 {
-                network::progress();
-                if ready() {
-                    PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
-                    return;
-                }
-                core::hint::spin_loop();
-            }
+    let mut reports = hang::Reports::begin();
+    loop {
+        if let Left::Ready = spin(ready) {
+            return;
         }
-        PATIENCE.store((patience / 2).max(1), Relaxed);
-    }
-    // A ringer will wake us: a few yields. Nobody will: yield longer before the blind naps.
-    let yields = if bell.is_some() || !crowded() { 8 } else { 64 };
-    for _ in 0..yields {
-        std::thread::yield_now();
-        network::progress();
-        if ready() {
+        match give_way(bell.is_some(), ready) {
+            Left::Ready => return,
+            Left::Served => continue,
+            Left::Idle => {}
+        }
+        if let Left::Ready = sleep(reason, bell, ready, begin, &mut reports) {
             return;
         }
     }
-    sleep(reason, bell, ready, begin);
 }
 
-/// The last rung: record the wait, nap, look whether the one who must act still can.
-fn sleep(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool, begin: Instant) {
+/// Looks with pause until patience ends. What comes over the network renews it.
+fn spin(ready: &mut dyn FnMut() -> bool) -> Left {
+    if crowded() {
+        return Left::Idle;
+    }
+    let patience = PATIENCE.load(Relaxed);
+    let (mut since, mut served) = (Instant::now(), false);
+    while since.elapsed() < Duration::from_micros(patience.into()) {
+        for _ in 0..32 {
+            if network::progress() {
+                (since, served) = (Instant::now(), true);
+            }
+            if ready() {
+                lengthen_patience(patience);
+                return Left::Ready;
+            }
+            core::hint::spin_loop();
+        }
+    }
+    if served {
+        lengthen_patience(patience);
+        return Left::Served;
+    }
+    PATIENCE.store((patience / 2).max(1), Relaxed);
+    Left::Idle
+}
+
+fn lengthen_patience(patience: u32) {
+    PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
+}
+
+/// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind naps.
+fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
+    let yields = if rung || !crowded() { 8 } else { 64 };
+    for _ in 0..yields {
+        std::thread::yield_now();
+        let served = network::progress();
+        if ready() {
+            return Left::Ready;
+        }
+        if served {
+            lengthen_patience(PATIENCE.load(Relaxed));
+            return Left::Served;
+        }
+    }
+    Left::Idle
+}
+
+/// The last rung: record the wait, nap, look whether the one who must act still can. What comes over the network ends
+/// the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile.
+fn sleep(
+    reason: Reason<'_>,
+    bell: Option<Bell<'_>>,
+    ready: &mut dyn FnMut() -> bool,
+    begin: Instant,
+    reports: &mut hang::Reports,
+) -> Left {
     let own = ControlBlock::own();
     let record = own.records.open(&reason);
-    let rung = bell.is_some();
-    let mut reports = hang::Reports::begin();
-    let bell = bell.unwrap_or(own.bell());
-    loop {
-        // Somebody will ring, or nobody does for sure: then the nap grows with the time already waited.
-        let most = match rung {
-            true => Duration::from_millis(10),
-            false => (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1)),
+    let left = loop {
+        // Nobody rings for sure: then the nap grows with the time already waited.
+        let most = (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        let resting = if bell.is_none() { network::rest(most) } else { None };
+        let served = match (resting, bell) {
+            (Some(served), _) => served,
+            (None, Some(bell)) => bell.nap(Duration::from_millis(10), ready) || network::progress(),
+            (None, None) => own.bell().nap(most, ready) || network::progress(),
         };
-        let done = bell.nap(most, ready);
-        network::progress();
-        if done || ready() {
-            break;
+        if ready() {
+            break Left::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) {
             check_needed(&reason, ready);
             reports.look(begin.elapsed());
         }
-    }
+        if served {
+            break Left::Served;
+        }
+    };
     own.records.close(record);
+    left
 }
 
 /// Ends the job with a sentence if the wait can never end.

@@ -162,6 +162,11 @@ impl Link {
 }
 
 impl Attempt {
+    /// Whether something is to be said, or there is no connection yet.
+    pub(crate) fn is_speaking(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Connects, says what is to be said and hears what comes.
     fn advance(&mut self, standing: Standing) -> io::Result<Option<(Verdict, Standing)>> {
         if let Some(e) = self.stream.take_error()? {

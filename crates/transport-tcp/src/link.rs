@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -293,6 +293,16 @@ impl Link {
             Wire::Up(connection) => net.enlist(connection.stream.as_raw_fd(), self.token),
             Wire::Connecting(attempt) => net.enlist(attempt.stream.as_raw_fd(), self.token),
             Wire::Down | Wire::Left => Ok(()),
+        }
+    }
+
+    /// The socket, and whether to look for room to send as well. `None` while somebody else is at it.
+    pub(crate) fn watch(&self) -> Option<(RawFd, bool)> {
+        let state = self.state.try_lock().ok()?;
+        match &state.wire {
+            Wire::Up(connection) => Some((connection.stream.as_raw_fd(), state.blocked)),
+            Wire::Connecting(attempt) => Some((attempt.stream.as_raw_fd(), attempt.is_speaking())),
+            Wire::Down | Wire::Left => None,
         }
     }
 

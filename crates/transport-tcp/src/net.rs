@@ -39,6 +39,8 @@ pub(crate) struct Net {
     pub(crate) count: AtomicUsize,
     pub(crate) lobby: Lobby,
     pub(crate) callers: Mutex<Poller>,
+    /// The descriptor of what `callers` watch, for those who sleep on it. It is open as long as this.
+    pub(crate) watched: RawFd,
     pub(crate) registries: [Registry; 2],
     pub(crate) waker: Waker,
     /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.

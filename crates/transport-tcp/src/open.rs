@@ -66,6 +66,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let (callers, thread) =
         Poller::new().and_then(|callers| Ok((callers, Poller::new()?))).map_err(failed("sockets cannot be polled"))?;
+    let watched = callers.as_raw_fd();
     let registries = [&callers, &thread].map(|poller| poller.registry().try_clone());
     let [Ok(first), Ok(second)] = registries else {
         return Err(Error::new("TCP: sockets cannot be polled"));
@@ -87,6 +88,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         count: AtomicUsize::new(0),
         lobby: Lobby::new(listener),
         callers: Mutex::new(callers),
+        watched,
         registries: [first, second],
         waker,
         polls: AtomicU64::new(0),
@@ -152,6 +154,10 @@ impl Fabric for Tcp {
 
     fn progress(&self) -> usize {
         self.net.progress()
+    }
+
+    fn rest(&self, most: Duration) -> Option<usize> {
+        Some(self.net.rest(most))
     }
 
     fn close(&self) {

@@ -5,6 +5,7 @@
 //! serves; while callers poll it only naps.
 
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use mio::{Events, Poll};
 use crate::link::Manner;
 use crate::lobby::FIRST_GUEST;
 use crate::net::Net;
+use crate::socket;
 
 pub(crate) const LISTENER: usize = 0;
 pub(crate) const WAKER: usize = 1;
@@ -44,6 +46,11 @@ impl Poller {
 
     pub(crate) fn registry(&self) -> &mio::Registry {
         self.poll.registry()
+    }
+
+    /// The descriptor that is readable when something has happened.
+    pub(crate) fn as_raw_fd(&self) -> RawFd {
+        self.poll.as_raw_fd()
     }
 
     /// Waits for at most `patience` for something to happen.
@@ -106,6 +113,27 @@ impl Net {
             done += poller.serve(self, Manner::Caller);
         }
         done
+    }
+
+    /// A caller's turn that waits for something to come, for `most` at most.
+    pub(crate) fn rest(&self, most: Duration) -> usize {
+        let mut sockets = Vec::with_capacity(1 + FEW);
+        sockets.push((self.watched, false));
+        {
+            let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+            if links.len() <= FEW {
+                sockets.extend(links.iter().filter_map(|link| link.watch()));
+            }
+        }
+        let happened = socket::wait(&sockets, most);
+        let mut done = 0;
+        if happened.first() == Some(&true)
+            && let Ok(mut poller) = self.callers.try_lock()
+        {
+            poller.wait(Duration::ZERO);
+            done += poller.serve(self, Manner::Caller);
+        }
+        done + self.progress()
     }
 
     /// Something waits to be sent: if the thread is asleep, nobody may be there to send it.

@@ -1,8 +1,9 @@
 //! Sending from and receiving to memory that peers write at the same time: raw addresses, never slices.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
+use std::time::Duration;
 
 use crate::proto::{Piece, Place};
 
@@ -45,6 +46,22 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<Place>, bytes: &mut 
         // destination of a get that is not complete, and the slice, which is borrowed mutably.
         unsafe { libc::recvmsg(socket.as_raw_fd(), header, libc::MSG_DONTWAIT) }
     })
+}
+
+/// Waits until one of the sockets has something to read, or room to send where that is asked for, for `most` at most.
+/// Says of each whether it has.
+pub(crate) fn wait(sockets: &[(RawFd, bool)], most: Duration) -> Vec<bool> {
+    let entry = |&(fd, sends): &(RawFd, bool)| {
+        let events = if sends { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+        libc::pollfd { fd, events, revents: 0 }
+    };
+    let mut entries: Vec<libc::pollfd> = sockets.iter().map(entry).collect();
+    let time = libc::timespec { tv_sec: most.as_secs() as libc::time_t, tv_nsec: most.subsec_nanos().into() };
+    // SAFETY: entries and time live during the call. A descriptor that has just been closed, or even opened again as
+    // another, makes the wait end early at worst, which its caller takes for nothing.
+    let count = unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &time, ptr::null()) };
+    // After a signal the entries say nothing.
+    entries.iter().map(|entry| count > 0 && entry.revents != 0).collect()
 }
 
 fn vector_of(place: Place) -> libc::iovec {

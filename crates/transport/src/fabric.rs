@@ -1,5 +1,7 @@
 //! The interface of a provider.
 
+use std::time::Duration;
+
 use oxshmem_base::Error;
 
 use crate::{Amo, Capabilities, Region, Remote, SignalUpdate, Width};
@@ -52,6 +54,13 @@ pub trait Fabric: Send + Sync {
     /// Serves what peers have asked of this PE, and moves its own operations on. Returns how much was done. Called from
     /// every wait; a provider that needs the target's help has a thread as well, so that a PE which computes is served.
     fn progress(&self) -> usize;
+
+    /// Sleeps until something comes that [`Fabric::progress`] would serve, for `most` at most, and serves it. `None`: this
+    /// provider cannot sleep on its network, and did not.
+    fn rest(&self, most: Duration) -> Option<usize> {
+        let _ = most;
+        None
+    }
 
     /// Ends service and connections. Operations are complete before.
     fn close(&self);

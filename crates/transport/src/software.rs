@@ -109,6 +109,11 @@ impl Fabric for Filled {
         self.fabric.progress() + usize::from(served)
     }
 
+    /// The service of atomics has its own thread.
+    fn rest(&self, most: Duration) -> Option<usize> {
+        self.fabric.rest(most)
+    }
+
     fn close(&self) {
         if let Some(service) = &self.service {
             service.closed.store(true, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 
@@ -83,6 +84,10 @@ impl Fabric for Traced {
 
     fn progress(&self) -> usize {
         self.fabric.progress()
+    }
+
+    fn rest(&self, most: Duration) -> Option<usize> {
+        self.fabric.rest(most)
     }
 
     fn close(&self) {
