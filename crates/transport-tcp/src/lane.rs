@@ -224,7 +224,10 @@ unsafe impl Lane for TcpLane {
 
     fn progress(&mut self) -> Result<usize, Error> {
         let before = self.outstanding();
-        self.net.progress();
+        // With nothing under way, looking would only hurry acknowledgements that can travel with the next operation.
+        if before > 0 {
+            self.net.progress();
+        }
         self.retire();
         let done = before.saturating_sub(self.outstanding()) as usize;
         self.error.clone().map_or(Ok(done), Err)
