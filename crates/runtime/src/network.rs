@@ -166,6 +166,11 @@ pub(crate) fn rest(most: Duration) -> Option<bool> {
     Some(fabric()?.rest(most)? > 0)
 }
 
+/// Why a PE of another node can no longer be reached, if one cannot.
+pub(crate) fn lost() -> Option<Error> {
+    fabric()?.lost()
+}
+
 /// The lane of one context.
 pub(crate) struct ContextLane(Mutex<Box<dyn Lane>>);
 

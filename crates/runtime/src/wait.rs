@@ -301,9 +301,16 @@ fn sleep(
 
 /// Ends the job with a sentence if the wait can never end.
 fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
-    let Some(gone) = life::gone_among(reason.needs) else { return };
     // The PE may have done its part before it went.
-    if !ready() {
+    if let Some(gone) = life::gone_among(reason.needs)
+        && !ready()
+    {
         diagnose::peer_gone(reason.call, gone);
+    }
+    // Without one of its PEs the job cannot end well, whomever this wait is for.
+    if let Some(error) = network::lost()
+        && !ready()
+    {
+        diagnose::fail(&error);
     }
 }

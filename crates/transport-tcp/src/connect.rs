@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
@@ -14,6 +14,7 @@ use crate::net::Net;
 use crate::proto::Garbage;
 use crate::proto::handshake::{Acceptor, Initiator, LONGEST, Route, Standing, Step, Verdict};
 use crate::proto::seal::{Opener, Sealer};
+use crate::socket;
 
 /// An address that does not answer for so long is left for the next one.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ impl Link {
     /// Makes a connection, now that it is needed.
     pub(crate) fn raise(&self, net: &Net, state: &mut State) {
         if let Wire::Left = state.wire {
-            return self.fail(state, "it has ended");
+            return self.fail(net, state, "it has ended");
         }
         match net.addresses(self.pe) {
             Ok(mut addresses) => {
@@ -43,7 +44,7 @@ impl Link {
                 state.address = state.address.or(addresses.first().copied());
                 self.attempt(net, state, addresses.into(), true);
             }
-            Err(error) => self.fail_with(state, error),
+            Err(error) => self.fail_with(net, state, error),
         }
     }
 
@@ -146,12 +147,15 @@ impl Link {
     ) {
         state.established = peer.established;
         if let Err(garbage) = state.session.resume(peer.executed) {
-            return self.fail(state, &garbage.to_string());
+            return self.fail(net, state, &garbage.to_string());
         }
         self.publish(&state.session);
         let (sealer, opener) = seals.unzip();
+        if let Err(e) = socket::probe_when_idle(stream.as_fd(), net.give_up) {
+            tracing::debug!("a connection without probes: {e}");
+        }
         state.wire = Wire::Up(Box::new(Connection::new(stream, sealer, opener)));
-        (state.heard, state.refused, state.blocked) = (true, false, false);
+        (state.heard, state.refused, state.blocked, state.lapsed) = (true, false, false, false);
         state.history.clear();
         tracing::debug!(pe = self.pe, rail = self.rail, address = ?state.address, times = peer.established, "connected");
         state.session.seal();

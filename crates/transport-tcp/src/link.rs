@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) heard: bool,
     /// All addresses refused the last attempt.
     pub(crate) refused: bool,
+    /// The connection has broken while nobody owed anything: it is made again, so that a dead peer is noticed.
+    pub(crate) lapsed: bool,
     /// The socket took no more.
     pub(crate) blocked: bool,
     /// What became of the last connection and of the attempts since.
@@ -98,6 +100,7 @@ impl Link {
             patience: Patience::new(limit),
             heard: false,
             refused: false,
+            lapsed: false,
             blocked: false,
             history: Vec::new(),
             address: None,
@@ -233,7 +236,7 @@ impl Link {
             self.flush(state);
             state.wire = Wire::Left;
             if state.session.is_waiting() {
-                self.fail(state, "it has ended while something was under way");
+                self.fail(net, state, "it has ended while something was under way");
             }
         } else if let Some(why) = ended {
             self.cut(state, &why);
@@ -267,22 +270,25 @@ impl Link {
         tracing::debug!(pe = self.pe, rail = self.rail, "cut: {address}{why}");
         state.wire = Wire::Down;
         state.blocked = false;
+        state.lapsed = true;
         state.history = vec![format!("{address}{why}")];
     }
 
     /// The peer is lost: what is under way will never complete, and no buffer of it is touched again.
-    pub(crate) fn fail(&self, state: &mut State, why: &str) {
+    pub(crate) fn fail(&self, net: &Net, state: &mut State, why: &str) {
         let address = state.address.map_or_else(|| "no address".into(), |address| address.to_string());
         let error = Error::new(format!("PE {} at {address} is lost", self.pe))
             .because(format!("{why}; {}", state.history.join("; ")))
             .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_TCP_TIMEOUT the patience");
-        self.fail_with(state, error);
+        self.fail_with(net, state, error);
     }
 
-    pub(crate) fn fail_with(&self, state: &mut State, error: Error) {
+    pub(crate) fn fail_with(&self, net: &Net, state: &mut State, error: Error) {
         tracing::error!(%error);
         state.session = Session::default();
         state.wire = Wire::Down;
+        // Only the first one is told to those who wait for something else.
+        let _ = net.lost.set(error.clone());
         state.error = Some(error);
         self.failed.store(true, Ordering::Release);
     }
@@ -319,7 +325,7 @@ impl Link {
             heard |= std::mem::take(&mut state.heard);
         }
         let look = Look {
-            waiting: state.session.is_waiting(),
+            waiting: state.session.is_waiting() || state.lapsed,
             heard,
             connected: !matches!(state.wire, Wire::Down),
             refused: state.refused,
@@ -333,7 +339,7 @@ impl Link {
             }
             Advice::GiveUp => {
                 let silence = state.patience.silence(now).as_secs_f64();
-                self.fail(state, &format!("nothing has been heard of it for {silence:.1} s"));
+                self.fail(net, state, &format!("nothing has been heard of it for {silence:.1} s"));
             }
         }
         look.waiting

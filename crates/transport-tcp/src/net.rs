@@ -50,6 +50,8 @@ pub(crate) struct Net {
     /// The thread waits in the kernel, or is about to.
     pub(crate) asleep: AtomicBool,
     pub(crate) closed: AtomicBool,
+    /// Why the first PE that was lost is.
+    pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,
     /// Numbers of lanes that are free again, and the next new one.
     pub(crate) lanes: Mutex<(Vec<u16>, u32)>,

@@ -95,6 +95,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         due: AtomicBool::new(false),
         asleep: AtomicBool::new(false),
         closed: AtomicBool::new(false),
+        lost: OnceLock::new(),
         random: SystemRandom::new(),
         lanes: Mutex::default(),
         start: Instant::now(),
@@ -158,6 +159,10 @@ impl Fabric for Tcp {
 
     fn rest(&self, most: Duration) -> Option<usize> {
         Some(self.net.rest(most))
+    }
+
+    fn lost(&self) -> Option<Error> {
+        self.net.lost.get().cloned()
     }
 
     fn close(&self) {

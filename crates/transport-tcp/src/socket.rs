@@ -64,6 +64,26 @@ pub(crate) fn wait(sockets: &[(RawFd, bool)], most: Duration) -> Vec<bool> {
     entries.iter().map(|entry| count > 0 && entry.revents != 0).collect()
 }
 
+/// Has the kernel ask a peer of which nothing is heard whether it is still there; a dead one is noticed after `limit`.
+pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
+    let third = limit.as_secs().div_ceil(3).clamp(1, 10_000) as libc::c_int;
+    let options = [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, third),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, third),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 2),
+    ];
+    for (level, option, value) in options {
+        let length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the value lives during the call and has the length that is told.
+        let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 fn vector_of(place: Place) -> libc::iovec {
     libc::iovec { iov_base: ptr::with_exposed_provenance_mut(place.at), iov_len: place.n }
 }

@@ -62,6 +62,11 @@ pub trait Fabric: Send + Sync {
         None
     }
 
+    /// Why a PE of the job can no longer be reached, if that has come to light. A wait that may be for it asks.
+    fn lost(&self) -> Option<Error> {
+        None
+    }
+
     /// Ends service and connections. Operations are complete before.
     fn close(&self);
 

@@ -114,6 +114,10 @@ impl Fabric for Filled {
         self.fabric.rest(most)
     }
 
+    fn lost(&self) -> Option<Error> {
+        self.fabric.lost()
+    }
+
     fn close(&self) {
         if let Some(service) = &self.service {
             service.closed.store(true, Ordering::Relaxed);

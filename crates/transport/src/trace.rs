@@ -90,6 +90,10 @@ impl Fabric for Traced {
         self.fabric.rest(most)
     }
 
+    fn lost(&self) -> Option<Error> {
+        self.fabric.lost()
+    }
+
     fn close(&self) {
         tracing::debug!(counts = ?self.counts, "close");
         self.fabric.close();
