@@ -127,7 +127,8 @@ impl Link {
         // So few bytes always fit into the buffer of a new socket.
         let said = stream.write_all(&acceptor.welcome(verdict, standing));
         if verdict == Verdict::Accepted && said.is_ok() {
-            state.address = stream.peer_addr().ok();
+            state.address =
+                stream.peer_addr().ok().map(|address| SocketAddr::new(address.ip().to_canonical(), address.port()));
             let peer = Standing { established: standing.established, executed: peer.executed };
             match net.enlist(stream.as_raw_fd(), self.token) {
                 Ok(()) => self.establish(net, state, stream, acceptor.seals(), peer),
