@@ -18,6 +18,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("unshare", "util-linux"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),
     ("/usr/include/ucp/api/ucp.h", "libucx-dev"),
+    ("/usr/include/hwloc.h", "libhwloc-dev"),
+    ("lstopo-no-graphics", "hwloc-nox"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

@@ -31,8 +31,16 @@ pub fn usable() -> usize {
 
 /// Keeps the calling thread on one processor.
 pub fn pin_to(cpu: usize) -> io::Result<()> {
-    let mut mask = vec![0usize; cpu / BITS + 1];
-    mask[cpu / BITS] = 1 << (cpu % BITS);
+    bind_to(&[cpu as u32])
+}
+
+/// Keeps the calling thread, and those it starts later, on these processors. Those that do not exist do not count.
+pub fn bind_to(cpus: &[u32]) -> io::Result<()> {
+    let most = cpus.iter().max().map_or(0, |&cpu| cpu as usize);
+    let mut mask = vec![0usize; most / BITS + 1];
+    for &cpu in cpus {
+        mask[cpu as usize / BITS] |= 1 << (cpu as usize % BITS);
+    }
     // SAFETY: the kernel reads as many bytes as the mask has.
     unsafe { syscall!(sched_setaffinity(0, size_of_val(&*mask), mask.as_ptr().cast())) }.map(drop)
 }
@@ -58,6 +66,17 @@ mod tests {
             });
             assert_eq!(there.join().expect("no panic"), (vec![cpu], cpu, 1));
         }
-        assert!(pin_to(1 << 16).is_err());
+        assert!(pin_to(1 << 16).is_err() && bind_to(&[]).is_err());
+    }
+
+    #[test]
+    fn a_thread_may_be_bound_to_several_processors() {
+        let all: Vec<u32> = allowed().into_iter().map(|cpu| cpu as u32).collect();
+        let there = std::thread::spawn(move || {
+            bind_to(&all).expect("allowed processors");
+            (allowed(), all)
+        });
+        let (allowed, all) = there.join().expect("no panic");
+        assert!(allowed.into_iter().eq(all.into_iter().map(|cpu| cpu as usize)));
     }
 }

@@ -15,6 +15,7 @@ pub mod descriptors;
 mod executable;
 pub mod futex;
 pub mod library;
+pub mod locks;
 pub mod memory;
 pub mod process;
 pub mod program;

@@ -176,6 +176,23 @@ impl AddressRange {
         unsafe { syscall!(madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_HUGEPAGE)) }.map(drop)
     }
 
+    /// Asks that the memory behind a part of the range comes from one NUMA node. For memory files this holds for the file,
+    /// whoever touches it first. Another node serves where this one is full: the alternative is a killed process.
+    pub fn prefer_numa(&self, offset: usize, len: usize, node: u32) -> io::Result<()> {
+        const BITS: usize = libc::c_ulong::BITS as usize;
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut nodes: Vec<libc::c_ulong> = vec![0; node as usize / BITS + 1];
+        nodes[node as usize / BITS] = 1 << (node as usize % BITS);
+        let place = self.base().wrapping_add(offset);
+        // The kernel reads one bit less than it is told.
+        let bits = nodes.len() * BITS + 1;
+        // SAFETY: the part lies in our range, the mask has the bits it is said to have, and no contents change.
+        unsafe { syscall!(syscall(libc::SYS_mbind, place, len, libc::MPOL_PREFERRED, nodes.as_ptr(), bits, 0)) }
+            .map(drop)
+    }
+
     /// Keeps the range and what is mapped in it until the process ends.
     pub fn leak(self) -> *mut u8 {
         std::mem::ManuallyDrop::new(self).base()
@@ -189,6 +206,16 @@ impl Drop for AddressRange {
         let unmapped = unsafe { syscall!(munmap(self.base().cast(), self.len)) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
+}
+
+/// The number of the NUMA node whose memory is behind an address that this process has touched, if the system tells.
+pub fn numa_of(address: *const u8) -> Option<u32> {
+    let page = (address as usize & !(page_size() - 1)) as *const libc::c_void;
+    let mut node: libc::c_int = -1;
+    let none = std::ptr::null::<libc::c_int>();
+    // SAFETY: one page of this process (0), no place to move it to, one result, which is ours to write.
+    unsafe { syscall!(syscall(libc::SYS_move_pages, 0, 1 as libc::c_ulong, &page, none, &mut node, 0)) }.ok()?;
+    u32::try_from(node).ok()
 }
 
 /// The size of the system's usual pages.

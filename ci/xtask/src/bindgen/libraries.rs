@@ -38,7 +38,7 @@ pub(super) enum Macro {
 }
 
 /// All libraries.
-pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX];
+pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX, HWLOC];
 
 const LIBFABRIC: Library = Library {
     name: "libfabric",
@@ -135,4 +135,30 @@ const UCX: Library = Library {
     ],
     opaque: &[],
     macros: &[("UCP_", Macro::U32)],
+};
+
+const HWLOC: Library = Library {
+    name: "hwloc2",
+    folder: "hwloc2-sys",
+    headers: &["hwloc.h"],
+    pkg_config: "hwloc",
+    package: "libhwloc-dev",
+    types: &["hwloc_(obj|distances_s|topology_flags_e|distances_kind_e)"],
+    functions: &[
+        "hwloc_get_(api_version|type_depth|nbobjs_by_depth|obj_by_depth)",
+        "hwloc_topology_(init|load|destroy)",
+        "hwloc_topology_set_(xmlbuffer|synthetic|flags|type_filter|io_types_filter)",
+        "hwloc_bitmap_next",
+        "hwloc_distances_(get_by_type|release)",
+    ],
+    constants: &[
+        "HWLOC_API_VERSION",
+        "HWLOC_OBJ_(PACKAGE|NUMANODE|L[123]CACHE|L1ICACHE|CORE|PU|MISC|PCI_DEVICE|OS_DEVICE)",
+        "HWLOC_OBJ_OSDEV_(NETWORK|OPENFABRICS)",
+        "HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED",
+        "HWLOC_TYPE_FILTER_KEEP_(NONE|IMPORTANT)",
+        "HWLOC_DISTANCES_KIND_(FROM_OS|MEANS_LATENCY)",
+    ],
+    opaque: &[],
+    macros: &[("HWLOC_", Macro::U32)],
 };

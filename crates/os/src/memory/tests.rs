@@ -113,3 +113,20 @@ fn a_leaked_range_stays() {
     // SAFETY: a leaked range stays mapped.
     assert_eq!(unsafe { base.read_volatile() }, 0);
 }
+
+#[test]
+fn memory_comes_from_the_numa_node_that_was_asked_for() {
+    let file = SharedMemory::create(c"numa", 1 << 16, Pages::Small).unwrap();
+    let mut range = AddressRange::reserve(1 << 16, page_size()).unwrap();
+    range.map(0, &file, 0, 1 << 16).unwrap();
+    if let Err(error) = range.prefer_numa(0, 1 << 16, 0) {
+        return println!("not run: this system has no memory policies ({error})");
+    }
+    assert_eq!(numa_of(range.base()), None, "nothing is behind it yet");
+    file.commit(0, 1 << 16).unwrap();
+    // SAFETY: the range is ours and mapped.
+    unsafe { range.base().wrapping_add(5000).write_volatile(1) };
+    // Where the kernel knows only one node it is node 0, and where it knows more node 0 is the one that was asked for.
+    assert_eq!(numa_of(range.base().wrapping_add(5000)), Some(0));
+    assert!(range.prefer_numa(0, 1 << 17, 0).is_err() && range.prefer_numa(0, 1 << 16, 9999).is_err());
+}

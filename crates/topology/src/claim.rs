@@ -1,0 +1,101 @@
+//! Notices when two jobs are bound to the same cores: each job locks a file for every core of its own in the folder of
+//! the user's session, and finds the lock taken. The kernel takes the locks back when the job ends, however it ends.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use oxshmem_os::locks;
+
+use crate::cpulist;
+use crate::node::Node;
+
+/// The cores of a job, locked for as long as this lives.
+#[derive(Debug, Default)]
+pub struct Claims(#[expect(dead_code, reason = "closing the files unlocks the cores")] Vec<File>);
+
+/// A core that another job has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The core's first processor, by the system's number.
+    pub cpu: u32,
+    /// What the other job said about itself.
+    pub by: String,
+}
+
+/// Where the locks are: in the user's session's folder. Without one jobs do not notice each other.
+pub fn folder() -> Option<PathBuf> {
+    let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir())?;
+    Some(session.join("oxshmem"))
+}
+
+/// Locks the cores to which these processors belong. `by` is what other jobs will be told. What cannot be locked for
+/// another reason than another job (a full disk, a folder of somebody else) is left alone.
+pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec<Taken>) {
+    let core = |cpu: &u32| node.processor(*cpu).map(|processor| processor.core);
+    let mut cores: Vec<u32> = cpus.iter().filter_map(core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let first = |core: u32| node.processors.iter().filter(|p| p.core == core).map(|p| p.cpu).min();
+    let (mut files, mut taken) = (Vec::new(), Vec::new());
+    if std::fs::create_dir_all(folder).is_err() {
+        return (Claims(files), taken);
+    }
+    for cpu in cores.into_iter().filter_map(first) {
+        let path = folder.join(format!("core.{cpu}"));
+        let open = File::options().create(true).read(true).write(true).truncate(false).open(path);
+        let Ok(mut file) = open else { continue };
+        match locks::try_lock(&file) {
+            Ok(true) => {
+                // Without these words another job notices us all the same.
+                let _ = file.set_len(0).and_then(|()| file.write_all(by.as_bytes()));
+                files.push(file);
+            }
+            Ok(false) => {
+                let mut by = String::new();
+                let _ = file.read_to_string(&mut by);
+                taken.push(Taken { cpu, by });
+            }
+            Err(_) => {}
+        }
+    }
+    (Claims(files), taken)
+}
+
+/// The sentence about cores that another job has; once for the node.
+pub fn warning(taken: &[Taken]) -> Option<String> {
+    let first = taken.first()?;
+    let same: Vec<u32> = taken.iter().filter(|core| core.by == first.by).map(|core| core.cpu).collect();
+    let by = if first.by.is_empty() { "another job" } else { &first.by };
+    let s = if same.len() == 1 { "core of processor" } else { "cores of processors" };
+    Some(format!(
+        "{by} is bound to the {s} {} too, so both run at half speed there: give the jobs different processors (taskset \
+         -c), or start one of them with --bind none",
+        cpulist::written(&same)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{Found, FoundProcessor};
+
+    /// users.md, problem 24: two jobs bind to core 0.
+    #[test]
+    fn the_second_job_learns_of_the_first() {
+        let processors = (0..4).map(|cpu| FoundProcessor { cpu, core: u64::from(cpu % 2), l3: None, package: 0 });
+        let node = Node::assemble(Found { processors: processors.collect(), ..Found::default() }).unwrap();
+        let folder = std::env::temp_dir().join(format!("oxshmem-claims-{}", std::process::id()));
+        let (first, taken) = claim(&folder, &node, &[2], "job one (pid 1)");
+        assert_eq!((taken.len(), warning(&taken)), (0, None));
+        // Another thread of the same core is the same core.
+        let (second, taken) = claim(&folder, &node, &[0, 1], "job two (pid 2)");
+        assert_eq!(taken, [Taken { cpu: 0, by: "job one (pid 1)".into() }]);
+        let text = warning(&taken).unwrap();
+        assert!(text.starts_with("job one (pid 1) is bound to the core of processor 0 too,"), "{text}");
+        drop(first);
+        assert_eq!(claim(&folder, &node, &[0], "job three").1, []);
+        drop(second);
+        std::fs::remove_dir_all(&folder).expect("our folder");
+    }
+}

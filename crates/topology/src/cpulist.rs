@@ -1,0 +1,55 @@
+//! Lists of numbers as the kernel writes them: `0-3,8`.
+
+/// The numbers of a list, ascending. What cannot be read is left out: the kernel writes no such thing.
+pub fn parse(text: &str) -> Vec<u32> {
+    let mut numbers: Vec<u32> = text
+        .trim()
+        .split(',')
+        .filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+        })
+        .flatten()
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// Ascending numbers as a list.
+pub fn written(numbers: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let run = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written() {
+        for (text, numbers) in
+            [("0", vec![0]), ("0-3,8", vec![0, 1, 2, 3, 8]), ("", vec![]), ("1,3,5-6", vec![1, 3, 5, 6])]
+        {
+            assert_eq!(parse(text), numbers);
+            assert_eq!(written(&numbers), text);
+        }
+        assert_eq!(parse("4-5,0-1,5\n"), [0, 1, 4, 5]);
+        assert_eq!(parse("a,2,3-"), [2]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_read(numbers in proptest::collection::btree_set(0_u32..5000, 0..200)) {
+            let numbers: Vec<u32> = numbers.into_iter().collect();
+            assert_eq!(parse(&written(&numbers)), numbers);
+        }
+    }
+}

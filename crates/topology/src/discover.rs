@@ -1,0 +1,129 @@
+//! Looks at the machine, with what there is to look with.
+
+use std::fmt;
+use std::path::Path;
+
+use oxshmem_base::Error;
+
+use crate::hwloc::{self, Look};
+use crate::node::Node;
+use crate::sysfs::Tree;
+
+/// Where a description comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// hwloc's view of this machine, with the kernel's names of fabric devices.
+    Hwloc,
+    /// The kernel's files.
+    Sysfs,
+    /// Another machine: a file in hwloc's XML, or a synthetic description.
+    Text(String),
+}
+
+impl Source {
+    /// Whether it tells of the machine on which this process runs.
+    pub fn is_here(&self) -> bool {
+        !matches!(self, Source::Text(_))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Hwloc => formatter.write_str("hwloc"),
+            Source::Sysfs => formatter.write_str("/sys"),
+            Source::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+/// A node and how it was found.
+#[derive(Clone, Debug)]
+pub struct Discovered {
+    /// The node.
+    pub node: Node,
+    /// Who told.
+    pub source: Source,
+    /// Why better sources did not.
+    pub rejected: Vec<String>,
+}
+
+/// Looks at the machine as `SHMEM_TOPOLOGY` says: `auto` (hwloc, or else the kernel's files), `hwloc`, `sysfs`, the name
+/// of a file in hwloc's XML, or a synthetic description such as `package:2 core:4 pu:2`.
+pub fn discover(how: &str) -> Result<Discovered, Error> {
+    let root = Path::new("/");
+    let mut rejected = Vec::new();
+    match how {
+        "hwloc" => Ok(found_by(Source::Hwloc, with_hwloc(root)?)),
+        "sysfs" => Ok(found_by(Source::Sysfs, below(root)?)),
+        "auto" | "" => {
+            let node = with_hwloc(root).map(|node| (Source::Hwloc, node)).or_else(|why| {
+                rejected.push(why.to_string().replace("\n  because", ""));
+                below(root).map(|node| (Source::Sysfs, node))
+            });
+            node.map(|(source, node)| Discovered { rejected, ..found_by(source, node) })
+        }
+        text => from_text(text).map(|node| found_by(Source::Text(text.into()), node)),
+    }
+}
+
+/// The node that the kernel's files below a folder describe: of this machine, or recorded on another.
+pub fn below(root: &Path) -> Result<Node, Error> {
+    Tree::at(root).node().ok_or_else(nothing)
+}
+
+fn found_by(source: Source, node: Node) -> Discovered {
+    Discovered { node, source, rejected: Vec::new() }
+}
+
+fn with_hwloc(root: &Path) -> Result<Node, Error> {
+    let mut found = hwloc::found(Look::Here)?;
+    let tree = Tree::at(root);
+    for interface in found.devices.iter_mut().filter(|device| !device.fabric) {
+        interface.up = tree.interface_is_up(&interface.name);
+    }
+    found.devices.extend(tree.fabrics(&found.devices));
+    Node::assemble(found).ok_or_else(nothing)
+}
+
+fn from_text(text: &str) -> Result<Node, Error> {
+    let named = |error: Error| {
+        let fix =
+            "set SHMEM_TOPOLOGY to auto, hwloc, sysfs, a file in hwloc's XML or a text like `package:2 core:4 pu:2`";
+        Error::new(format!("SHMEM_TOPOLOGY={text} describes no machine")).because(error).fix(fix)
+    };
+    let look = |look: Look<'_>| hwloc::found(look).and_then(|found| Node::assemble(found).ok_or_else(nothing));
+    match std::fs::read_to_string(text) {
+        Ok(xml) => look(Look::Xml(&xml)).map_err(named),
+        Err(error) if text.contains('/') || text.ends_with(".xml") => Err(named(Error::new(error.to_string()))),
+        Err(_) => look(Look::Synthetic(text)).map_err(named),
+    }
+}
+
+fn nothing() -> Error {
+    Error::new("the machine's processors are not known")
+        .because("neither hwloc nor /sys/devices/system/cpu tells of any")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_loaders_see_the_same_machine() {
+        let sysfs = below(Path::new("/")).expect("Linux tells");
+        assert!(!sysfs.processors.is_empty());
+        match with_hwloc(Path::new("/")) {
+            Ok(hwloc) => assert_eq!(hwloc, sysfs),
+            Err(why) => println!("not run: {why}"),
+        }
+    }
+
+    #[test]
+    fn what_describes_nothing_is_refused_by_name() {
+        for text in ["/nowhere/machine.xml", "package:none"] {
+            let error = discover(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("SHMEM_TOPOLOGY={text} describes no machine\n")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What a node is made of, and where its PEs belong.
+//!
+//! [`discover`] looks at the machine once per node and makes a [`Node`]; everything else is pure functions on it:
+//! [`place`] gives PEs their cores and NUMA nodes, [`nic`] their network cards, [`share`] is what they are told,
+//! [`map`] and [`picture`] show it to people. [`claim`] notices jobs that are bound to the same cores.
+#![deny(unsafe_code)]
+
+pub mod claim;
+pub mod cpulist;
+mod discover;
+mod hwloc;
+pub mod map;
+pub mod nic;
+mod node;
+pub mod picture;
+pub mod place;
+pub mod share;
+mod sysfs;
+
+pub use discover::{Discovered, Source, below, discover};
+pub use node::{Memory, Nic, Node, Processor};
+pub use place::{Bind, Map, Place};
+pub use share::Share;

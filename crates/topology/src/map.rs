@@ -1,0 +1,59 @@
+//! Where PEs are, as a table.
+
+use crate::cpulist;
+use crate::nic;
+use crate::node::Node;
+use crate::place::Place;
+
+/// A node with its PEs, to be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'n> {
+    /// What the node is called.
+    pub host: &'n str,
+    /// The node.
+    pub node: &'n Node,
+    /// Who described it.
+    pub source: &'n str,
+    /// The number in the job of each PE.
+    pub pes: &'n [u32],
+    /// Where each of them is.
+    pub places: &'n [Place],
+}
+
+/// The table that `oshrun --display map` prints.
+pub fn text(shown: &Shown<'_>) -> String {
+    let Shown { host, node, source, pes, places } = shown;
+    let mut text = format!("{host}: {} (by {source})\n", node.describe());
+    let cards: Vec<String> =
+        nic::cards(node).iter().zip(0..).map(|((_, nic), index)| format!("{index} {}", nic.describe(node))).collect();
+    if !cards.is_empty() {
+        text += &format!("cards: {}\n", cards.join(", "));
+    }
+    let mut rows = vec![["PE", "processors", "NUMA", "L3", "card"].map(String::from)];
+    rows.extend(pes.iter().zip(*places).map(|(pe, place)| row(node, *pe, place)));
+    let widths: [usize; 5] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or_default());
+    for [pe, cells @ ..] in &rows {
+        let mut line = format!("{pe:>width$}", width = widths[0]);
+        for (cell, width) in cells.iter().zip(&widths[1..]) {
+            line += &format!("  {cell:<width$}");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn row(node: &Node, pe: u32, place: &Place) -> [String; 5] {
+    let mut cpus = place.cpus.clone();
+    cpus.sort_unstable();
+    let known = |number: Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
+    let far = match place.hops {
+        0 => String::new(),
+        1 => ", 1 hop".to_owned(),
+        hops => format!(", {hops} hops"),
+    };
+    let card = place.nic.map_or("-".to_owned(), |nic| format!("{}{far}", node.nics[nic as usize].name));
+    let numa = place.numa.map(|numa| node.memories[numa as usize].number);
+    [pe.to_string(), cpulist::written(&cpus), known(numa), known(place.l3), card]
+}
