@@ -1,0 +1,521 @@
+//! One lane's worker, the peers it reaches, and what it has under way.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::{ptr, slice};
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Amo, OutOfRange, Region, Remote, SignalUpdate, Width, deliver_old};
+use oxshmem_ucx_sys::inline::{Started, started};
+use oxshmem_ucx_sys::{
+    UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_FLAGS,
+    UCP_OP_ATTR_FIELD_USER_DATA, UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t,
+    ucp_request_param_t__bindgen_ty_1 as Callback, ucp_rkey_h, ucs_status_t,
+};
+
+use crate::handle::{Context, Request, Worker, blank, meaning};
+use crate::keys::{Key, Unpacked};
+use crate::letter::{ANSWER, ASK, Answer, Ask, HEADER, Place, Question};
+use crate::load;
+use crate::net::Net;
+
+/// Longest put that travels in one message with its signal.
+const TOGETHER: usize = 8 << 10;
+
+/// Fields are dropped in this order: keys before the worker, the worker before what its callbacks are given.
+pub(crate) struct Channel {
+    peers: Vec<Peer>,
+    index: HashMap<u32, usize>,
+    /// The peer of the last operation, mostly that of the next.
+    last: usize,
+    /// A flush under way and how many operations it completes.
+    flush: Option<(Request, u64)>,
+    /// Puts since the last flush began.
+    unflushed: u64,
+    /// What comes next waits for what came before.
+    fenced: bool,
+    asked: u64,
+    worker: Worker,
+    inbox: Rc<Inbox>,
+}
+
+// SAFETY: everything that is counted or shared without locks is inside the channel, which one thread at a time uses;
+// destinations belong to callers who keep them valid on whatever thread.
+unsafe impl Send for Channel {}
+
+/// What callbacks of the worker change, while it is moved on.
+#[derive(Default)]
+struct Inbox {
+    error: RefCell<Option<Error>>,
+    /// Gets under way.
+    gets: Cell<u64>,
+    waiting: RefCell<HashMap<u64, Waiting>>,
+    keys: RefCell<Option<Vec<u8>>>,
+    lost: RefCell<Vec<u32>>,
+}
+
+/// Who waits for an answer of `pe`, and what for.
+struct Waiting {
+    pe: u32,
+    what: What,
+}
+
+enum What {
+    /// The old value of an atomic, written there unless that is null.
+    Old(Width, *mut u8),
+    Keys,
+    Word,
+}
+
+struct Peer {
+    pe: u32,
+    endpoint: ucp_ep_h,
+    keys: [Vec<Unpacked>; Region::ALL.len()],
+    /// What the endpoint's failure is told to.
+    _line: Rc<Line>,
+}
+
+struct Line {
+    pe: u32,
+    inbox: Rc<Inbox>,
+}
+
+/// A piece of remote memory.
+#[derive(Clone, Copy)]
+struct Target {
+    endpoint: ucp_ep_h,
+    address: u64,
+    key: ucp_rkey_h,
+}
+
+impl Channel {
+    pub(crate) fn new(context: Arc<Context>) -> Result<Self, Error> {
+        let (worker, inbox) = (Worker::new(context)?, Rc::<Inbox>::default());
+        // SAFETY: the inbox goes after the worker, and is changed through cells only.
+        unsafe { worker.listen(ANSWER, Some(on_answer), Rc::as_ptr(&inbox).cast_mut().cast())? };
+        Ok(Self {
+            peers: Vec::new(),
+            index: HashMap::new(),
+            last: 0,
+            flush: None,
+            unflushed: 0,
+            fenced: false,
+            asked: 0,
+            worker,
+            inbox,
+        })
+    }
+
+    fn ucx(&self) -> &'static Ucx {
+        self.worker.context.ucx
+    }
+
+    /// # Safety
+    /// As for `Lane::put` and `put_nbi`: the source stays readable until the call returns if `reusable`, else until
+    /// completion.
+    pub(crate) unsafe fn put(&mut self, net: &Net, to: Remote, source: *const u8, n: usize, reusable: bool) {
+        self.start(net);
+        if to.pe == net.me {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { net.regions.memory.put(to.region, to.offset, source, n) };
+            return self.here(net, outcome.map(drop));
+        }
+        self.transfer(net, to, n, |channel, target, start, n| {
+            let Target { endpoint, address, key } = target;
+            // SAFETY: an open endpoint and its key; the caller's promise for the source.
+            let put = unsafe {
+                let from = source.add(start).cast();
+                started((channel.ucx().put)(endpoint, from, n, address, key, &blank::<ucp_request_param_t>()))
+            };
+            channel.unflushed += 1;
+            match put {
+                Started::Done => {}
+                Started::Request(request) => {
+                    let request = Request::new(request);
+                    while reusable && request.outcome(channel.ucx()).is_none() {
+                        channel.turn(net);
+                    }
+                    // The flush completes it.
+                    request.free(channel.ucx());
+                }
+                Started::Failed(status) => channel.fail(to.pe, "a put", status),
+            }
+        });
+    }
+
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    pub(crate) unsafe fn get(&mut self, net: &Net, dest: *mut u8, from: Remote, n: usize) {
+        self.start(net);
+        if from.pe == net.me {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { net.regions.memory.get(dest, from.region, from.offset, n) };
+            return self.here(net, outcome);
+        }
+        self.transfer(net, from, n, |channel, target, start, n| {
+            let Target { endpoint, address, key } = target;
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                cb: Callback { send: Some(got) },
+                user_data: Rc::as_ptr(&channel.inbox).cast_mut().cast(),
+                ..blank()
+            };
+            // SAFETY: an open endpoint and its key; the caller keeps the destination until completion.
+            let get =
+                unsafe { started((channel.ucx().get)(endpoint, dest.add(start).cast(), n, address, key, &param)) };
+            match get {
+                Started::Done => {}
+                Started::Request(_) => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
+                Started::Failed(status) => channel.fail(from.pe, "a get", status),
+            }
+        });
+    }
+
+    /// An atomic of the target's processor; the caller keeps `old` until completion.
+    pub(crate) fn amo(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        self.start(net);
+        if to.pe == net.me {
+            let outcome = net.regions.memory.amo(to.region, to.offset, width, amo);
+            // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
+            let outcome = outcome.map(|value| unsafe { deliver_old(old, width, value) });
+            return self.here(net, outcome);
+        }
+        let at = Place { region: to.region, offset: to.offset };
+        self.ask(net, to.pe, Ask::Amo { at, width, amo }, &[], What::Old(width, old));
+    }
+
+    /// # Safety
+    /// As for `Lane::put_signal`.
+    pub(crate) unsafe fn put_signal(
+        &mut self,
+        net: &Net,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) {
+        if to.pe == net.me || n > TOGETHER {
+            if n > 0 {
+                // SAFETY: the caller's promise.
+                unsafe { self.put(net, to, source, n, false) };
+                self.fence();
+            }
+            return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
+        }
+        self.start(net);
+        // SAFETY: the caller keeps the source until completion, which is when the answer has come.
+        let data = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(source, n) } };
+        let place = |at: Remote| Place { region: at.region, offset: at.offset };
+        self.ask(net, to.pe, Ask::PutSignal { to: place(to), signal: place(signal), update }, data, What::Word);
+    }
+
+    /// What follows waits until what was issued has taken effect: UCX may use several paths to one peer, and messages
+    /// travel apart from puts.
+    pub(crate) fn fence(&mut self) {
+        self.fenced = self.outstanding() > 0;
+    }
+
+    pub(crate) fn outstanding(&self) -> u64 {
+        let flushing = self.flush.as_ref().map_or(0, |(_, count)| *count);
+        self.unflushed + flushing + self.inbox.gets.get() + self.owed()
+    }
+
+    /// Answers that have not come.
+    pub(crate) fn owed(&self) -> u64 {
+        self.inbox.waiting.borrow().len() as u64
+    }
+
+    /// Moves everything on, and begins to complete what has only been issued.
+    pub(crate) fn progress(&mut self) -> Result<usize, Error> {
+        let before = self.outstanding();
+        if self.unflushed > 0 && self.flush.is_none() {
+            let count = std::mem::take(&mut self.unflushed);
+            match self.worker.flush() {
+                Started::Done => {}
+                Started::Request(request) => self.flush = Some((Request::new(request), count)),
+                Started::Failed(status) => self.note(|ucx| format!("a flush: {}", meaning(ucx, status))),
+            }
+        }
+        self.step();
+        match &*self.inbox.error.borrow() {
+            Some(error) => Err(error.clone()),
+            None => Ok((before - self.outstanding()) as usize),
+        }
+    }
+
+    /// Moves on what is under way.
+    pub(crate) fn step(&mut self) -> usize {
+        let done = self.worker.progress();
+        if let Some(status) = self.flush.as_ref().and_then(|(flush, _)| flush.outcome(self.ucx()))
+            && let Some((flush, _)) = self.flush.take()
+        {
+            flush.free(self.ucx());
+            if status != UCS_OK {
+                self.note(|ucx| format!("a flush: {}", meaning(ucx, status)));
+            }
+        }
+        if !self.inbox.lost.borrow().is_empty() {
+            let lost = self.inbox.lost.borrow();
+            self.inbox.waiting.borrow_mut().retain(|_, waiting| !lost.contains(&waiting.pe));
+        }
+        done
+    }
+
+    /// A turn of a caller that waits inside a call: the peer may need our service to get on.
+    fn turn(&mut self, net: &Net) {
+        if self.step() + net.serve() == 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether another lane can use it.
+    pub(crate) fn renew(&mut self) -> bool {
+        *self.inbox.error.borrow_mut() = None;
+        self.fenced = false;
+        self.outstanding() == 0 && self.inbox.lost.borrow().is_empty()
+    }
+
+    /// The peers that it has reached and not lost.
+    pub(crate) fn peers(&self) -> Vec<u32> {
+        let lost = self.inbox.lost.borrow();
+        self.peers.iter().map(|peer| peer.pe).filter(|pe| !lost.contains(pe)).collect()
+    }
+
+    pub(crate) fn ask_bye(&mut self, net: &Net, pe: u32) {
+        self.ask(net, pe, Ask::Bye, &[], What::Word);
+    }
+
+    /// Before each operation: what a fence has promised.
+    fn start(&mut self, net: &Net) {
+        while self.fenced && self.outstanding() > 0 && self.progress().is_ok() {
+            if net.serve() == 0 {
+                std::thread::yield_now();
+            }
+        }
+        self.fenced = false;
+    }
+
+    /// Issues an operation for each piece of a remote range.
+    fn transfer(&mut self, net: &Net, at: Remote, n: usize, issue: impl Fn(&mut Self, Target, usize, usize)) {
+        if n == 0 {
+            return;
+        }
+        let peer = match self.reach(net, at, n) {
+            Ok(peer) => peer,
+            Err(error) => return self.inbox.note(|| error),
+        };
+        let mut start = 0;
+        while start < n {
+            let Peer { endpoint, keys, .. } = &self.peers[peer];
+            let keys = &keys[at.region as usize];
+            let offset = at.offset + start as u64;
+            let found = keys.iter().rev().find_map(|key| Some((key.find(offset)?, key.handle)));
+            let Some(((address, room), key)) = found else { unreachable!("pieces of a region are without gaps") };
+            let (target, len) = (Target { endpoint: *endpoint, address, key }, room.min(n - start));
+            issue(self, target, start, len);
+            start += len;
+        }
+    }
+
+    /// The peer of a range, with keys for all of it.
+    fn reach(&mut self, net: &Net, at: Remote, n: usize) -> Result<usize, Error> {
+        let peer = self.peer(net, at.pe)?;
+        let known = |channel: &Self| channel.peers[peer].keys[at.region as usize].last().map_or(0, Unpacked::end);
+        let end = at.offset.checked_add(n as u64);
+        if end.is_none_or(|end| end > known(self)) {
+            // It may have grown since we asked.
+            self.fetch_keys(net, peer, at.region)?;
+        }
+        if end.is_none_or(|end| end > known(self)) {
+            let registered = known(self) as usize;
+            return Err(OutOfRange { region: at.region, offset: at.offset, bytes: n, registered }.error(at.pe));
+        }
+        Ok(peer)
+    }
+
+    fn fetch_keys(&mut self, net: &Net, peer: usize, region: Region) -> Result<(), Error> {
+        let Peer { pe, endpoint, ref keys, .. } = self.peers[peer];
+        let from = keys[region as usize].len() as u64;
+        *self.inbox.keys.borrow_mut() = None;
+        self.ask(net, pe, Ask::Keys { region, from }, &[], What::Keys);
+        while self.inbox.keys.borrow().is_none() {
+            if let Some(error) = &*self.inbox.error.borrow() {
+                return Err(error.clone());
+            }
+            self.turn(net);
+        }
+        let letter = self.inbox.keys.borrow_mut().take().unwrap_or_default();
+        let keys = Key::all_of(&letter).ok_or_else(|| {
+            Error::new(format!("the memory keys of PE {pe} cannot be read"))
+                .because(format!("they are {} bytes that make no sense", letter.len()))
+                .fix("start all PEs with the same version of oxshmem")
+        })?;
+        for key in keys {
+            // SAFETY: the peer's endpoint, which lives as long as the channel.
+            let unpacked = unsafe { Unpacked::new(self.ucx(), endpoint, &key)? };
+            self.peers[peer].keys[region as usize].push(unpacked);
+        }
+        Ok(())
+    }
+
+    /// The place of a peer, connected if it is new.
+    fn peer(&mut self, net: &Net, pe: u32) -> Result<usize, Error> {
+        if self.peers.get(self.last).is_some_and(|peer| peer.pe == pe) {
+            return Ok(self.last);
+        }
+        if let Some(&known) = self.index.get(&pe) {
+            self.last = known;
+            return Ok(known);
+        }
+        let line = Rc::new(Line { pe, inbox: self.inbox.clone() });
+        let arg = Rc::as_ptr(&line).cast_mut().cast();
+        // SAFETY: the line goes with the peer, after the worker has gone (see `Drop`).
+        let endpoint = unsafe { self.worker.connect(&net.address(pe)?, Some(on_failure), arg) };
+        let endpoint = endpoint.map_err(|error| {
+            Error::new(format!("PE {pe} cannot be reached over UCX"))
+                .because(error)
+                .fix("let UCX_TLS or SHMEM_TRANSPORT=ucx:... name transports that both nodes have (ucx_info -d)")
+        })?;
+        self.last = self.peers.len();
+        self.index.insert(pe, self.last);
+        self.peers.push(Peer { pe, endpoint, keys: Default::default(), _line: line });
+        Ok(self.last)
+    }
+
+    /// Sends a question. UCX reads `data` until the answer has come.
+    fn ask(&mut self, net: &Net, pe: u32, ask: Ask, data: &[u8], what: What) {
+        let peer = match self.peer(net, pe) {
+            Ok(peer) => peer,
+            Err(error) => return self.inbox.note(|| error),
+        };
+        let number = self.asked;
+        self.asked += 1;
+        let header = Question { pe: net.me, number, ask }.encode();
+        let letter = Box::into_raw(Box::new(Letter { header, number, inbox: self.inbox.clone() }));
+        let param = ucp_request_param_t {
+            op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+            flags: UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER,
+            cb: Callback { send: Some(sent) },
+            user_data: letter.cast(),
+            ..blank()
+        };
+        self.inbox.waiting.borrow_mut().insert(number, Waiting { pe, what });
+        // SAFETY: an open endpoint; the letter lives until it is freed below or by `sent`, exactly one of which happens.
+        let outcome = unsafe {
+            let (endpoint, header) = (self.peers[peer].endpoint, (*letter).header.as_ptr().cast());
+            started((self.ucx().am_send)(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), &param))
+        };
+        if !matches!(outcome, Started::Request(_)) {
+            // SAFETY: as above.
+            drop(unsafe { Box::from_raw(letter) });
+        }
+        if let Started::Failed(status) = outcome {
+            self.inbox.waiting.borrow_mut().remove(&number);
+            self.fail(pe, "a message", status);
+        }
+    }
+
+    /// An operation of this PE on itself.
+    fn here(&mut self, net: &Net, outcome: Result<(), OutOfRange>) {
+        if let Err(wrong) = outcome {
+            self.inbox.error.borrow_mut().get_or_insert(wrong.error(net.me));
+        }
+    }
+
+    fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {
+        self.inbox.note(|| lost(pe, &format!("{what}: {}", meaning(self.ucx(), status))));
+    }
+
+    /// An error that belongs to no PE; that of a PE that was lost comes first.
+    fn note(&self, what: impl FnOnce(&Ucx) -> String) {
+        self.inbox.note(|| Error::new("operations over UCX have failed").because(what(self.ucx())));
+    }
+}
+
+impl Inbox {
+    fn note(&self, error: impl FnOnce() -> Error) {
+        self.error.borrow_mut().get_or_insert_with(error);
+    }
+}
+
+fn lost(pe: u32, why: &str) -> Error {
+    Error::new(format!("PE {pe} cannot be reached over UCX any more"))
+        .because(why)
+        .fix("see whether that PE or its node has died; UCX_LOG_LEVEL=info lets UCX say more")
+}
+
+/// A question, kept until UCX has sent it.
+struct Letter {
+    header: [u8; HEADER],
+    number: u64,
+    inbox: Rc<Inbox>,
+}
+
+unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, letter: *mut c_void) {
+    // SAFETY: the letter of `ask`, which has left it to us.
+    let letter = unsafe { Box::from_raw(letter.cast::<Letter>()) };
+    finish(request, status, |why| {
+        if let Some(waiting) = letter.inbox.waiting.borrow_mut().remove(&letter.number) {
+            letter.inbox.note(|| lost(waiting.pe, why));
+        }
+    });
+}
+
+unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
+    // SAFETY: the inbox of the channel whose worker calls.
+    let inbox = unsafe { &*inbox.cast::<Inbox>() };
+    inbox.gets.set(inbox.gets.get() - 1);
+    finish(request, status, |why| inbox.note(|| Error::new("a get over UCX has failed").because(why)));
+}
+
+/// Frees a request; `failed` learns what went wrong with it.
+fn finish(request: *mut c_void, status: ucs_status_t, failed: impl FnOnce(&str)) {
+    let Ok(ucx) = load::library() else { return };
+    if status != UCS_OK {
+        failed(&meaning(ucx, status));
+    }
+    // SAFETY: the request of a callback, freed once.
+    unsafe { (ucx.request_free)(request) }
+}
+
+unsafe extern "C" fn on_failure(line: *mut c_void, _endpoint: ucp_ep_h, status: ucs_status_t) {
+    // SAFETY: the line of the peer whose endpoint has failed.
+    let line = unsafe { &*line.cast::<Line>() };
+    let why = load::library().map_or_else(|_| String::new(), |ucx| meaning(ucx, status));
+    line.inbox.note(|| lost(line.pe, &why));
+    line.inbox.lost.borrow_mut().push(line.pe);
+}
+
+unsafe extern "C" fn on_answer(
+    inbox: *mut c_void,
+    header: *const c_void,
+    header_length: usize,
+    data: *mut c_void,
+    length: usize,
+    _param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: the inbox of the channel whose worker calls; UCX's description of the header is valid in the call.
+    let (inbox, header) =
+        unsafe { (&*inbox.cast::<Inbox>(), slice::from_raw_parts(header.cast::<u8>(), header_length)) };
+    let Some(answer) = Answer::decode(header) else {
+        tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped");
+        return UCS_OK;
+    };
+    let Some(Waiting { pe, what }) = inbox.waiting.borrow_mut().remove(&answer.number) else { return UCS_OK };
+    match (answer.outcome, what) {
+        (Err(wrong), _) => inbox.note(|| wrong.error(pe)),
+        // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
+        (Ok(value), What::Old(width, old)) => unsafe { deliver_old(old, width, value) },
+        (Ok(_), What::Keys) => {
+            // SAFETY: as for the header; an empty slice needs no address.
+            let keys = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
+            *inbox.keys.borrow_mut() = Some(keys.to_vec());
+        }
+        (Ok(_), What::Word) => {}
+    }
+    UCS_OK
+}

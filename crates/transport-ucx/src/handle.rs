@@ -1,0 +1,265 @@
+//! What UCX hands out, owned: contexts, workers, requests.
+
+use std::ffi::{CStr, CString, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr;
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+use oxshmem_ucx_sys::inline::{self, Started};
+use oxshmem_ucx_sys::{
+    UCP_AM_FLAG_WHOLE_MSG, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
+    UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_EP_PARAM_FIELD_ERR_HANDLER,
+    UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, UCP_ERR_HANDLING_MODE_NONE,
+    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
+    UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
+    UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+    UCS_ERR_UNREACHABLE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI, UCS_THREAD_MODE_SERIALIZED, Ucx,
+    ucp_am_handler_param_t, ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h, ucp_ep_params_t, ucp_err_handler,
+    ucp_err_handler_cb_t, ucp_lib_attr_t, ucp_params_t, ucp_request_param_t, ucp_worker_attr_t, ucp_worker_h,
+    ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
+};
+
+use crate::load;
+
+/// All-zero, for structs of UCX that say by a mask which of their members count.
+pub(crate) fn blank<T>() -> T {
+    // SAFETY: used for UCX's C structs only, which are numbers and pointers; zero is a value of each.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+/// What a status means, in UCX's words.
+pub(crate) fn meaning(ucx: &Ucx, status: ucs_status_t) -> String {
+    // SAFETY: UCX returns a constant string for every status.
+    unsafe { CStr::from_ptr((ucx.status_string)(status)) }.to_string_lossy().into_owned()
+}
+
+/// An error unless it went well.
+pub(crate) fn check(ucx: &Ucx, what: &'static str, status: ucs_status_t) -> Result<(), Error> {
+    match status {
+        UCS_OK => Ok(()),
+        status => Err(Error::new(format!("UCX: {what}")).because(meaning(ucx, status))),
+    }
+}
+
+/// UCX in this process, for one job.
+pub(crate) struct Context {
+    pub(crate) ucx: &'static Ucx,
+    pub(crate) handle: ucp_context_h,
+}
+
+// SAFETY: made for several threads (`mt_workers_shared`, and the library has been asked whether it can).
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// `tls` names UCX's transports; without it the environment or UCX decides.
+    pub(crate) fn new(tls: Option<&str>, pes: u32) -> Result<Arc<Context>, Error> {
+        let ucx = load::library()?;
+        let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
+        // SAFETY: the struct says what is asked.
+        check(ucx, "it does not say what it can", unsafe { (ucx.lib_query)(&mut level) })?;
+        if level.max_thread_level < UCS_THREAD_MODE_MULTI {
+            return Err(Error::new("UCX cannot be used")
+                .because("it was built for one thread only")
+                .fix("install a UCX that was configured with --enable-mt, or use another SHMEM_TRANSPORT"));
+        }
+        let mut config = ptr::null_mut();
+        // SAFETY: no prefix, no file, and a place for the result.
+        let read = unsafe { (ucx.config_read)(ptr::null(), ptr::null(), &mut config) };
+        check(ucx, "its environment variables cannot be read", read)?;
+        let params = ucp_params_t {
+            field_mask: (UCP_PARAM_FIELD_FEATURES
+                | UCP_PARAM_FIELD_MT_WORKERS_SHARED
+                | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS)
+                .into(),
+            features: (UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP).into(),
+            mt_workers_shared: 1,
+            estimated_num_eps: pes as usize,
+            ..blank()
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: a configuration that was read above and is released once; strings that end in a zero byte; parameters
+        // that say which of their members count.
+        let made = unsafe {
+            let tls = tls.and_then(|tls| CString::new(tls).ok());
+            let chosen = tls.map_or(UCS_OK, |tls| (ucx.config_modify)(config, c"TLS".as_ptr(), tls.as_ptr()));
+            let made = if chosen == UCS_OK { inline::ucp_init(ucx, &params, config, &mut handle) } else { chosen };
+            (ucx.config_release)(config);
+            made
+        };
+        check(ucx, "it finds no network that it could use here", made)?;
+        Ok(Arc::new(Context { ucx, handle }))
+    }
+
+    /// The library's version.
+    pub(crate) fn version(&self) -> String {
+        // SAFETY: UCX returns a constant string.
+        unsafe { CStr::from_ptr((self.ucx.version)()) }.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: workers and registrations hold the context, so they are gone.
+        unsafe { (self.ucx.cleanup)(self.handle) }
+    }
+}
+
+/// A worker: whatever is issued through it, one thread at a time.
+pub(crate) struct Worker {
+    pub(crate) context: Arc<Context>,
+    handle: ucp_worker_h,
+}
+
+// SAFETY: made for use by several threads one after the other (`UCS_THREAD_MODE_SERIALIZED`).
+unsafe impl Send for Worker {}
+
+impl Worker {
+    pub(crate) fn new(context: Arc<Context>) -> Result<Self, Error> {
+        let params = ucp_worker_params_t {
+            field_mask: UCP_WORKER_PARAM_FIELD_THREAD_MODE.into(),
+            thread_mode: UCS_THREAD_MODE_SERIALIZED,
+            ..blank()
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: a live context, parameters that say which of their members count, a place for the result.
+        let made = unsafe { (context.ucx.worker_create)(context.handle, &params, &mut handle) };
+        check(context.ucx, "no worker can be made", made)?;
+        Ok(Self { context, handle })
+    }
+
+    /// What a peer needs to reach it.
+    pub(crate) fn address(&self) -> Result<Vec<u8>, Error> {
+        let ucx = self.context.ucx;
+        let mut attr = ucp_worker_attr_t { field_mask: UCP_WORKER_ATTR_FIELD_ADDRESS.into(), ..blank() };
+        // SAFETY: a live worker; what is asked comes back as memory of UCX's, freed below after it has been copied.
+        unsafe {
+            check(ucx, "a worker has no address", (ucx.worker_query)(self.handle, &mut attr))?;
+            let address = std::slice::from_raw_parts(attr.address.cast::<u8>(), attr.address_length).to_vec();
+            (ucx.worker_release_address)(self.handle, attr.address);
+            Ok(address)
+        }
+    }
+
+    /// Has `call` called with `arg` for each whole message of kind `id`, from inside `progress`.
+    ///
+    /// # Safety
+    /// `arg` is what `call` expects, as long as the worker lives.
+    pub(crate) unsafe fn listen(&self, id: u32, call: ucp_am_recv_callback_t, arg: *mut c_void) -> Result<(), Error> {
+        let param = ucp_am_handler_param_t {
+            field_mask: (UCP_AM_HANDLER_PARAM_FIELD_ID
+                | UCP_AM_HANDLER_PARAM_FIELD_CB
+                | UCP_AM_HANDLER_PARAM_FIELD_ARG
+                | UCP_AM_HANDLER_PARAM_FIELD_FLAGS)
+                .into(),
+            id,
+            flags: UCP_AM_FLAG_WHOLE_MSG,
+            cb: call,
+            arg,
+        };
+        // SAFETY: a live worker; the caller vouches for callback and argument.
+        let set = unsafe { (self.context.ucx.worker_set_am_recv_handler)(self.handle, &param) };
+        check(self.context.ucx, "messages cannot be received", set)
+    }
+
+    /// An endpoint to the worker of this address, whose failure is told to `failed`. UCX's shared memory cannot tell of
+    /// failures and is taken without: whoever launched a peer on the same node notices when it dies.
+    ///
+    /// # Safety
+    /// `arg` is what `failed` expects, as long as the worker lives.
+    pub(crate) unsafe fn connect(
+        &self,
+        address: &[u8],
+        failed: ucp_err_handler_cb_t,
+        arg: *mut c_void,
+    ) -> Result<ucp_ep_h, Error> {
+        let ucx = self.context.ucx;
+        let params = |err_mode| ucp_ep_params_t {
+            field_mask: (UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+                | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE
+                | UCP_EP_PARAM_FIELD_ERR_HANDLER)
+                .into(),
+            address: address.as_ptr().cast(),
+            err_mode,
+            err_handler: ucp_err_handler { cb: failed, arg },
+            ..blank()
+        };
+        let mut endpoint = ptr::null_mut();
+        // SAFETY: a live worker, an address that a peer's worker gave; the caller vouches for callback and argument.
+        let mut make = |mode| unsafe { (ucx.ep_create)(self.handle, &params(mode), &mut endpoint) };
+        let mut made = make(UCP_ERR_HANDLING_MODE_PEER);
+        if made == UCS_ERR_UNREACHABLE {
+            made = make(UCP_ERR_HANDLING_MODE_NONE);
+        }
+        check(ucx, "no endpoint can be made", made)?;
+        Ok(endpoint)
+    }
+
+    /// Moves everything on; returns how much was done.
+    pub(crate) fn progress(&self) -> usize {
+        // SAFETY: a live worker, used by one thread at a time because nobody else has it.
+        unsafe { (self.context.ucx.worker_progress)(self.handle) as usize }
+    }
+
+    /// Begins to complete all that was issued, here and at the targets.
+    pub(crate) fn flush(&self) -> Started {
+        // SAFETY: a live worker; no member of the parameters is set.
+        inline::started(unsafe { (self.context.ucx.worker_flush)(self.handle, &blank::<ucp_request_param_t>()) })
+    }
+
+    /// What becomes readable when something happens after [`Worker::arm`].
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let mut descriptor: RawFd = -1;
+        // SAFETY: a live worker and a place for the result.
+        let status = unsafe { (self.context.ucx.worker_get_efd)(self.handle, &mut descriptor) };
+        // SAFETY: UCX's descriptor, open as long as the worker.
+        (status == UCS_OK).then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+
+    /// Asks for a sign of the next event; false if something has happened already.
+    pub(crate) fn arm(&self) -> bool {
+        // SAFETY: a live worker.
+        unsafe { (self.context.ucx.worker_arm)(self.handle) == UCS_OK }
+    }
+
+    /// Wakes who waits for the descriptor.
+    pub(crate) fn wake(&self) {
+        // SAFETY: a live worker.
+        let status = unsafe { (self.context.ucx.worker_signal)(self.handle) };
+        if status != UCS_OK {
+            tracing::warn!("UCX: the progress thread cannot be woken: {}", meaning(self.context.ucx, status));
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it. Endpoints go with it, and keys are destroyed before.
+        unsafe { (self.context.ucx.worker_destroy)(self.handle) }
+    }
+}
+
+/// An operation under way.
+pub(crate) struct Request(ucs_status_ptr_t);
+
+impl Request {
+    pub(crate) fn new(request: ucs_status_ptr_t) -> Self {
+        Self(request)
+    }
+
+    /// How it went, when it is over.
+    pub(crate) fn outcome(&self, ucx: &Ucx) -> Option<ucs_status_t> {
+        // SAFETY: a request that has not been freed.
+        let status = unsafe { (ucx.request_check_status)(self.0) };
+        (status != UCS_INPROGRESS).then_some(status)
+    }
+
+    /// Lets go of it: UCX takes it back when it is over.
+    pub(crate) fn free(self, ucx: &Ucx) {
+        // SAFETY: as above, and it is not used any more.
+        unsafe { (ucx.request_free)(self.0) }
+    }
+}

@@ -1,0 +1,170 @@
+//! What PEs tell each other by active messages: questions to a serving worker and its answers.
+
+use std::mem;
+
+use oxshmem_transport::{Amo, OutOfRange, Region, SignalUpdate, Width};
+
+/// Kinds of active messages, as UCX numbers them.
+pub(crate) const ASK: u32 = 1;
+pub(crate) const ANSWER: u32 = 2;
+
+/// Bytes of the header of either kind.
+pub(crate) const HEADER: usize = 48;
+
+/// A place in the memory of the PE that is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) region: Region,
+    pub(crate) offset: u64,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    /// An atomic.
+    Amo { at: Place, width: Width, amo: Amo },
+    /// A put of the data that comes with it, then an update of the signal.
+    PutSignal { to: Place, signal: Place, update: SignalUpdate },
+    /// The keys of a region, from the one with this number on.
+    Keys { region: Region, from: u64 },
+    /// The asking PE will ask no more.
+    Bye,
+}
+
+/// A question, who asks, and how the asker's channel knows the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Question {
+    pub(crate) pe: u32,
+    pub(crate) number: u64,
+    pub(crate) ask: Ask,
+}
+
+impl Question {
+    pub(crate) fn encode(&self) -> [u8; HEADER] {
+        let none = Place { region: Region::Heap, offset: 0 };
+        let (kind, first, second, small, operands) = match self.ask {
+            Ask::Amo { at, width, amo } => {
+                let (operation, value, cond) = amo.to_parts();
+                (0, at, none, [width as u8, operation], [value, cond])
+            }
+            Ask::PutSignal { to, signal, update } => {
+                let (operation, value, _) = update.amo().to_parts();
+                (1, to, signal, [Width::Eight as u8, operation], [value, 0])
+            }
+            Ask::Keys { region, from } => (2, Place { region, offset: from }, none, [0; 2], [0; 2]),
+            Ask::Bye => (3, none, none, [0; 2], [0; 2]),
+        };
+        // An atomic has one place and two operands, a put two places and one operand.
+        let last = if kind == 1 { second.offset } else { operands[1] };
+        let mut header = [0; HEADER];
+        header[..5].copy_from_slice(&[kind, first.region as u8, second.region as u8, small[0], small[1]]);
+        header[8..12].copy_from_slice(&self.pe.to_le_bytes());
+        write(&mut header, [self.number, first.offset, operands[0], last]);
+        header
+    }
+
+    pub(crate) fn decode(header: &[u8]) -> Option<Self> {
+        let header: &[u8; HEADER] = header.try_into().ok()?;
+        let [number, offset, value, last] = read(header);
+        let first = Place { region: Region::try_from(header[1]).ok()?, offset };
+        let amo = |cond| Amo::from_parts(header[4], value, cond);
+        let ask = match header[0] {
+            0 => Ask::Amo { at: first, width: Width::try_from(header[3]).ok()?, amo: amo(last)? },
+            1 => {
+                let signal = Place { region: Region::try_from(header[2]).ok()?, offset: last };
+                let update = match amo(0)? {
+                    Amo::Swap(value) => SignalUpdate::Set(value),
+                    Amo::Add(value) => SignalUpdate::Add(value),
+                    _ => return None,
+                };
+                Ask::PutSignal { to: first, signal, update }
+            }
+            2 => Ask::Keys { region: first.region, from: offset },
+            3 => Ask::Bye,
+            _ => return None,
+        };
+        let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
+        Some(Self { pe, number, ask })
+    }
+}
+
+/// The answer to the question of this number; keys come with it as data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Answer {
+    pub(crate) number: u64,
+    /// The old value of an atomic, otherwise zero.
+    pub(crate) outcome: Result<u64, OutOfRange>,
+}
+
+impl Answer {
+    pub(crate) fn encode(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        match self.outcome {
+            Ok(value) => write(&mut header, [self.number, value, 0, 0]),
+            Err(OutOfRange { region, offset, bytes, registered }) => {
+                header[..2].copy_from_slice(&[1, region as u8]);
+                write(&mut header, [self.number, offset, bytes as u64, registered as u64]);
+            }
+        }
+        header
+    }
+
+    pub(crate) fn decode(header: &[u8]) -> Option<Self> {
+        let header: &[u8; HEADER] = header.try_into().ok()?;
+        let [number, first, bytes, registered] = read(header);
+        let outcome = match header[0] {
+            0 => Ok(first),
+            _ => Err(OutOfRange {
+                region: Region::try_from(header[1]).ok()?,
+                offset: first,
+                bytes: usize::try_from(bytes).ok()?,
+                registered: usize::try_from(registered).ok()?,
+            }),
+        };
+        Some(Self { number, outcome })
+    }
+}
+
+const NUMBERS: usize = 16;
+const WORD: usize = mem::size_of::<u64>();
+
+fn write(header: &mut [u8; HEADER], numbers: [u64; 4]) {
+    for (place, number) in header[NUMBERS..].chunks_exact_mut(WORD).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn read(header: &[u8; HEADER]) -> [u64; 4] {
+    let word = |i: usize| &header[NUMBERS + i * WORD..][..WORD];
+    [0, 1, 2, 3].map(|i| u64::from_le_bytes(word(i).try_into().expect("eight bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_survive_and_garbage_does_not() {
+        let [at, to] =
+            [(Region::Statics, 7), (Region::Control, u64::MAX)].map(|(region, offset)| Place { region, offset });
+        let asks = [
+            Ask::Amo { at, width: Width::Four, amo: Amo::CompareSwap { cond: 3, value: 9 } },
+            Ask::PutSignal { to, signal: at, update: SignalUpdate::Add(5) },
+            Ask::PutSignal { to: at, signal: to, update: SignalUpdate::Set(6) },
+            Ask::Keys { region: Region::Control, from: 2 },
+            Ask::Bye,
+        ];
+        for ask in asks {
+            let question = Question { pe: 70_000, number: 1 << 40, ask };
+            assert_eq!(Question::decode(&question.encode()), Some(question));
+        }
+        let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };
+        for outcome in [Ok(u64::MAX), Err(wrong)] {
+            let answer = Answer { number: 8, outcome };
+            assert_eq!(Answer::decode(&answer.encode()), Some(answer));
+        }
+        for garbage in [&[0xFF; HEADER][..], &[], &[0; HEADER - 1]] {
+            assert_eq!(Question::decode(garbage), None);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What lanes, callers and the thread share: our memory, who serves, and how peers are found.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_transport::Cards;
+
+use crate::channel::Channel;
+use crate::handle::{Context, Worker};
+use crate::lane::Seat;
+use crate::letter::Ask;
+use crate::region::Regions;
+
+/// What a card begins with.
+const CARD: &[u8] = b"oxucx1 ";
+
+/// How long a PE that ends waits for those who are still talking to it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One PE's part in the job.
+pub(crate) struct Net {
+    pub(crate) me: u32,
+    pub(crate) pes: u32,
+    pub(crate) context: Arc<Context>,
+    pub(crate) regions: Regions,
+    pub(crate) cards: OnceLock<Box<dyn Cards>>,
+    /// What peers reach; none after the end.
+    pub(crate) service: Mutex<Option<Worker>>,
+    /// The PEs that have asked us something and have not said good-bye.
+    pub(crate) guests: Mutex<HashSet<u32>>,
+    /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
+    seats: Mutex<Seats>,
+    /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.
+    pub(crate) polls: AtomicU64,
+    pub(crate) closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct Seats {
+    taken: Vec<Arc<Seat>>,
+    free: Vec<Arc<Seat>>,
+    /// With a lost peer: kept until the end, because those who are not lost may still answer.
+    broken: Vec<Arc<Seat>>,
+}
+
+impl Net {
+    pub(crate) fn new(me: u32, pes: u32, context: Arc<Context>) -> Self {
+        Self {
+            me,
+            pes,
+            regions: Regions::new(context.clone()),
+            context,
+            cards: OnceLock::new(),
+            service: Mutex::default(),
+            guests: Mutex::default(),
+            seats: Mutex::default(),
+            polls: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// This PE's card.
+    pub(crate) fn card(&self) -> Vec<u8> {
+        let address = lock(&self.service).as_ref().and_then(|service| service.address().ok());
+        [CARD, &address.unwrap_or_default()].concat()
+    }
+
+    /// The address of a peer's serving worker.
+    pub(crate) fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        let cards = self.cards.get().ok_or_else(|| Error::new("UCX: the fabric is not connected yet"))?;
+        if pe >= self.pes {
+            return Err(Error::new(format!("there is no PE {pe} to reach over UCX")));
+        }
+        let card = cards.card(pe)?;
+        card.strip_prefix(CARD).filter(|address| !address.is_empty()).map(<[u8]>::to_vec).ok_or_else(|| {
+            Error::new(format!("the address card of PE {pe} cannot be read"))
+                .because(format!("it is {:?}", String::from_utf8_lossy(&card[..card.len().min(80)])))
+                .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
+        })
+    }
+
+    /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
+    pub(crate) fn serve(&self) -> usize {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        match self.service.try_lock() {
+            Ok(service) => service.as_ref().map_or(0, Worker::progress),
+            Err(TryLockError::Poisoned(service)) => service.into_inner().as_ref().map_or(0, Worker::progress),
+            Err(TryLockError::WouldBlock) => 0,
+        }
+    }
+
+    /// Moves on what lanes have under way while their callers do something else; also says whether any has.
+    pub(crate) fn move_lanes(&self) -> (usize, bool) {
+        let Ok(seats) = self.seats.try_lock() else { return (0, true) };
+        let busy = seats.taken.iter().filter(|seat| seat.is_busy());
+        busy.fold((0, false), |(done, _), seat| (done + seat.nudge(), true))
+    }
+
+    /// A channel for a new lane.
+    pub(crate) fn take_seat(&self) -> Result<Arc<Seat>, Error> {
+        let free = lock(&self.seats).free.pop();
+        let seat = match free {
+            Some(seat) => seat,
+            None => Arc::new(Seat::new(Channel::new(self.context.clone())?)),
+        };
+        lock(&self.seats).taken.push(seat.clone());
+        Ok(seat)
+    }
+
+    /// Takes back the channel of a lane that ends.
+    pub(crate) fn leave_seat(&self, seat: &Arc<Seat>, reusable: bool) {
+        let mut seats = lock(&self.seats);
+        seats.taken.retain(|other| !Arc::ptr_eq(other, seat));
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        if reusable { seats.free.push(seat.clone()) } else { seats.broken.push(seat.clone()) }
+    }
+
+    /// Says good-bye to all whom we have asked, and serves until all who have asked us have done the same: an answer of
+    /// ours that is still under way would go with us.
+    pub(crate) fn part(&self) {
+        let seats: Vec<Arc<Seat>> = {
+            let seats = lock(&self.seats);
+            [&seats.taken, &seats.free, &seats.broken].into_iter().flatten().cloned().collect()
+        };
+        let start = Instant::now();
+        let mut told = HashSet::new();
+        for seat in &seats {
+            let mut channel = seat.lock();
+            for pe in channel.peers() {
+                if told.insert(pe) {
+                    channel.ask_bye(self, pe);
+                }
+            }
+        }
+        let done = || {
+            let answered = seats.iter().all(|seat| {
+                let mut channel = seat.lock();
+                channel.step();
+                channel.owed() == 0
+            });
+            answered && lock(&self.guests).is_empty()
+        };
+        while !done() && start.elapsed() < PATIENCE {
+            if self.serve() == 0 {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+
+    /// Ends everything; nobody uses it any more.
+    pub(crate) fn tear_down(&self) {
+        drop(std::mem::take(&mut *lock(&self.seats)));
+        drop(lock(&self.service).take());
+        self.regions.close();
+    }
+
+    /// A question that has come: whoever asks is a guest until the good-bye.
+    pub(crate) fn note_guest(&self, pe: u32, ask: Ask) {
+        let mut guests = lock(&self.guests);
+        match ask {
+            Ask::Bye => guests.remove(&pe),
+            _ => guests.insert(pe),
+        };
+    }
+}
+
+/// A panic elsewhere is reported there.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

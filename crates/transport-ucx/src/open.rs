@@ -1,0 +1,110 @@
+//! Puts the parts together.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use oxshmem_base::Error;
+use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
+
+use crate::handle::{Context, Worker};
+use crate::lane::UcxLane;
+use crate::letter::ASK;
+use crate::net::{Net, lock};
+use crate::service::on_ask;
+
+/// How this PE takes part.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// World number of this PE.
+    pub me: u32,
+    /// PEs of the job.
+    pub pes: u32,
+    /// UCX's transports, in the words of `UCX_TLS` (`SHMEM_TRANSPORT=ucx:...`); without it the environment or UCX decides.
+    pub tls: Option<String>,
+}
+
+/// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
+pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
+    let Options { me, pes, tls } = options;
+    let context = Context::new(tls.as_deref(), pes)?;
+    let service = Worker::new(context.clone())?;
+    let net = Arc::new(Net::new(me, pes, context));
+    // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
+    unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
+    *lock(&net.service) = Some(service);
+    let capabilities = Capabilities {
+        features: Features::FUSED_SIGNAL | Features::GROWS,
+        amo: AmoDomain::Processor,
+        inject: 0,
+        longest: usize::MAX,
+    };
+    Ok(Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }))
+}
+
+struct Ucx {
+    net: Arc<Net>,
+    capabilities: Capabilities,
+    tls: Option<String>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Fabric for Ucx {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
+        self.net.regions.register(region, segment)
+    }
+
+    fn card(&self) -> Vec<u8> {
+        self.net.card()
+    }
+
+    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
+        if self.net.cards.set(cards).is_err() {
+            return Err(Error::new("UCX: the fabric is connected already"));
+        }
+        let net = self.net.clone();
+        let thread = std::thread::Builder::new().name("oxshmem-ucx".into()).spawn(move || net.work());
+        let thread = thread.map_err(|e| Error::new("UCX: the progress thread cannot be started").because(e))?;
+        *lock(&self.thread) = Some(thread);
+        Ok(())
+    }
+
+    fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
+        Ok(Box::new(UcxLane::new(self.net.clone())?))
+    }
+
+    fn progress(&self) -> usize {
+        self.net.serve() + self.net.move_lanes().0
+    }
+
+    fn close(&self) {
+        if self.net.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
+            self.net.part();
+            self.net.closed.store(true, Ordering::Release);
+            self.net.wake();
+            // A panic of the thread has been printed already.
+            let _ = thread.join();
+        }
+        self.net.closed.store(true, Ordering::Release);
+        self.net.tear_down();
+    }
+
+    fn describe(&self) -> String {
+        let tls = self.tls.clone().or_else(|| std::env::var("UCX_TLS").ok()).unwrap_or_else(|| "all".into());
+        format!("ucx: UCX {}, transports {tls}, atomics by the target's processor", self.net.context.version())
+    }
+}
+
+impl Drop for Ucx {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

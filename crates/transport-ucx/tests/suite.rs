@@ -1,0 +1,35 @@
+//! The suite of all providers over UCX, with threads as PEs.
+
+use oxshmem_transport::{Fabric, suite};
+use oxshmem_transport_ucx::{Options, open};
+
+/// Runs the suite over these transports of UCX, or says why not.
+fn over(tls: &str, pes: u32) {
+    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()) });
+    if let Err(error) = open_one(0, 1) {
+        return println!("not run: {error}");
+    }
+    suite::threads(pes, |pes| {
+        (0..pes).map(|me| open_one(me, pes).expect("UCX opens")).collect::<Vec<Box<dyn Fabric>>>()
+    });
+}
+
+#[test]
+fn two_pes() {
+    over("tcp", 2);
+}
+
+#[test]
+fn four_pes() {
+    over("tcp", 4);
+}
+
+#[test]
+fn eight_pes() {
+    over("tcp", 8);
+}
+
+#[test]
+fn alone() {
+    over("tcp", 1);
+}
