@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
 use oxshmem_ucx_sys::inline::{self, Started};
@@ -47,6 +48,8 @@ pub(crate) fn check(ucx: &Ucx, what: &'static str, status: ucs_status_t) -> Resu
 pub(crate) struct Context {
     pub(crate) ucx: &'static Ucx,
     pub(crate) handle: ucp_context_h,
+    /// No transport here tells of a peer's failure. Relaxed: who does not see it yet finds out again.
+    blind: AtomicBool,
 }
 
 // SAFETY: made for several threads (`mt_workers_shared`, and the library has been asked whether it can).
@@ -91,7 +94,7 @@ impl Context {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(Context { ucx, handle }))
+        Ok(Arc::new(Context { ucx, handle, blind: AtomicBool::new(false) }))
     }
 
     /// The library's version.
@@ -190,9 +193,12 @@ impl Worker {
         let mut endpoint = ptr::null_mut();
         // SAFETY: a live worker, an address that a peer's worker gave; the caller vouches for callback and argument.
         let mut make = |mode| unsafe { (ucx.ep_create)(self.handle, &params(mode), &mut endpoint) };
-        let mut made = make(UCP_ERR_HANDLING_MODE_PEER);
+        let blind = &self.context.blind;
+        let mut made =
+            if blind.load(Ordering::Relaxed) { UCS_ERR_UNREACHABLE } else { make(UCP_ERR_HANDLING_MODE_PEER) };
         if made == UCS_ERR_UNREACHABLE {
             made = make(UCP_ERR_HANDLING_MODE_NONE);
+            blind.fetch_or(made == UCS_OK, Ordering::Relaxed);
         }
         check(ucx, "no endpoint can be made", made)?;
         Ok(endpoint)

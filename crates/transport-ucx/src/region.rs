@@ -47,7 +47,7 @@ impl Regions {
     }
 
     fn map(&self, base: *mut u8, start: u64, len: u64) -> Result<Piece, Error> {
-        let Context { ucx, handle: context } = *self.context;
+        let Context { ucx, handle: context, .. } = *self.context;
         let address = base.wrapping_add(start as usize);
         let params = ucp_mem_map_params_t {
             field_mask: (UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH).into(),
