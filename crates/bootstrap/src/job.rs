@@ -24,6 +24,8 @@ pub struct Job {
     rank: u32,
     size: u32,
     node: Node,
+    /// The node of every PE, by its number among the job's nodes.
+    nodes: Vec<u32>,
     ours: bool,
     space: Space,
 }
@@ -79,11 +81,11 @@ impl Job {
 
     fn alone() -> Job {
         let node = Node::of(&[0], 0);
-        Job { rank: 0, size: 1, node, ours: false, space: Space::Alone(Mutex::default()) }
+        Job { rank: 0, size: 1, node, nodes: vec![0], ours: false, space: Space::Alone(Mutex::default()) }
     }
 
     fn served(server: Server, rank: u32, size: u32, ours: bool) -> Result<Job, Error> {
-        let mut job = Job { rank, size, node: Node::of(&[0], 0), ours, space: Space::Alone(Mutex::default()) };
+        let mut job = Job { rank, size, ours, ..Job::alone() };
         let mapped = server.get(PROCESS_MAPPING)?.ok().and_then(|text| mapping::nodes_of(&text, size));
         job.space = Space::Served(server);
         let nodes = match mapped {
@@ -91,6 +93,7 @@ impl Job {
             None => node::by_identity(&job)?,
         };
         job.node = Node::of(&nodes, rank);
+        job.nodes = node::numbered(&nodes);
         Ok(job)
     }
 
@@ -107,6 +110,11 @@ impl Job {
     /// The node this process is on and who shares it.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// The node of a PE, by its number among the job's nodes.
+    pub fn node_of(&self, pe: u32) -> u32 {
+        self.nodes[pe as usize]
     }
 
     /// Whether `oshrun` is the launcher.
@@ -187,8 +195,8 @@ impl Job {
     /// A job whose PEs have these places and no server.
     #[cfg(test)]
     pub(crate) fn placed(rank: u32, nodes: &[u32]) -> Job {
-        let node = Node::of(nodes, rank);
-        Job { rank, size: nodes.len() as u32, node, ours: false, space: Space::Alone(Mutex::default()) }
+        let (node, size, nodes) = (Node::of(nodes, rank), nodes.len() as u32, node::numbered(nodes));
+        Job { rank, size, node, nodes, ..Job::alone() }
     }
 }
 

@@ -48,6 +48,14 @@ impl Node {
     }
 }
 
+/// The same nodes, numbered without gaps as in [`Node::index`].
+pub(crate) fn numbered(nodes: &[u32]) -> Vec<u32> {
+    let mut distinct = nodes.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    nodes.iter().map(|node| distinct.binary_search(node).expect("the list holds every node") as u32).collect()
+}
+
 /// The node of every PE where the launcher does not know it: PEs with one kernel and one network namespace can meet on
 /// an abstract socket, and that is what a node is for.
 pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
@@ -329,6 +337,7 @@ mod tests {
         let node = Node::of(&nodes, 3);
         assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
         assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
+        assert_eq!(numbered(&nodes), [1, 0, 1, 0, 2]);
     }
 
     #[test]

@@ -185,7 +185,7 @@ pub(crate) fn with_part<R>(
 #[inline(always)]
 fn meet<R>(call: &'static str, key: &Key, members: Members, my: u32, collective: impl FnOnce(&TeamState) -> R) -> R {
     #[cfg(not(loom))]
-    if members.span_nodes(key.size) {
+    if members.span(key.size).is_some() {
         return collective(crate::nodes::meeting(call, key, members, my));
     }
     let places = Places::of(key);

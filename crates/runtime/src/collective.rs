@@ -1,4 +1,4 @@
-//! Collectives on one node, by bytes: exchanges of [`crate::slot`] around loads from the members' memory.
+//! Collectives by bytes, on one node (of several nodes, see `nodes::bytes`): exchanges of [`crate::slot`] around loads from the members' memory.
 //!
 //! Nobody writes into another member's memory before that member has entered (the slices of a large reduction), and
 //! otherwise everybody fetches what it needs into its own destination. So a collective never disturbs a member that has
@@ -23,7 +23,7 @@ use crate::nodes;
 use crate::slot::{self, PAYLOAD_WORDS};
 use crate::team::TeamState;
 
-pub(crate) use reduce::reduce;
+pub(crate) use reduce::{reduce, slice};
 pub(crate) use scan::scan;
 pub(crate) use variable::{Blocks, Into, alltoallv};
 
@@ -63,18 +63,27 @@ impl Call<'_> {
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
 
-    /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`.
+    /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`, where they are after
+    /// [`Self::fetched`].
     ///
     /// # Safety
     /// `to` is writable for `bytes` bytes.
     #[inline(always)]
     unsafe fn fetch(self, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
-        if self.team.spans {
+        if self.team.span.is_some() {
             // SAFETY: passed on.
-            return unsafe { nodes::fetch(self, member, from, to, bytes) };
+            return unsafe { nodes::bytes::fetch(self, member, from, to, bytes) };
         }
         // SAFETY: `at` found all of it; the caller vouches for the rest.
         unsafe { ptr::copy(self.at(member, from, bytes), to, bytes) }
+    }
+
+    /// Returns when all that was fetched is there.
+    #[inline(always)]
+    fn fetched(self) {
+        if self.team.span.is_some() {
+            nodes::bytes::fetched(self);
+        }
     }
 
     /// The members in the order in which the caller visits them: itself first, so that not all begin with one.
@@ -91,6 +100,13 @@ impl Call<'_> {
     /// `bytes` bytes of `dest`. The number of the exchange tells what they say now from what an earlier call left.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
         let words = [place_of(dest), bytes as u64, self.team.counts().0];
+        if let Some(span) = &self.team.span
+            && nodes::agree(self, span, &words)
+        {
+            return;
+        }
+        // Between nodes only to find out who.
+        let words = [words[0], words[1], self.team.counts().0];
         slot::exchange(self.team, self.name, &words, |member, theirs| {
             if theirs[..3] != words {
                 self.other_destination(member, bytes);
@@ -216,6 +232,13 @@ pub(crate) unsafe fn broadcast(
     if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
         return;
     }
+    if let Some(span) = &call.team.span {
+        let way = if bytes <= PAYLOAD_BYTES { nodes::bytes::broadcast_short } else { nodes::bytes::broadcast };
+        // SAFETY: the caller's promise.
+        if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
+            return;
+        }
+    }
     if call.team.my == root {
         // Finds out here, not in the others, whether the source is symmetric.
         call.at(root, source, bytes);
@@ -229,6 +252,7 @@ pub(crate) unsafe fn broadcast(
         slot::take(call.team, call.name, root, || {
             // SAFETY: the root has announced its source and waits for us.
             unsafe { call.fetch(root, source, dest, bytes) };
+            call.fetched();
         });
     }
 }
@@ -253,6 +277,10 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     call.enter();
+    if let Some(span) = &call.team.span {
+        // SAFETY: the caller's promise.
+        return unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| member as usize * bytes) };
+    }
     for member in call.members_from_me() {
         // SAFETY: the member has entered, so its source is ready.
         unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };
@@ -279,8 +307,12 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     }
     let mut offset = 0;
     let mut all_inline = true;
+    let mut places = Vec::new();
     slot::exchange(call.team, call.name, &words, |member, theirs| {
         let size = theirs[0] as usize;
+        if call.team.span.is_some() {
+            places.push(offset);
+        }
         // SAFETY: the destination has room for all blocks; a block beyond the payload is read from its source, whose
         // member has entered and leaves only after us.
         unsafe {
@@ -289,14 +321,22 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
                 ptr::copy_nonoverlapping(theirs[1..].as_ptr().cast(), to, size);
             } else {
                 all_inline = false;
-                call.fetch(member, source, to, size);
+                if call.team.span.is_none() {
+                    call.fetch(member, source, to, size);
+                }
             }
         }
         offset += size;
     });
     // All members see the same sizes, so all decide alike.
-    if !all_inline {
-        call.leave();
+    match &call.team.span {
+        _ if all_inline => {}
+        Some(span) => {
+            places.push(offset);
+            // SAFETY: all have entered, and every destination has room for all blocks.
+            unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| places[member as usize]) };
+        }
+        None => call.leave(),
     }
 }
 
@@ -329,6 +369,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         // SAFETY: the member has entered, so its source is ready.
         unsafe { call.fetch(member, source.add(mine), dest.add(member as usize * bytes), bytes) };
     }
+    call.fetched();
     call.leave();
 }
 
@@ -360,10 +401,11 @@ pub(crate) unsafe fn alltoalls(
         // What is strided there comes in one piece from another node.
         let reach = (nelems - 1) * sst + element;
         let mut piece = Vec::new();
-        let from = if call.team.spans {
+        let from = if call.team.span.is_some() {
             piece.resize(reach, 0);
             // SAFETY: the member has entered; the piece has the room.
             unsafe { call.fetch(member, source.add(theirs * sst), piece.as_mut_ptr(), reach) };
+            call.fetched();
             piece.as_ptr()
         } else {
             call.at(member, source.wrapping_add(theirs * sst), reach).cast_const()

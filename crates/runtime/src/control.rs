@@ -3,12 +3,17 @@
 //! ```text
 //! 0          the PE's state, its bell, its wait records
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
+//! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `nodes::mail`)
+//! ZONES_AT   where leaders put more than fits the mail, for the first slot numbers
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `executor::area`)
+//! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `nodes`)
 //! ```
-//! The file is sparse: what no team uses costs addresses, not memory.
+//! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
+//! is short, because there are networks that pin every page that others may reach.
 
 use crate::executor::{AREAS, Area};
+use crate::nodes::mail::{Mail, ZONES, Zones};
 use crate::wait::{Bell, Needs, Reason};
 use core::sync::atomic::{AtomicU64 as Word, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -17,19 +22,24 @@ use crate::primitive::{AtomicU32, AtomicU64, Cell};
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
 const SLOTS_AT: usize = 4096;
-const SETS_AT: usize = SLOTS_AT + SLOTS * size_of::<Slot>();
+/// Slots that teams over several nodes may have: all numbers below this one.
+pub(crate) const SPANNING: usize = 2048;
+const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
+const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
+/// What other nodes reach.
+pub(crate) const REACHED: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
+const SETS_AT: usize = REACHED;
 /// Room for active sets.
 pub(crate) const SETS_BYTES: usize = 30 << 20;
 const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
-/// Active sets that a job of several nodes may have; the last so many slots are theirs.
+/// Active sets that a job of several nodes may have; the last so many of the slots that may span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
-const INBOXES_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
-/// Members of teams that span nodes: so many lines has an inbox (see `nodes`).
-pub(crate) const INBOX_LINES: usize = 1 << 12;
-/// Bytes of a line in an inbox.
-pub(crate) const INBOX_LINE: usize = 64;
+const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
+/// Bytes of a board: the lines of [`nodes::MOST_PES`](crate::nodes::MOST_PES) members.
+pub(crate) const BOARD: usize = 960 << 10;
 /// Control windows are this far apart.
-pub(crate) const SHIFT: u32 = (INBOXES_AT + SLOTS * 2 * INBOX_LINES * INBOX_LINE).next_power_of_two().trailing_zeros();
+pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * BOARD).next_power_of_two().trailing_zeros();
+const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
 
 /// Where control window 0 is, and which window is the caller's.
 static BASE: AtomicUsize = AtomicUsize::new(0);
@@ -262,10 +272,31 @@ pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
     unsafe { &*(at as *const Area) }
 }
 
-/// Where the members of a team on `slot` leave their lines for the PE in window `window`, in even or odd exchanges.
-pub(crate) fn inbox(window: u32, slot: u32, parity: usize) -> *mut u8 {
-    let bytes = INBOX_LINES * INBOX_LINE;
-    (BASE.load(Relaxed) + ((window as usize) << SHIFT) + INBOXES_AT + (slot as usize * 2 + parity) * bytes) as *mut u8
+/// The mail of slot `slot`, below [`SPANNING`], in window `window`.
+pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
+    debug_assert!((slot as usize) < SPANNING);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAIL_AT + slot as usize * size_of::<Mail>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Mail) }
+}
+
+/// The zones of slot `slot`, below [`ZONES`], in window `window`.
+pub(crate) fn zones(window: u32, slot: u32) -> &'static Zones {
+    debug_assert!(slot < ZONES);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + slot as usize * size_of::<Zones>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Zones) }
+}
+
+/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges: [`BOARD`] bytes.
+pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
+    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BOARDS_AT;
+    (boards + (slot as usize * 2 + parity) * BOARD) as *mut u8
+}
+
+/// Where something of the caller's own control window is, in terms of every PE's window.
+pub(crate) fn offset<T>(of: *const T) -> u64 {
+    (of as usize - own()) as u64
 }
 
 /// Where the PE in window `window` keeps the active sets that begin with it.
@@ -353,11 +384,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn slots_fill_the_room_before_the_sets() {
+    fn the_parts_of_a_window_follow_each_other() {
+        use core::ptr::from_ref;
         windows();
-        let (first, last) = (slot(3, 0), slot(3, SLOTS as u32 - 1));
-        assert_eq!(core::ptr::from_ref(first) as usize - core::ptr::from_ref(ControlBlock::of(3)) as usize, SLOTS_AT);
-        assert_eq!(core::ptr::from_ref(last).wrapping_add(1) as usize, sets(3));
-        assert!(sets(3) + SETS_BYTES <= core::ptr::from_ref(ControlBlock::of(4)) as usize);
+        let window = from_ref(ControlBlock::of(3)) as usize;
+        assert_eq!(from_ref(slot(3, 0)) as usize - window, SLOTS_AT);
+        let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
+        assert!(slots_end <= from_ref(mail(3, 0)) as usize);
+        assert_eq!(from_ref(mail(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(zones(3, 0)) as usize);
+        assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
+        assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
+        assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
+        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(BOARD) as usize;
+        assert!(boards_end <= from_ref(ControlBlock::of(4)) as usize);
     }
 }

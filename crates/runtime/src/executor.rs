@@ -1,8 +1,8 @@
 //! Runs the schedules of `oxshmem_schedule` for the collectives of a team.
 //!
 //! A schedule says what a member does next, and [`run`] does it. What stays inside the member is done here; what reaches
-//! another member goes through a [`Wire`]: the memory of the node ([`memory`]), and later the network. Nothing is
-//! allocated, and nothing is chosen at run time but the schedule.
+//! another member goes through a [`Wire`]: the memory of the node ([`memory`]), or between the leaders of nodes the
+//! network (`nodes::mail`). Nothing is allocated, and nothing is chosen at run time but the schedule.
 //!
 //! On a node the engine of [`crate::collective`] is the standard; schedules run where the user asks for one
 //! ([`choice`]), on teams whose slot has an [`Area`]. All members know alike whether that is so, so they agree on which
@@ -25,14 +25,13 @@ mod memory;
 mod tests;
 
 use core::ptr;
-use core::sync::atomic::AtomicU64;
 
 use oxshmem_reduce::{Kernel, Store};
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
 
 pub(crate) use area::{AREAS, Area, Part};
-pub(crate) use calls::{alltoall, broadcast, collect, fcollect, reduce, scan, sync};
+pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
 pub(crate) use choice::{Choice, agree, describe, is_wanted};
 
 /// What carries puts and signals to the other members.
@@ -44,8 +43,11 @@ pub(crate) trait Wire {
     /// `from` is readable; the place is writable and nobody else looks at it now. Schedules are proven to keep that.
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal);
 
-    /// Returns when `word`, one of the caller's own, holds at least `value`.
-    fn until(&self, word: &AtomicU64, value: u64);
+    /// Returns when the caller's word number `word` holds at least `value`, and what was put with the signal is there.
+    fn wait(&self, word: u32, value: u64);
+
+    /// Returns when the caller's counter holds at least `total`.
+    fn wait_count(&self, total: u64);
 }
 
 /// The caller's side of a call.
@@ -63,12 +65,11 @@ pub(crate) struct Arrays {
 ///
 /// # Safety
 /// The arrays hold the elements that the schedule touches under this plan, dest and source the same or disjoint; so do
-/// those of the other members, which make the same call with the same plan. `area` is the caller's own and has room for
-/// the schedule (see [`area::fits`]).
+/// those of the other members, which make the same call with the same plan. `landing` is the caller's own landing zone,
+/// to which the wire puts, and has room for the schedule.
 pub(crate) unsafe fn run(
     wire: &impl Wire,
-    area: &Area,
-    part: Part,
+    landing: *mut u8,
     schedule: &Schedule,
     plan: &Plan,
     me: &Caller<'_>,
@@ -79,7 +80,7 @@ pub(crate) unsafe fn run(
         let start = match loc.place {
             Place::Source => arrays.source.cast_mut(),
             Place::Dest => arrays.dest,
-            Place::Scratch => area.landing(part),
+            Place::Scratch => landing,
         };
         start.wrapping_add(bytes(loc.at))
     };
@@ -89,8 +90,8 @@ pub(crate) unsafe fn run(
             Step::Put { to, from, into, len, signal } => unsafe {
                 wire.put(to, locate(from), into.place, bytes(into.at), bytes(len), signal);
             },
-            Step::Wait { word, value } => wire.until(area.word(part, word), value),
-            Step::WaitCount { total } => wire.until(area.counter(part), total),
+            Step::Wait { word, value } => wire.wait(word, value),
+            Step::WaitCount { total } => wire.wait_count(total),
             Step::Reduce { into, left, right, stride, terms, len } => {
                 let kernel = arrays.kernel.expect("only reductions reduce");
                 let right = |term: u32| locate(Loc { at: right.at + u64::from(term) * stride, ..right }).cast_const();

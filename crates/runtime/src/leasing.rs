@@ -91,14 +91,7 @@ fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -
     let mut search = Slots::<PIECES>::search(identity);
     loop {
         let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
-        let mut payload = [0; PAYLOAD_WORDS];
-        payload[..WORDS].copy_from_slice(offer.words());
-        payload[WORDS] = passed;
-        let (mut agreed, mut base) = ([u64::MAX; WORDS], passed);
-        slot::exchange(team, call, &payload, |_, words| {
-            agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
-            base = base.max(words[WORDS]);
-        });
+        let (agreed, base) = compare(call, team, *offer.words(), passed);
         match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
             Settled::Granted => {
                 held.base = base;
@@ -109,6 +102,25 @@ fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -
             Settled::Exhausted => return None,
         }
     }
+}
+
+/// The and of all members' words, and the greatest of their numbers.
+fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
+    let (mut agreed, mut base) = (words, passed);
+    #[cfg(not(loom))]
+    if let Some(span) = &team.span {
+        let call = crate::collective::Call { team, name: call };
+        crate::nodes::all_of(call, span, &mut agreed);
+        return (agreed, crate::nodes::greatest(call, span, base));
+    }
+    let mut payload = [0; PAYLOAD_WORDS];
+    payload[..WORDS].copy_from_slice(&words);
+    payload[WORDS] = passed;
+    slot::exchange(team, call, &payload, |_, words| {
+        agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
+        base = base.max(words[WORDS]);
+    });
+    (agreed, base)
 }
 
 /// Gives back a lease that this PE is not a member for.
@@ -122,6 +134,7 @@ pub(crate) fn decline(mut lease: Lease) {
 /// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
 pub(crate) fn give_back(team: TeamState) {
     let Some(slot) = team.slot else { return };
+    crate::nodes::give_back(&team);
     let last = team.passed();
     let mut held = team.held.into_inner().unwrap_or_else(PoisonError::into_inner);
     with_ledger(|ledger| {

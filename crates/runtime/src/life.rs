@@ -32,6 +32,8 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether `start_pes` began this life, so that process exit ends it.
 static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
 static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
+/// Whether the world numbers of the node's PEs have gaps.
+static SCATTERED: AtomicBool = AtomicBool::new(false);
 
 /// World number of the caller, and how many there are; -1 while not initialised.
 pub(crate) static MY_PE: AtomicI32 = AtomicI32::new(-1);
@@ -79,9 +81,20 @@ pub(crate) fn first_of_node() -> u32 {
     FIRST_OF_NODE.load(Relaxed)
 }
 
-/// The caller's window.
-pub(crate) fn my_window() -> u32 {
-    JOB.get().map_or(0, |job| job.node().my_index as u32)
+/// Whether the world numbers of the node's PEs have gaps, so that windows must be looked up.
+#[inline(always)]
+pub(crate) fn is_scattered() -> bool {
+    SCATTERED.load(Relaxed)
+}
+
+/// The number of the node that world number `pe` is on.
+pub(crate) fn node_of(pe: u32) -> u32 {
+    JOB.get().map_or(0, |job| job.node_of(pe))
+}
+
+/// The number of the caller's node.
+pub(crate) fn my_node() -> u32 {
+    JOB.get().map_or(0, |job| job.node().index)
 }
 
 /// How many PEs the caller's node has.
@@ -139,7 +152,9 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     crate::debug::enable(settings.debug, job.rank());
     let node = job.node();
     let first = node.members[0];
+    let even = node.members.windows(2).all(|pair| pair[1] == pair[0] + 1);
     FIRST_OF_NODE.store(first, Relaxed);
+    SCATTERED.store(!even, Relaxed);
     oxshmem_reduce::select();
     let choice = Choice::new(&settings)?;
     let (windows, heap) = windows::open(job, epoch, &settings)?;
@@ -170,7 +185,6 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     Context::default_context().fill(world);
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
-    let even = node.members.windows(2).all(|pair| pair[1] == pair[0] + 1);
     if !checked && even {
         FAST.open(first, node.members.len() as u32);
     }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::control;
 use crate::diagnose;
 use crate::fast::FAST;
+use crate::nodes;
 use crate::wait::{self, Needs, Reason};
 
 /// The job's fabric between init and the last finalize; null on one node.
@@ -37,10 +38,14 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     if job.node().count < 2 {
         return Ok(());
     }
-    if job.size() as usize > control::INBOX_LINES {
-        return Err(Error::new(format!("{} PEs on several nodes", job.size()))
-            .because(format!("this version's collectives between nodes serve at most {} PEs", control::INBOX_LINES))
-            .fix("run fewer PEs"));
+    if job.size() > nodes::MOST_PES || job.node().count > nodes::MOST_NODES {
+        return Err(Error::new(format!("{} PEs on {} nodes", job.size(), job.node().count))
+            .because(format!(
+                "collectives between nodes serve at most {} PEs on {} nodes",
+                nodes::MOST_PES,
+                nodes::MOST_NODES
+            ))
+            .fix("run fewer PEs, for example one for each processor with threads in it"));
     }
     same_program(job, epoch)?;
     let secret = job_secret(job, epoch)?;
@@ -50,7 +55,7 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
     fabric.register(Region::Heap, segment(heap, heap_window))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
-    fabric.register(Region::Control, segment(control::own(), 1 << control::SHIFT))?;
+    fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
     job.put(&card_key(epoch, job.rank()), &fabric.card())?;
     job.fence()?;
     fabric.connect(Box::new(Published { job, epoch }))?;

@@ -1,205 +1,382 @@
-//! Teams with members on several nodes: their exchanges, their loads, and the slots of their active sets.
+//! Teams with members on several nodes: how they meet, and what travels when they do.
 //!
-//! Everybody leaves its line, a number and seven words, in everybody's inbox: by store where the member is on the node,
-//! by the network otherwise. A slot has two inboxes that take turns, for the same reason as the lines of `slot`.
+//! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
+//! run a schedule of `oxshmem_schedule` among themselves ([`mail`] carries it), and each releases its node
+//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
+//! another node is the one who moves the network on.
 //!
-//! Everything else that collectives do across nodes is loads: everybody fetches what it needs after all have entered and
-//! before anybody leaves. This is the way that is right for every call; schedules are the fast way, and come later.
+//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at each
+//! leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`] has the
+//! collectives that move more.
+//!
+//! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
+//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
+//! k do so before they enter k+1.
+
+pub(crate) mod bytes;
+pub(crate) mod mail;
+mod sets;
+mod span;
 
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use oxshmem_base::Error;
-use oxshmem_reduce::{Kernel, Store};
-use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+use oxshmem_reduce::{And, Kernel, Max, Store};
+use oxshmem_schedule::algorithm::broadcast::Tree;
+use oxshmem_schedule::algorithm::census::Round;
+use oxshmem_schedule::algorithm::ring::RingReduce;
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_schedule::choose::{Question, choose};
+use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
+use oxshmem_transport::{Region, Remote};
 
-use crate::active_set::Key;
 use crate::collective::Call;
-use crate::control::{self, ControlBlock, INBOX_LINE, REGISTRY, SLOTS};
-use crate::diagnose;
-use crate::far::{Found, on_world_pe};
+use crate::control::{self, BOARD, ControlBlock, REGISTRY, SLOTS, SPANNING, Slot, Words};
+use crate::executor::{self, Arrays};
 use crate::life;
 use crate::network;
 use crate::slot::PAYLOAD_WORDS;
-use crate::team::{Members, TeamState};
-use crate::wait::{self, Needs, Reason};
+use crate::team::TeamState;
+use crate::wait::{self, Bell, Needs, Reason};
 
-/// Bytes of a line.
-const LINE: usize = INBOX_LINE;
-const _: () = assert!(LINE == 8 * (1 + PAYLOAD_WORDS));
+use mail::{Leaders, OPEN_BOARD, PRIVATE, Way, ZONES};
+pub(crate) use sets::{begin, meeting};
+pub(crate) use span::Span;
 
-/// Slots that teams may have: all of one node; of several, all but what the registry gives away.
+/// The most PEs of a job over several nodes: so many lines has a board.
+pub(crate) const MOST_PES: u32 = 16_384;
+/// The most nodes of a job: so many leaders find a payload's room in their mail.
+pub(crate) const MOST_NODES: u32 = 4096;
+const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS <= BOARD);
+
+/// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
 pub(crate) fn slots() -> usize {
-    if network::is_open() { SLOTS - REGISTRY } else { SLOTS }
+    if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
+}
+
+/// Members count in with their node's leader, which returns when all have.
+fn gather(call: Call<'_>, span: &Span) {
+    let others = span.count(span.node()) - 1;
+    if others == 0 {
+        return;
+    }
+    let (team, leader) = (call.team, span.my_leader());
+    let arrivals = &team.place(leader).arrivals.0;
+    if team.my != leader {
+        // The chain of read-modify-writes orders every member's stores before the leader's load of the last one.
+        if arrivals.fetch_add(1, Release) + 1 == others {
+            ControlBlock::of(team.window(leader)).bell().ring();
+        }
+        return;
+    }
+    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: Needs::Team(team) };
+    wait::until(reason, Some(ControlBlock::own().bell()), || (arrivals.load(Acquire) == others).then_some(()));
+    // Nobody counts in again before the release.
+    arrivals.store(0, Relaxed);
+}
+
+/// The leader lets the members of its node go on, who wait for that: `word` reaches `number`.
+fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
+    if span.count(span.node()) == 1 {
+        return;
+    }
+    let (team, leader) = (call.team, span.my_leader());
+    let words = &team.place(leader).words.0;
+    let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
+    if team.my == leader {
+        word.store(number, Release);
+        return bell.ring();
+    }
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: Needs::Team(team) };
+    wait::until(reason, Some(bell), || (word.load(Acquire) >= number).then_some(()));
+}
+
+/// The members of the caller's node meet, and nobody else.
+fn meet_here(call: Call<'_>, span: &Span) {
+    let number = call.team.next_announcement();
+    gather(call, span);
+    release(call, span, number, |words| &words.announced);
+}
+
+/// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
+/// alike. See [`Way::find`].
+fn way(
+    call: Call<'_>,
+    collective: Collective,
+    plan: &Plan,
+    element: usize,
+    longest: u64,
+    reachable: bool,
+) -> Option<Way> {
+    let question = Question {
+        collective,
+        size: plan.size,
+        count: plan.count,
+        element: element as u64,
+        root_apart: plan.root_apart,
+    };
+    let slot = call.team.slot?;
+    let find = |schedule| Way::find(schedule, slot, plan, element, longest, reachable);
+    let wanted = life::life().and_then(|life| life.choice.schedule(&question));
+    let always = match collective {
+        Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
+        Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),
+        _ => None,
+    };
+    wanted.and_then(find).or_else(|| find(choose(&[], &question))).or_else(|| always.and_then(find))
+}
+
+/// All members take part in counting the run; the leaders run it. `dest_there` is where others have the leader's dest.
+///
+/// # Safety
+/// As for [`executor::run`], with the leaders as members.
+unsafe fn run(
+    call: Call<'_>,
+    span: &Span,
+    way: Way,
+    plan: Plan,
+    share: Share<'_>,
+    arrays: Arrays,
+    dest_there: Option<(Region, u64)>,
+) {
+    let turn = call.team.next_turn(way.schedule.traffic());
+    if call.team.my != span.my_leader() {
+        return;
+    }
+    let mut private = [0_u128; PRIVATE / 16];
+    let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
+    let wire = Leaders::new(call, span, way, turn, private, arrays.dest, dest_there);
+    let plan = Plan { call: turn.call, ..plan };
+    let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
+    // SAFETY: the caller's promise; `Way::find` has looked at the room.
+    unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
+    wire.account(way.schedule.arrivals(&plan, span.node()));
+}
+
+const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
+const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), source: ptr::null(), element: 1, kernel: None };
+
+/// The leaders wait for each other.
+fn leaders_meet(call: Call<'_>, span: &Span) {
+    let plan = Plan::new(span.nodes(), 0);
+    let Some(way) = way(call, Collective::Sync, &plan, 1, 0, false) else {
+        unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
+    };
+    // SAFETY: nothing is moved.
+    unsafe { run(call, span, way, plan, NO_SHARE, NO_ARRAYS, None) };
+}
+
+/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
+/// `None`: there is no room for it.
+fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reachable: bool) -> Option<Way> {
+    let (nodes, total) = (span.nodes(), start(span.nodes()));
+    let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
+    let shortest = sizes.clone().min().unwrap_or_default();
+    let even = sizes.clone().max() == Some(shortest);
+    // No message has everything.
+    let longest = total - shortest;
+    let equal = || way(call, Collective::Fcollect, &Plan::new(nodes, shortest), 1, longest, reachable);
+    let any = || way(call, Collective::Collect, &Plan::new(nodes, 0), 1, longest, reachable);
+    if even { equal().or_else(any) } else { any() }
+}
+
+/// Does it.
+///
+/// # Safety
+/// `dest` has all parts, and the caller's is there; `dest_there` is where others have it.
+unsafe fn gather_parts(
+    call: Call<'_>,
+    span: &Span,
+    way: Way,
+    start: impl Fn(u32) -> u64,
+    dest: *mut u8,
+    dest_there: Option<(Region, u64)>,
+) {
+    let (nodes, node) = (span.nodes(), span.node());
+    let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
+    let before = |window: u32| match node.checked_sub(window) {
+        Some(first) => offset - start(first),
+        None => offset + total - start(node + nodes - window),
+    };
+    let mut windows = [0; u32::BITS as usize];
+    let rounds = Round::count(nodes);
+    (0..rounds).for_each(|round| windows[round as usize] = before(Round::of(nodes, round).window));
+    let share = Share { offset, mine, total, windows: &windows[..rounds as usize] };
+    let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
+    let source = dest.wrapping_add(offset as usize);
+    // SAFETY: the caller's promise.
+    unsafe { run(call, span, way, plan, share, Arrays { dest, source, ..NO_ARRAYS }, dest_there) };
 }
 
 /// See `slot::exchange`.
 #[cold]
 pub(crate) fn exchange(
     team: &TeamState,
-    call: &'static str,
+    span: &Span,
+    name: &'static str,
     number: u64,
     payload: &[u64],
     mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
-    let parity = number as usize & 1;
+    let call = Call { team, name };
+    if payload.is_empty() {
+        gather(call, span);
+        leaders_meet(call, span);
+        return release(call, span, number, |words| &words.released);
+    }
+    let (parity, width) = (number as usize & 1, 8 * payload.len());
+    write_line(team.place(team.my), parity, payload);
+    gather(call, span);
     let slot = team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
-    let own = control::inbox(life::my_window(), slot, parity);
-    let mut line = [0; 1 + PAYLOAD_WORDS];
-    line[0] = number;
-    line[1..=payload.len()].copy_from_slice(payload);
-    for member in 0..team.size {
-        let pe = team.world(member);
-        match life::window_of(pe) {
-            Some(window) => leave_here(control::inbox(window, slot, parity), team.my, &line),
-            None => leave_there(pe, own as usize - control::own(), team.my, &line),
+    let window = team.window(span.my_leader());
+    let open = slot < ZONES && team.size as usize * width <= OPEN_BOARD;
+    let board = if open { control::zones(window, slot).board(parity) } else { control::board(window, slot, parity) };
+    let start = |node: u32| span.start(node) as u64 * width as u64;
+    let way = gathering(call, span, start, open);
+    if team.my == span.my_leader() {
+        for member in span.here() {
+            let entry = board.wrapping_add(span.place(member) as usize * width);
+            // SAFETY: the member has counted in; the board has room for every line.
+            read_line(team.place(member), parity, |line| unsafe {
+                ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
+            });
         }
     }
+    match way {
+        // SAFETY: the board has all lines of this node; nobody looks at it before the release.
+        Some(way) => unsafe {
+            let there = open.then(|| (Region::Control, (board as usize).wrapping_sub(control::own()) as u64));
+            gather_parts(call, span, way, start, board, there);
+        },
+        None => fetch_lines(call, span, parity, width, board),
+    }
+    release(call, span, number, |words| &words.released);
     for member in 0..team.size {
-        let place = own.wrapping_add(member as usize * LINE).cast::<u64>();
-        // SAFETY: an aligned word of the caller's inbox, which others write by atomic stores.
-        let word = unsafe { AtomicU64::from_ptr(place) };
-        let reason = Reason { call, address: place as usize, needs: Needs::Team(team) };
-        wait::until(reason, None, || (word.load(Acquire) == number).then_some(()));
-        // SAFETY: the words were written before the number, and are written again two exchanges later at the earliest.
-        visit(member, unsafe { &*place.wrapping_add(1).cast::<[u64; PAYLOAD_WORDS]>() });
+        let entry = board.wrapping_add(span.place(member) as usize * width);
+        let mut line = [0; PAYLOAD_WORDS];
+        // SAFETY: the board has this line until everybody here has entered the next exchange.
+        unsafe { ptr::copy_nonoverlapping(entry, line.as_mut_ptr().cast(), width) };
+        visit(member, &line);
     }
 }
 
-fn leave_here(inbox: *mut u8, my: u32, line: &[u64; 1 + PAYLOAD_WORDS]) {
-    let place = inbox.wrapping_add(my as usize * LINE).cast::<u64>();
-    // SAFETY: line `my` of an inbox is written by this PE only, and nobody reads it between two exchanges.
-    unsafe {
-        ptr::copy_nonoverlapping(line[1..].as_ptr(), place.add(1), PAYLOAD_WORDS);
-        AtomicU64::from_ptr(place).store(line[0], Release);
+/// Each leader fetches the lines of other nodes' members from where they wrote them.
+fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, board: *mut u8) {
+    leaders_meet(call, span);
+    let team = call.team;
+    if team.my != span.my_leader() {
+        return;
     }
+    let own = team.place(team.my);
+    let line = read_line(own, parity, |line| control::offset(line.as_ptr()));
+    for member in (0..team.size).filter(|&member| span.node_of(member) != span.node()) {
+        let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
+        let entry = board.wrapping_add(span.place(member) as usize * width);
+        // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
+        network::issue(|lane| unsafe { lane.get_nbi(entry, from, width) });
+    }
+    network::complete(call.name);
 }
 
-fn leave_there(pe: u32, inbox: usize, my: u32, line: &[u64; 1 + PAYLOAD_WORDS]) {
-    let at =
-        |offset: usize| Remote { pe, region: Region::Control, offset: (inbox + my as usize * LINE + offset) as u64 };
-    network::issue(|lane| {
-        // SAFETY: inboxes lie inside the control region; `put` has copied the words when it returns.
-        unsafe {
-            lane.put(at(8), line[1..].as_ptr().cast(), 8 * PAYLOAD_WORDS);
-            lane.fence();
-            lane.amo(at(0), Width::Eight, SignalUpdate::Set(line[0]).amo(), ptr::null_mut());
-        }
+fn write_line(slot: &Slot, parity: usize, payload: &[u64]) {
+    slot.lines[parity].payload.with_mut(|words| {
+        // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+        unsafe { (&mut *words)[..payload.len()].copy_from_slice(payload) };
     });
 }
 
-/// Copies `bytes` bytes of a member's symmetric `from`, which is ready, to `to`.
-///
-/// # Safety
-/// `to` is writable for `bytes` bytes.
-#[cold]
-pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
-    match on_world_pe(call.name, from as usize, bytes, call.team.world(member)) {
-        // SAFETY: found mapped; the caller vouches for the rest.
-        Found::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
-        Found::There(from) => {
-            // SAFETY: inside a region; `to` stays valid until the operation is complete.
-            network::issue(|lane| unsafe { lane.get_nbi(to, from, bytes) });
-            network::complete(call.name);
-        }
-    }
+fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WORDS]) -> R) -> R {
+    // SAFETY: the owner wrote it before it counted in, which the caller has seen, and writes again as `exchange` says.
+    slot.lines[parity].payload.with(|words| look(unsafe { &*words }))
 }
 
-/// Bytes of a member's operand that are fetched at a time.
-const PIECE: usize = 256 << 10;
-
-/// A reduction or scan: everybody folds the members `0 .. count` in order, then stores the result when nobody reads any
-/// more. Without members the result is zero.
+/// A reduction of at most a payload by an operator that minds no order: combined on the node, then among the leaders.
+/// Returns whether it was done, on all members alike.
 ///
 /// # Safety
-/// As for the engine of the node.
+/// `dest` and `source` have `n` elements of `element` bytes.
 #[cold]
-pub(crate) unsafe fn fold(
+pub(crate) unsafe fn combine(
     call: Call<'_>,
-    kernel: Kernel,
-    size: usize,
+    span: &Span,
+    operator: Operator,
+    (kernel, element): (Kernel, usize),
     dest: *mut u8,
     source: *const u8,
     n: usize,
-    count: u32,
-) {
-    let mut result = vec![0_u128; (n * size).div_ceil(16)];
-    let result = result.as_mut_ptr().cast::<u8>();
-    let step = (PIECE / size).min(n);
-    let mut operand = vec![0_u128; (step * size).div_ceil(16)];
-    let operand = operand.as_mut_ptr().cast::<u8>();
-    call.enter();
-    for member in 0..count {
-        for at in (0..n).step_by(step) {
-            let (piece, offset) = (step.min(n - at), at * size);
-            let into = if member == 0 { result.wrapping_add(offset) } else { operand };
-            // SAFETY: the member has entered; both buffers are aligned for every type and hold the piece.
+) -> bool {
+    let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
+    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, false) else { return false };
+    let number = team.next_exchange();
+    let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
+    let mut payload = [0; PAYLOAD_WORDS];
+    // SAFETY: the caller's promise; the elements are at most a payload.
+    unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
+    write_line(team.place(team.my), parity, &payload);
+    gather(call, span);
+    // Aligned for every type, as lines are not.
+    let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
+    let sum: *mut u8 = sum.as_mut_ptr().cast();
+    if team.my == span.my_leader() {
+        let mut operand = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
+        for member in span.here() {
+            let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
+            // SAFETY: lines are as long as both places, which are the caller's.
             unsafe {
-                fetch(call, member, source.wrapping_add(offset), into, piece * size);
-                if member > 0 {
-                    let sum = result.add(offset);
-                    kernel.fold(sum, &[sum, operand], piece, Store::Cached);
+                read_line(team.place(member), parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes));
+                if member != team.my {
+                    kernel.fold(sum, &[sum, into], n, Store::Cached);
                 }
             }
         }
     }
-    call.leave();
-    // SAFETY: the caller's promise; all members have read our source, which `dest` may be.
-    unsafe { ptr::copy_nonoverlapping(result, dest, n * size) };
-}
-
-/// The teams of active sets that span nodes, as this process has met them. They stay until the next life.
-static SETS: Mutex<Option<HashMap<Key, &'static TeamState>>> = Mutex::new(None);
-
-/// Begins a life without active sets.
-pub(crate) fn begin() {
-    *SETS.lock().unwrap_or_else(PoisonError::into_inner) = None;
-}
-
-/// The team of an active set, or of PEs that are about to be a team: its slot comes from the registry.
-pub(crate) fn meeting(call: &'static str, key: &Key, members: Members, my: u32) -> &'static TeamState {
-    if let Some(team) = SETS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(key) {
-        return team;
+    let arrays = Arrays { dest: sum, source: sum, element, kernel: Some(kernel) };
+    // SAFETY: the sum has `n` elements; all of it goes by mail.
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays, None) };
+    if team.my == span.my_leader() {
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
+        write_line(leader, parity, &payload);
     }
-    let slot = register(call, key.hash());
-    let team: &'static TeamState = Box::leak(Box::new(TeamState::new(members, key.size, my, slot, 0)));
-    SETS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(*key, team);
-    team
+    release(call, span, number, |words| &words.released);
+    // SAFETY: the caller's promise; the leader writes this line again two exchanges later.
+    unsafe { read_line(leader, parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes)) };
+    true
 }
 
-/// The slot that the job's registry, a table at world PE 0, has for this name; the first who asks makes the entry.
-fn register(call: &'static str, name: u64) -> u32 {
-    for step in 0..REGISTRY {
-        let index = (name as usize + step) % REGISTRY;
-        let there = claim(call, index, name);
-        if there == 0 || there == name {
-            return (SLOTS - REGISTRY + index) as u32;
-        }
-    }
-    diagnose::fail(
-        &Error::new(format!("{call}: no more active sets over several nodes"))
-            .because(format!("the job uses {REGISTRY} pairs of a set and a pSync array already"))
-            .fix("use the same pSync arrays again, or teams"),
-    )
+/// The and of everybody's words.
+pub(crate) fn all_of(call: Call<'_>, span: &Span, words: &mut [u64]) {
+    words_of(call, span, Kernel::of::<And, u64>(), words);
 }
 
-/// Puts `name` into entry `index` if it is free; returns what was there.
-fn claim(call: &'static str, index: usize, name: u64) -> u64 {
-    let entry = &ControlBlock::own().registry[index];
-    if let Some(window) = life::window_of(0) {
-        let entry = &ControlBlock::of(window).registry[index];
-        return entry.compare_exchange(0, name, AcqRel, Acquire).unwrap_or_else(|there| there);
+/// The greatest of everybody's numbers.
+pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
+    let mut words = [number];
+    words_of(call, span, Kernel::of::<Max, u64>(), &mut words);
+    words[0]
+}
+
+fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
+    let (dest, n) = (words.as_mut_ptr().cast(), words.len());
+    // SAFETY: the words are the caller's.
+    let done = unsafe { combine(call, span, Operator::Idempotent, (kernel, 8), dest, dest, n) };
+    assert!(done, "the standard dissemination has room among {MOST_NODES} leaders");
+}
+
+/// Whether all members have the same words, at most three; all learn the same.
+pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
+    let n = words.len();
+    let mut both = [0; PAYLOAD_WORDS - 1];
+    words.iter().enumerate().for_each(|(i, &word)| (both[i], both[n + i]) = (word, !word));
+    all_of(call, span, &mut both[..2 * n]);
+    (0..n).all(|i| both[i] == !both[n + i])
+}
+
+/// A team ends: its slot's mail is as new for the next one. All runs of the team are over.
+pub(crate) fn give_back(team: &TeamState) {
+    if let (Some(span), Some(slot)) = (&team.span, team.slot)
+        && span.my_leader() == team.my
+    {
+        control::mail(team.window(team.my), slot).clear();
     }
-    let offset = (ptr::from_ref(entry) as usize - control::own()) as u64;
-    let to = Remote { pe: 0, region: Region::Control, offset };
-    let mut old = 0_u64;
-    let place = (&raw mut old).cast();
-    // SAFETY: the entry is inside the control region and aligned; `old` stays valid until the operation is complete.
-    network::issue(|lane| unsafe {
-        lane.amo(to, Width::Eight, Amo::CompareSwap { cond: 0, value: name }, place);
-    });
-    network::complete(call);
-    old
 }

@@ -48,8 +48,8 @@ pub(crate) fn exchange(
 ) {
     let number = team.next_exchange();
     #[cfg(not(loom))]
-    if team.spans {
-        return nodes::exchange(team, call, number, payload, visit);
+    if let Some(span) = &team.span {
+        return nodes::exchange(team, span, call, number, payload, visit);
     }
     let parity = number as usize & 1;
     let (my, size) = (team.my, team.size);
@@ -135,7 +135,7 @@ pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
 
 /// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
 pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnOnce()) {
-    if team.spans {
+    if team.span.is_some() {
         synchronise(team, call);
         meanwhile();
         return synchronise(team, call);
@@ -154,7 +154,7 @@ pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnO
 
 /// Waits for the announcement of member `from`, does `come` and says that it is done.
 pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl FnOnce()) {
-    if team.spans {
+    if team.span.is_some() {
         synchronise(team, call);
         come();
         return synchronise(team, call);

@@ -8,6 +8,7 @@ use crate::control::{self, Slot};
 use crate::executor;
 use crate::leasing::Held;
 use crate::life;
+use crate::nodes::Span;
 
 use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
@@ -61,16 +62,19 @@ impl Members {
         }
     }
 
-    /// Whether some of `size` members are on another node than the caller.
+    /// How `size` members lie on the nodes, if not all are on the caller's.
     #[cfg(not(loom))]
-    pub(crate) fn span_nodes(&self, size: u32) -> bool {
-        crate::network::is_open() && (0..size).any(|member| life::window_of(self.world(member)).is_none())
+    pub(crate) fn span(&self, size: u32) -> Option<Box<Span>> {
+        if !crate::network::is_open() {
+            return None;
+        }
+        Span::of(size, life::my_node(), |member| life::node_of(self.world(member))).map(Box::new)
     }
 
     /// The models have one node.
     #[cfg(loom)]
-    pub(crate) fn span_nodes(&self, _size: u32) -> bool {
-        false
+    pub(crate) fn span(&self, _size: u32) -> Option<Box<Span>> {
+        None
     }
 
     /// The number that world number `pe` has among `size` members.
@@ -110,8 +114,8 @@ pub(crate) struct TeamState {
     places: usize,
     step: isize,
     looked_up: bool,
-    /// Whether some member is on another node; the same on all members.
-    pub(crate) spans: bool,
+    /// How the members lie on the nodes, if they are on several; on all members or on none.
+    pub(crate) span: Option<Box<Span>>,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
@@ -139,18 +143,21 @@ unsafe impl Send for LiveContext {}
 impl TeamState {
     /// A team whose synchronisations go on from `base`.
     pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u64) -> Self {
-        let first = if let Members::Triplet { start, .. } = members { start } else { life::first_of_node() };
+        let span = members.span(size);
+        let (first, stride) = match members {
+            Members::Triplet { start, stride } if span.is_none() && !life::is_scattered() => (start, stride),
+            _ => (life::first_of_node(), 0),
+        };
         let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
-        let step = if let Members::Triplet { stride, .. } = members { stride as isize } else { 0 } << control::SHIFT;
-        let looked_up = matches!(members, Members::List(_));
-        let spans = members.span_nodes(size);
+        let step = (stride as isize) << control::SHIFT;
+        let looked_up = stride == 0;
         let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
         let calls = AtomicU64::new(base);
         Self {
             slot: Some(slot),
             looked_up,
-            spans,
-            scheduled: scheduled && !spans,
+            scheduled: scheduled && span.is_none(),
+            span,
             calls,
             ..Self::at(members, size, my, places, step, base)
         }
@@ -166,7 +173,7 @@ impl TeamState {
             places,
             step,
             looked_up: false,
-            spans: false,
+            span: None,
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
             scheduled: false,
@@ -223,7 +230,9 @@ impl TeamState {
     /// The window of member `member` on this node.
     #[inline(always)]
     pub(crate) fn window(&self, member: u32) -> u32 {
-        self.world(member).wrapping_sub(life::first_of_node())
+        let pe = self.world(member);
+        let distance = pe.wrapping_sub(life::first_of_node());
+        if life::is_scattered() { life::window_of(pe).unwrap_or(distance) } else { distance }
     }
 
     /// The number that world number `pe` has in the team.

@@ -148,6 +148,21 @@ impl Schedule {
         }
     }
 
+    /// Whether each word is signalled at most once in a call, and what is put with the signal may wait beside the word
+    /// until the wait for it takes it to its place. Proven with [`prove::Case::by_mail`](crate::prove::Case).
+    pub const fn goes_by_mail(&self) -> bool {
+        matches!(
+            self,
+            Self::Dissemination(_)
+                | Self::Census(_)
+                | Self::Scan(_)
+                | Self::Butterfly(_)
+                | Self::Fcollect(_)
+                | Self::Collect(_)
+                | Self::Shares(_)
+        )
+    }
+
     /// Whether it can stand for `wanted`.
     pub fn serves(&self, wanted: Collective) -> bool {
         match (self.achieves(), wanted) {

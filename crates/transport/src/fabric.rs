@@ -83,7 +83,8 @@ pub trait Fabric: Send + Sync {
 /// A provider accesses local buffers only between the call and the operation's completion, and remote memory only
 /// inside registered regions.
 pub unsafe trait Lane: Send {
-    /// Copies `n` bytes to `to`. The source may be reused on return.
+    /// Copies `n` bytes to `to`. The source may be reused on return. Each aligned 8-byte word of a short put (4 KiB) is
+    /// seen whole or not at all; which of them first, nobody knows.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.

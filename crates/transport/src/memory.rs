@@ -110,7 +110,8 @@ impl Memory {
     }
 
     /// Writes to a region what a peer sent. An aligned word is one store: a PE that waits for it never sees a part of it.
-    /// Who sees the word sees what was written before.
+    /// Who sees the word sees what was written before. A short run of aligned 8-byte words is one store each, for those
+    /// who look at every word.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes.
@@ -123,6 +124,11 @@ impl Memory {
                 Some(Width::Eight) => AtomicU64::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
                 Some(Width::Four) => AtomicU32::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
                 Some(Width::Two) => AtomicU16::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
+                None if n <= SHORT && (at.addr() | n).is_multiple_of(8) => {
+                    for i in (0..n).step_by(8) {
+                        AtomicU64::from_ptr(at.add(i).cast()).store(unaligned(source.add(i)), Ordering::Release);
+                    }
+                }
                 None => {
                     fence(Ordering::Release);
                     ptr::copy(source, at, n);
@@ -182,6 +188,9 @@ pub unsafe fn deliver_old(old: *mut u8, width: Width, value: u64) {
 }
 
 const _: () = assert!(cfg!(target_endian = "little"), "messages and memory share one byte order");
+
+/// Longest run of words that [`Memory::put`] stores one by one.
+const SHORT: usize = 4096;
 
 /// The word that `n` bytes at `at` are, if they are one.
 fn word(at: *mut u8, n: usize) -> Option<Width> {

@@ -6,7 +6,9 @@ use oxshmem_reduce::{Kernel, Operand, Operator, Store};
 
 use super::{Call, PAYLOAD_BYTES, payload, words_of};
 use crate::executor;
-use crate::{nodes, slot};
+use crate::nodes::{self, Span};
+use crate::slot;
+use oxshmem_schedule::algorithm::Operator as Allowed;
 
 /// Teams up to this size find room for their pointers on the stack.
 const ON_STACK: usize = 16;
@@ -32,6 +34,12 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
             return;
         }
     }
+    if let Some(span) = &call.team.span
+        // SAFETY: the caller's promise.
+        && unsafe { between_nodes::<O, T>(call, span, dest, source, n) }
+    {
+        return;
+    }
     if n == 1 && size_of::<T>() <= 8 {
         // SAFETY: passed on; the size was looked at.
         unsafe { of_one::<O, T>(call, dest, source) }
@@ -41,13 +49,35 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     } else if call.team.size == 1 {
         // SAFETY: the caller's promise.
         unsafe { ptr::copy(source, dest, n) }
-    } else if call.team.spans {
-        let kernel = Kernel::of::<O, T>();
-        // SAFETY: passed on.
-        unsafe { nodes::fold(call, kernel, size_of::<T>(), dest.cast(), source.cast(), n, call.team.size) }
     } else {
         // SAFETY: passed on.
         unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+    }
+}
+
+/// The ways of teams that span nodes. `false`: everybody's operands travel with one exchange.
+#[cold]
+unsafe fn between_nodes<O: Operator, T: Operand<O>>(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> bool {
+    let (kernel, operator) = ((Kernel::of::<O, T>(), size_of::<T>()), executor::allowed(O::OP, T::KIND));
+    let (in_order, short) = (operator == Allowed::FixedTree, n * size_of::<T>() <= PAYLOAD_BYTES);
+    let (dest, source) = (dest.cast::<u8>(), source.cast::<u8>());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (in_order, short) {
+            (true, true) => false,
+            (false, true) => nodes::combine(call, span, operator, kernel, dest, source, n),
+            (false, false) if nodes::bytes::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => true,
+            (_, false) => {
+                nodes::bytes::reduce_in_order(call, kernel, dest, source, n);
+                true
+            }
+        }
     }
 }
 
@@ -118,7 +148,7 @@ unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, 
 }
 
 /// The elements that member `my` of `members` works on: begin and end.
-pub(super) fn slice(n: usize, size: usize, my: usize, members: usize) -> (usize, usize) {
+pub(crate) fn slice(n: usize, size: usize, my: usize, members: usize) -> (usize, usize) {
     let step = (LINE / size).max(1);
     let share = n.div_ceil(members).next_multiple_of(step);
     ((my * share).min(n), ((my + 1) * share).min(n))

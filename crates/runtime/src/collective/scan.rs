@@ -55,10 +55,9 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         });
         return;
     }
-    if call.team.spans {
-        let (kernel, count) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
+    if call.team.span.is_some() {
         // SAFETY: passed on.
-        return unsafe { nodes::fold(call, kernel, size_of::<T>(), dest.cast(), source.cast(), n, count) };
+        return unsafe { nodes::bytes::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes);
     let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);

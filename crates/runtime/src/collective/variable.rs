@@ -41,6 +41,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             let from = array.wrapping_add(mine).cast();
             // SAFETY: the member has entered, so its arrays are ready; they have an element for each member.
             unsafe { call.fetch(member, from, (&raw mut value).cast(), size_of::<usize>()) };
+            call.fetched();
             value
         };
         let (offset, size) = (element(blocks.offsets), element(blocks.sizes));
@@ -72,6 +73,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
         // SAFETY: the caller's promise.
         unsafe { total.write(packed) };
     }
+    call.fetched();
     call.leave();
 }
 

@@ -63,9 +63,9 @@ impl Chosen<'_> {
         let area = control::area(team.window(team.my), self.slot);
         let plan = Plan { call: turn.call, ..plan };
         let me = Caller { counted: area.counted(part), share, ..Caller::new(team.my) };
-        let wire = Memory { call: self.call, slot: self.slot, part, dest: arrays.dest };
+        let wire = Memory { call: self.call, area, slot: self.slot, part, dest: arrays.dest };
         // SAFETY: the caller's promise; `choose` has looked at the area's room.
-        unsafe { run(&wire, area, part, &self.schedule, &plan, &me, arrays) };
+        unsafe { run(&wire, area.landing(part), &self.schedule, &plan, &me, arrays) };
         area.account(part, self.schedule.arrivals(&plan, team.my));
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn sync(call: Call<'_>) -> bool {
 }
 
 /// What the operator allows a schedule to do with operands of that kind.
-fn allowed(op: Op, kind: Kind) -> Operator {
+pub(crate) fn allowed(op: Op, kind: Kind) -> Operator {
     let integer =
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 | Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
     match op {

@@ -8,8 +8,9 @@ use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 
+use crate::collective::Call;
 use crate::team::TeamState;
-use crate::{diagnose, life, slot};
+use crate::{diagnose, life, nodes, slot};
 
 /// The rows that the job puts before the standard table, from `SHMEM_*_ALGORITHM` and `SHMEM_TUNING`.
 pub(crate) struct Choice {
@@ -120,6 +121,11 @@ pub(crate) fn describe(size: u32) -> String {
 /// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
 pub(crate) fn agree(world: &TeamState, call: &'static str) {
     let mine = life::life().map_or(0, |life| life.choice.fingerprint());
+    if let Some(span) = &world.span
+        && nodes::agree(Call { team: world, name: call }, span, &[mine])
+    {
+        return;
+    }
     let mut other = None;
     slot::exchange(world, call, &[mine], |member, words| {
         other = other.or((words[0] != mine).then_some(member));

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use oxshmem_schedule::step::{Place, Signal};
 
-use super::{Part, Wire};
+use super::{Area, Part, Wire};
 use crate::collective::Call;
 use crate::control::{self, ControlBlock};
 use crate::wait::{self, Needs, Reason};
@@ -13,6 +13,8 @@ use crate::wait::{self, Needs, Reason};
 /// Puts are copies into the peer's window, signals are stores and additions there.
 pub(super) struct Memory<'a> {
     pub(super) call: Call<'a>,
+    /// The caller's own.
+    pub(super) area: &'a Area,
     pub(super) slot: u32,
     pub(super) part: Part,
     pub(super) dest: *mut u8,
@@ -40,6 +42,16 @@ impl Wire for Memory<'_> {
         ControlBlock::of(window).bell().nudge();
     }
 
+    fn wait(&self, word: u32, value: u64) {
+        self.until(self.area.word(self.part, word), value);
+    }
+
+    fn wait_count(&self, total: u64) {
+        self.until(self.area.counter(self.part), total);
+    }
+}
+
+impl Memory<'_> {
     fn until(&self, word: &AtomicU64, value: u64) {
         let reason =
             Reason { call: self.call.name, address: word.as_ptr() as usize, needs: Needs::Team(self.call.team) };

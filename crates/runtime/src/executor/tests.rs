@@ -1,7 +1,7 @@
 //! Schedules run by threads, each with an area and arrays of its own: results, back to back, on areas that pass from
 //! team to team.
 
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::alloc::{Layout, alloc_zeroed};
 use std::thread;
 
@@ -26,6 +26,7 @@ struct Threads<'a> {
     /// The start of each member's dest.
     dests: &'a [usize],
     part: Part,
+    me: usize,
 }
 
 impl Wire for Threads<'_> {
@@ -40,10 +41,18 @@ impl Wire for Threads<'_> {
         }
     }
 
-    fn until(&self, word: &AtomicU64, value: u64) {
-        while word.load(Acquire) < value {
-            thread::yield_now();
-        }
+    fn wait(&self, word: u32, value: u64) {
+        until(self.areas[self.me].word(self.part, word), value);
+    }
+
+    fn wait_count(&self, total: u64) {
+        until(self.areas[self.me].counter(self.part), total);
+    }
+}
+
+fn until(word: &AtomicU64, value: u64) {
+    while word.load(Acquire) < value {
+        thread::yield_now();
     }
 }
 
@@ -99,7 +108,10 @@ fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64)
                     let arrays = Arrays { dest, source, element: 8, kernel: Some(kernel) };
                     let me = Caller { counted: areas[rank].counted(part), ..Caller::new(rank as u32) };
                     // SAFETY: the arrays have room for every collective, and every call has its own.
-                    unsafe { run(&Threads { areas, dests, part }, areas[rank], part, &schedule, &plan, &me, arrays) };
+                    unsafe {
+                        let wire = Threads { areas, dests, part, me: rank };
+                        run(&wire, areas[rank].landing(part), &schedule, &plan, &me, arrays);
+                    }
                     areas[rank].account(part, schedule.arrivals(&plan, rank as u32));
                 }
             });

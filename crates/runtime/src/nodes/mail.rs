@@ -1,0 +1,336 @@
+//! The wire between the leaders of a team's nodes.
+//!
+//! **Mail.** What is short travels in one message that proves itself: 64-bit words, each of 32 bits of content and 32 bits
+//! that say in which run it was sent. They may arrive in any order; the message is there when all its words say so. It
+//! lands in a box that belongs to the signalled word, and the receiver's wait takes it out to where it belongs. So
+//! nothing but boxes is written before its owner asks for it, nothing is ordered by the network, and a signal with data
+//! is one put. Boxes take turns by the parity of the run, like lines and for the same reason: a leader that begins run
+//! k+2 has ended run k+1, so all have begun it, so all have ended run k and emptied its boxes. Only schedules that signal
+//! a word at most once in a call use them; the prover checks that.
+//!
+//! The 31 bits of the run would come again after 2^31 of them. Who leads clears the boxes every 2^29 runs, when the run
+//! before is over and nobody can have sent for the next but one, and when the team ends. So no word is ever that old.
+//!
+//! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
+
+use core::cell::UnsafeCell;
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+
+use oxshmem_schedule::algorithm::Schedule;
+use oxshmem_schedule::step::{Algorithm, LANES, Place, Plan, Signal, Traffic, Turn};
+use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+
+use super::Span;
+use crate::collective::Call;
+use crate::executor::Wire;
+use crate::wait::{self, Needs, Reason};
+use crate::{control, network};
+
+/// Words that the leaders' schedules may signal.
+const WORDS: usize = 32;
+/// 64-bit words of all boxes of a parity: with 20 boxes, which is what a dissemination among 4096 leaders needs, each
+/// holds a payload.
+const BOXES: usize = 320;
+
+/// What the leaders of one slot tell one of them.
+#[repr(C, align(4096))]
+pub(crate) struct Mail {
+    /// Mail, by parity. The owner's network writes whole words; the owner reads each with one load.
+    boxes: [[AtomicU64; BOXES]; 2],
+    /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
+    words: [[AtomicU64; WORDS]; 2],
+    lanes: [[AtomicU64; WORDS]; LANES as usize],
+    /// Arrivals, by parity.
+    counters: [AtomicU64; 2],
+    /// How much of the counters earlier calls account for. The owner's alone.
+    counted: [AtomicU64; 2],
+}
+
+const _: () = assert!(size_of::<Mail>() == 8192);
+
+impl Mail {
+    /// Makes all boxes as good as never used. See the head of the file for when.
+    pub(crate) fn clear(&self) {
+        (0..2).for_each(|parity| self.clear_parity(parity));
+    }
+
+    fn clear_parity(&self, parity: usize) {
+        self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
+    }
+}
+
+/// Slots below this number have zones.
+pub(crate) const ZONES: u32 = 16;
+/// Bytes of a zone where schedules put operands; longer reductions are cut to it.
+const LANDING: usize = 256 << 10;
+/// Bytes of a board that others may put to.
+pub(crate) const OPEN_BOARD: usize = 128 << 10;
+
+/// Room for what is too long for the mail, by parity: of runs, and of exchanges.
+#[repr(C, align(4096))]
+pub(crate) struct Zones {
+    landing: [UnsafeCell<[u8; LANDING]>; 2],
+    board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
+}
+
+// SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
+unsafe impl Sync for Zones {}
+
+impl Zones {
+    /// The board of even or odd exchanges.
+    pub(crate) fn board(&self, parity: usize) -> *mut u8 {
+        self.board[parity].get().cast()
+    }
+}
+
+/// Words of a message before its content: its length; if it has a content, where that belongs.
+const HEAD: usize = 2;
+/// Bytes of content in a word.
+const CONTENT: usize = 4;
+
+/// How the leaders run a schedule; the same on all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) schedule: Schedule,
+    /// Words of a box; zero: this schedule's words are signalled more than once, so there is no mail.
+    room: usize,
+    /// Everything travels by mail, so nobody needs to reach the caller's arrays and landing zone.
+    pub(super) private: bool,
+    /// Elements that one run handles.
+    pub(super) piece: u64,
+}
+
+/// Bytes of a landing zone that only its owner reaches: small enough for the stack.
+pub(super) const PRIVATE: usize = 4096;
+
+impl Way {
+    /// A way to run the schedule on `slot`; `None` if there is no room for it. `longest` is the most elements that one
+    /// message of the plan has, `reachable` whether others can put to the caller's dest.
+    pub(super) fn find(
+        schedule: Schedule,
+        slot: u32,
+        plan: &Plan,
+        element: usize,
+        longest: u64,
+        reachable: bool,
+    ) -> Option<Self> {
+        let words = schedule.words(plan).max(1) as usize;
+        if words > WORDS {
+            return None;
+        }
+        let room = if schedule.goes_by_mail() { BOXES / words } else { 0 };
+        let bytes = |elements: u64| usize::try_from(elements).ok()?.checked_mul(element);
+        let mail = room.saturating_sub(HEAD) * CONTENT;
+        let scratch = bytes(schedule.scratch(plan));
+        let fits_mail = schedule.goes_by_mail() && bytes(longest).is_some_and(|bytes| bytes <= mail);
+        if fits_mail && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
+            return Some(Self { schedule, room, private: true, piece: plan.count });
+        }
+        if !reachable {
+            return None;
+        }
+        let landing = if slot < ZONES { LANDING } else { 0 };
+        let has_room = |count: u64| {
+            let scratch = schedule.scratch(&Plan { count, ..*plan });
+            bytes(scratch).is_some_and(|bytes| bytes <= landing)
+        };
+        let mut piece = plan.count;
+        while !has_room(piece) {
+            if piece <= 1 {
+                return None;
+            }
+            piece = piece.div_ceil(2);
+        }
+        Some(Self { schedule, room, private: false, piece })
+    }
+}
+
+/// One run of the caller, a leader.
+pub(super) struct Leaders<'a> {
+    call: Call<'a>,
+    span: &'a Span,
+    way: Way,
+    mail: &'static Mail,
+    traffic: Traffic,
+    parity: usize,
+    /// What the words of this run's mail say.
+    stamp: u32,
+    /// The caller's landing zone, and where others have theirs.
+    landing: *mut u8,
+    landing_there: u64,
+    /// The caller's dest, and where others have theirs, if they can reach it.
+    dest: *mut u8,
+    dest_there: Option<(Region, u64)>,
+}
+
+impl<'a> Leaders<'a> {
+    /// The run with number `turn`. `private` is a landing zone of [`PRIVATE`] bytes.
+    pub(super) fn new(
+        call: Call<'a>,
+        span: &'a Span,
+        way: Way,
+        turn: Turn,
+        private: *mut u8,
+        dest: *mut u8,
+        dest_there: Option<(Region, u64)>,
+    ) -> Self {
+        let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
+        let window = call.team.window(call.team.my);
+        let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
+        let (landing, landing_there) = if way.private || slot >= ZONES {
+            (private, 0)
+        } else {
+            let landing = control::zones(window, slot).landing[parity].get().cast::<u8>();
+            (landing, control::offset(landing))
+        };
+        // The runs before and after such a number clear both parities, each when it is quiet.
+        if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
+            mail.clear_parity(parity ^ 1);
+        }
+        let stamp = turn.generation << 1 | 1;
+        Self { call, span, way, mail, traffic, parity, stamp, landing, landing_there, dest, dest_there }
+    }
+
+    /// Where the run's operands land.
+    pub(super) fn landing(&self) -> *mut u8 {
+        self.landing
+    }
+
+    /// What the counter held before the run.
+    pub(super) fn counted(&self) -> u64 {
+        self.mail.counted[self.parity].load(Relaxed)
+    }
+
+    /// Accounts for the arrivals of the run, which is over.
+    pub(super) fn account(&self, arrivals: u64) {
+        self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
+    }
+
+    fn word(&self, word: u32) -> &AtomicU64 {
+        match self.traffic {
+            Traffic::Synchronising => &self.mail.words[self.parity][word as usize],
+            Traffic::OneWay { lane } => &self.mail.lanes[lane as usize][word as usize],
+        }
+    }
+
+    /// The box of a word.
+    fn letters(&self, word: u32) -> &[AtomicU64] {
+        &self.mail.boxes[self.parity][word as usize * self.way.room..][..self.way.room]
+    }
+
+    fn remote(&self, node: u32, offset: u64) -> Remote {
+        Remote { pe: self.call.team.world(self.span.leader(node)), region: Region::Control, offset }
+    }
+
+    /// # Safety
+    /// `from` is readable for `bytes` bytes, which fit the mail.
+    unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
+        let stamp = u64::from(self.stamp) << 32;
+        let mut message = [0_u64; BOXES];
+        message[0] = stamp | bytes as u64;
+        message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
+        let length = if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) };
+        for (i, word) in message[..length].iter_mut().enumerate().skip(HEAD) {
+            let at = (i - HEAD) * CONTENT;
+            let mut content = [0_u8; CONTENT];
+            // SAFETY: the caller's promise; never beyond the end.
+            unsafe { ptr::copy_nonoverlapping(from.add(at), content.as_mut_ptr(), CONTENT.min(bytes - at)) };
+            *word = stamp | u64::from(u32::from_le_bytes(content));
+        }
+        let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
+        // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
+        network::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
+    }
+
+    /// The length of the message in a box, if all of it is there.
+    fn arrived(&self, letters: &[AtomicU64]) -> Option<usize> {
+        let stamped = |word: u64| word >> 32 == u64::from(self.stamp);
+        let head = letters[0].load(Acquire);
+        if !stamped(head) {
+            return None;
+        }
+        let bytes = head as u32 as usize;
+        let length = if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) };
+        letters[1..length].iter().all(|word| stamped(word.load(Acquire))).then_some(bytes)
+    }
+
+    /// Takes the message out to where it belongs.
+    fn take(&self, letters: &[AtomicU64], bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let place = letters[1].load(Relaxed) as u32;
+        let start = if place >> 31 == 1 { self.dest } else { self.landing };
+        let start = start.wrapping_add((place & (u32::MAX >> 1)) as usize);
+        for (i, word) in letters[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
+            let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
+            // SAFETY: the sender runs the same schedule with the same plan, which names places inside the arrays.
+            unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
+        }
+    }
+
+    fn reason(&self, address: usize) -> Reason<'a> {
+        Reason { call: self.call.name, address, needs: Needs::Team(self.call.team) }
+    }
+}
+
+/// Longer puts are cut, because a network may keep the caller until it has sent a long one.
+const COPIED: usize = 32 << 10;
+
+impl Wire for Leaders<'_> {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+        if let Signal::Set { word, .. } = signal
+            && (bytes == 0 && self.way.room > 0 || HEAD + bytes.div_ceil(CONTENT) <= self.way.room)
+        {
+            // SAFETY: passed on; it fits.
+            return unsafe { self.send(to, word, from, place, offset, bytes) };
+        }
+        let start = match place {
+            Place::Scratch => self.remote(to, self.landing_there),
+            Place::Dest => {
+                let Some((region, offset)) = self.dest_there else { unreachable!("what is private goes by mail") };
+                Remote { region, ..self.remote(to, offset) }
+            }
+            Place::Source => unreachable!("no schedule writes a source"),
+        };
+        let (at, update) = match signal {
+            Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value).amo()),
+            Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), Amo::Add(1)),
+        };
+        let word = self.remote(to, at);
+        network::issue(|lane| {
+            for piece in (0..bytes).step_by(COPIED) {
+                let into = Remote { offset: start.offset + (offset + piece) as u64, ..start };
+                // SAFETY: the caller's promise; `put` has copied the piece when it returns.
+                unsafe { lane.put(into, from.add(piece), COPIED.min(bytes - piece)) };
+            }
+            if bytes > 0 {
+                lane.fence();
+            }
+            // SAFETY: a word of the leader's mail; no old value is asked for.
+            unsafe { lane.amo(word, Width::Eight, update, ptr::null_mut()) };
+        });
+    }
+
+    fn wait(&self, word: u32, value: u64) {
+        let set = self.word(word);
+        if self.way.room == 0 {
+            let reason = self.reason(set.as_ptr() as usize);
+            return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
+        }
+        let letters = self.letters(word);
+        let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
+            self.arrived(letters).map(Some).or_else(|| (set.load(Acquire) >= value).then_some(None))
+        });
+        if let Some(bytes) = mailed {
+            self.take(letters, bytes);
+        }
+    }
+
+    fn wait_count(&self, total: u64) {
+        let counter = &self.mail.counters[self.parity];
+        let reason = self.reason(counter.as_ptr() as usize);
+        wait::until(reason, None, || (counter.load(Acquire) >= total).then_some(()));
+    }
+}
