@@ -19,7 +19,7 @@ mod sets;
 mod span;
 
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::broadcast::Tree;
@@ -35,6 +35,7 @@ use crate::control::{self, BOARD, ControlBlock, REGISTRY, SLOTS, SPANNING, Slot,
 use crate::executor::{self, Arrays};
 use crate::life;
 use crate::network;
+use crate::primitive::AtomicU64;
 use crate::slot::PAYLOAD_WORDS;
 use crate::team::TeamState;
 use crate::wait::{self, Bell, Needs, Reason};

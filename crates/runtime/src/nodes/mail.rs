@@ -14,8 +14,8 @@
 //! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
 
 use core::cell::UnsafeCell;
-use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use core::{ptr, slice};
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, LANES, Place, Plan, Signal, Traffic, Turn};
@@ -226,33 +226,13 @@ impl<'a> Leaders<'a> {
     /// # Safety
     /// `from` is readable for `bytes` bytes, which fit the mail.
     unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
-        let stamp = u64::from(self.stamp) << 32;
         let mut message = [0_u64; BOXES];
-        message[0] = stamp | bytes as u64;
-        message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
-        let length = if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) };
-        for (i, word) in message[..length].iter_mut().enumerate().skip(HEAD) {
-            let at = (i - HEAD) * CONTENT;
-            let mut content = [0_u8; CONTENT];
-            // SAFETY: the caller's promise; never beyond the end.
-            unsafe { ptr::copy_nonoverlapping(from.add(at), content.as_mut_ptr(), CONTENT.min(bytes - at)) };
-            *word = stamp | u64::from(u32::from_le_bytes(content));
-        }
+        // SAFETY: the caller's promise.
+        let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
+        let length = write(&mut message, self.stamp, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
         // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
         network::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
-    }
-
-    /// The length of the message in a box, if all of it is there.
-    fn arrived(&self, letters: &[AtomicU64]) -> Option<usize> {
-        let stamped = |word: u64| word >> 32 == u64::from(self.stamp);
-        let head = letters[0].load(Acquire);
-        if !stamped(head) {
-            return None;
-        }
-        let bytes = head as u32 as usize;
-        let length = if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) };
-        letters[1..length].iter().all(|word| stamped(word.load(Acquire))).then_some(bytes)
     }
 
     /// Takes the message out to where it belongs.
@@ -275,13 +255,45 @@ impl<'a> Leaders<'a> {
     }
 }
 
+/// Writes a message; returns how many words it has.
+fn write(message: &mut [u64], stamp: u32, (place, offset): (Place, usize), content: &[u8]) -> usize {
+    let stamp = u64::from(stamp) << 32;
+    let length = length(content.len());
+    message[0] = stamp | content.len() as u64;
+    if length > 1 {
+        message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
+        for (word, bytes) in message[HEAD..].iter_mut().zip(content.chunks(CONTENT)) {
+            let mut content = [0_u8; CONTENT];
+            content[..bytes.len()].copy_from_slice(bytes);
+            *word = stamp | u64::from(u32::from_le_bytes(content));
+        }
+    }
+    length
+}
+
+/// Words of a message with a content of so many bytes.
+fn length(bytes: usize) -> usize {
+    if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) }
+}
+
+/// The bytes of the message in a box, if all of it is there.
+fn arrived(letters: &[AtomicU64], stamp: u32) -> Option<usize> {
+    let stamped = |word: u64| word >> 32 == u64::from(stamp);
+    let head = letters[0].load(Acquire);
+    if !stamped(head) {
+        return None;
+    }
+    let bytes = head as u32 as usize;
+    letters[1..length(bytes)].iter().all(|word| stamped(word.load(Acquire))).then_some(bytes)
+}
+
 /// Longer puts are cut, because a network may keep the caller until it has sent a long one.
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
         if let Signal::Set { word, .. } = signal
-            && (bytes == 0 && self.way.room > 0 || HEAD + bytes.div_ceil(CONTENT) <= self.way.room)
+            && length(bytes) <= self.way.room
         {
             // SAFETY: passed on; it fits.
             return unsafe { self.send(to, word, from, place, offset, bytes) };
@@ -321,7 +333,7 @@ impl Wire for Leaders<'_> {
         }
         let letters = self.letters(word);
         let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
-            self.arrived(letters).map(Some).or_else(|| (set.load(Acquire) >= value).then_some(None))
+            arrived(letters, self.stamp).map(Some).or_else(|| (set.load(Acquire) >= value).then_some(None))
         });
         if let Some(bytes) = mailed {
             self.take(letters, bytes);
@@ -332,5 +344,74 @@ impl Wire for Leaders<'_> {
         let counter = &self.mail.counters[self.parity];
         let reason = self.reason(counter.as_ptr() as usize);
         wait::until(reason, None, || (counter.load(Acquire) >= total).then_some(()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::MOST_NODES;
+    use oxshmem_schedule::algorithm::{Collective, Operator};
+    use oxshmem_schedule::choose::{Question, choose};
+
+    fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
+        choose(&[], &Question { collective, size, count: bytes, element: 1, root_apart: false })
+    }
+
+    #[test]
+    fn a_message_is_there_when_all_its_words_are_in_any_order() {
+        for bytes in [0_usize, 1, 4, 5, 8, 56, 200] {
+            let content: Vec<u8> = (0..bytes).map(|i| i as u8 ^ 0x5a).collect();
+            let mut message = [0; BOXES];
+            let length = write(&mut message, 9, (Place::Dest, 77), &content);
+            // What an earlier run has left may look like anything but this stamp.
+            let stale = || -> Vec<AtomicU64> { message.iter().map(|word| AtomicU64::new(word ^ (2 << 32))).collect() };
+            for last in 0..length {
+                let letters = stale();
+                for i in (0..length).filter(|&i| i != last) {
+                    letters[i].store(message[i], Relaxed);
+                    assert_eq!(arrived(&letters, 9), None, "{bytes} bytes without word {last}");
+                }
+                letters[last].store(message[last], Relaxed);
+                assert_eq!(arrived(&letters, 9), Some(bytes));
+                assert_eq!(arrived(&letters, 11), None);
+            }
+        }
+    }
+
+    #[test]
+    fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
+        for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
+            for collective in [
+                Collective::Sync,
+                Collective::Reduce(Operator::Idempotent),
+                Collective::Reduce(Operator::Exact),
+            ] {
+                let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
+                let schedule = standard(collective, nodes, plan.count);
+                let way = Way::find(schedule, ZONES, &plan, 1, plan.count, false).expect("a way");
+                assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_long_needs_a_zone_and_is_cut_to_it() {
+        let plan = Plan::new(2, 1 << 20);
+        let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
+        assert!(Way::find(ring, ZONES, &plan, 1, plan.count, true).is_none());
+        let way = Way::find(ring, 0, &plan, 1, plan.count, true).expect("a way");
+        assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
+        assert!(Way::find(ring, 0, &plan, 1, plan.count, false).is_none());
+    }
+
+    #[test]
+    fn stamps_differ_for_two_thousand_million_runs_and_are_never_zero() {
+        let stamp = |generation: u32| generation << 1 | 1;
+        for generation in [0, 1, u32::MAX - 3, u32::MAX, 1 << 30] {
+            assert_ne!(stamp(generation), 0);
+            assert_ne!(stamp(generation), stamp(generation.wrapping_add(1 << 29)));
+            assert_ne!(stamp(generation), stamp(generation.wrapping_add((1 << 31) - 1)));
+        }
     }
 }
