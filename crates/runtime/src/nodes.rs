@@ -324,7 +324,9 @@ pub(crate) unsafe fn combine(
             let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
             // SAFETY: lines are as long as both places, which are the caller's.
             unsafe {
-                read_line(team.place(member), parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes));
+                read_line(team.place(member), parity, |line| {
+                    ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes)
+                });
                 if member != team.my {
                     kernel.fold(sum, &[sum, into], n, Store::Cached);
                 }

@@ -158,8 +158,10 @@ pub(crate) unsafe fn reduce_by_nodes(
     let (begin, end) = slice(n, element, mine as usize, here as usize);
     if begin < end {
         let sum = call.at(leader, dest, bytes).wrapping_add(begin * element);
-        let operands: Vec<*const u8> =
-            span.here().map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const()).collect();
+        let operands: Vec<*const u8> = span
+            .here()
+            .map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const())
+            .collect();
         // SAFETY: all have entered; of this slice nobody else reads a source or writes the leader's destination.
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }

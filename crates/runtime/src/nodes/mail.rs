@@ -382,11 +382,9 @@ mod tests {
     #[test]
     fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
         for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
-            for collective in [
-                Collective::Sync,
-                Collective::Reduce(Operator::Idempotent),
-                Collective::Reduce(Operator::Exact),
-            ] {
+            for collective in
+                [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
+            {
                 let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
                 let schedule = standard(collective, nodes, plan.count);
                 let way = Way::find(schedule, ZONES, &plan, 1, plan.count, false).expect("a way");
