@@ -75,7 +75,7 @@ fn values(job: &Job) {
     job.put(&format!("value.{}", job.rank()), &value(job.rank())).unwrap_or_else(|error| end(&error));
     job.fence().unwrap_or_else(|error| end(&error));
     for pe in 0..job.size() {
-        let found = job.get(&format!("value.{pe}")).unwrap_or_else(|error| end(&error));
+        let found = job.get(pe, &format!("value.{pe}")).unwrap_or_else(|error| end(&error));
         assert_eq!(found, value(pe));
     }
 }

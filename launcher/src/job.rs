@@ -1,11 +1,13 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
+use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_bootstrap::Conversation;
 use oxshmem_bootstrap::pmi1::{Reply, Request};
 use oxshmem_os::descriptors;
 use tokio::net::UnixStream;
@@ -20,7 +22,7 @@ use crate::pe::{self, Started};
 use crate::pmi::{Outcome, Server, Stage};
 use crate::prepare::Prepared;
 use crate::signals::{Signals, Wish};
-use crate::watch::{Event, watch_over};
+use crate::watch::{Event, pass_on, watch_over};
 use crate::{guardian, input, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
@@ -85,6 +87,7 @@ async fn carry_out(prepared: &Prepared<'_>, mark: &str) -> i32 {
 struct Pe {
     pid: u32,
     pmi: Rc<UnixStream>,
+    conversation: Rc<RefCell<Conversation>>,
     running: bool,
 }
 
@@ -157,9 +160,10 @@ impl<'a> Job<'a> {
             };
             self.carry_output(pe, &mut child, &sinks);
             readers.extend(child.stdin.take());
-            let pmi = Rc::new(pmi);
-            tokio::task::spawn_local(watch_over(pe as usize, child, Rc::clone(&pmi), self.report.clone()));
-            self.pes.push(Pe { pid, pmi, running: true });
+            let (pmi, conversation) = (Rc::new(pmi), Rc::<RefCell<Conversation>>::default());
+            let watched = (Rc::clone(&pmi), Rc::clone(&conversation));
+            tokio::task::spawn_local(watch_over(pe as usize, child, watched.0, watched.1, self.report.clone()));
+            self.pes.push(Pe { pid, pmi, conversation, running: true });
             self.running += 1;
             if self.plan.verbose {
                 say(&format!("PE {pe} is pid {pid}"));
@@ -223,9 +227,14 @@ impl<'a> Job<'a> {
     }
 
     fn answer(&self, pe: usize, reply: &Reply) {
-        let line = reply.encode();
+        let Pe { pmi, conversation, .. } = &self.pes[pe];
+        let bytes = conversation.borrow_mut().encode(reply);
         // A PE that has gone, or that asks without ever reading, gets no answer.
-        let _ = self.pes[pe].pmi.try_write(line.as_bytes());
+        let _ = pmi.try_write(&bytes);
+        // What it sent behind its first line could not be read before it was agreed how.
+        if matches!(reply, Reply::Init { .. }) {
+            pass_on(conversation, &|event| drop(self.report.send((pe, event))));
+        }
     }
 
     /// `shmem_global_exit`: the status of the first caller is the job's.
@@ -242,7 +251,7 @@ impl<'a> Job<'a> {
     }
 
     fn babbled(&mut self, pe: usize, why: &str) {
-        let sentence = format!("{} does not speak PMI-1 on PMI_FD: {why}; exit 1", self.named(pe));
+        let sentence = format!("{} does not speak PMI on PMI_FD: {why}; exit 1", self.named(pe));
         self.fail(1, sentence, SHORT_GRACE);
     }
 

@@ -87,6 +87,7 @@ impl Server {
                 Reply::Finalized
             }
             Request::Abort { status } => return Outcome::Abort(status),
+            Request::Here { .. } => Reply::Welcome(false),
             Request::Other(command) => Reply::Unsupported(command),
         })
     }

@@ -1,9 +1,11 @@
 //! Watching one PE: what it asks on its PMI socket, and how it ends.
 
+use std::cell::RefCell;
 use std::process::ExitStatus;
 use std::rc::Rc;
 
-use oxshmem_bootstrap::pmi1::{Lines, Request};
+use oxshmem_bootstrap::Conversation;
+use oxshmem_bootstrap::pmi1::Request;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(crate) enum Event {
     /// It asks something.
     Asked(Request),
-    /// It sent what is not PMI-1.
+    /// It sent what is no PMI.
     Babbled(String),
     /// It has ended.
     Ended(ExitStatus),
@@ -24,42 +26,52 @@ pub(crate) async fn watch_over(
     pe: usize,
     mut child: Child,
     pmi: Rc<UnixStream>,
+    conversation: Rc<RefCell<Conversation>>,
     report: UnboundedSender<(usize, Event)>,
 ) {
-    let mut lines = Lines::default();
     // The receiver lives as long as the job; without it nobody wants to know.
     let tell = |event| drop(report.send((pe, event)));
     let mut open = true;
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
-            ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &mut lines, &tell),
+            ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &conversation, &tell),
         }
     };
     // The system reports bytes no later than the end of who wrote them.
     if open {
-        take_requests(&pmi, &mut lines, &tell);
+        take_requests(&pmi, &conversation, &tell);
     }
     tell(Event::Ended(status.unwrap_or_default()));
 }
 
 /// Reads what is there; `false`: nothing more will come.
-fn take_requests(pmi: &UnixStream, lines: &mut Lines, tell: &impl Fn(Event)) -> bool {
+fn take_requests(pmi: &UnixStream, conversation: &RefCell<Conversation>, tell: &impl Fn(Event)) -> bool {
     let mut bytes = [0; 4096];
     loop {
         match pmi.try_read(&mut bytes) {
             Ok(0) => return false,
-            Ok(length) => lines.feed(&bytes[..length]),
+            Ok(length) => conversation.borrow_mut().feed(&bytes[..length]),
             Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
         }
-        while let Some(line) = lines.next_line() {
-            match line.and_then(|line| Request::decode(&line)) {
-                Ok(request) => tell(Event::Asked(request)),
-                Err(why) => {
-                    tell(Event::Babbled(why.to_string()));
-                    return false;
-                }
+        if !pass_on(conversation, tell) {
+            return false;
+        }
+    }
+}
+
+/// Passes on every request that has come in whole; `false`: nothing sensible will come.
+pub(crate) fn pass_on(conversation: &RefCell<Conversation>, tell: &impl Fn(Event)) -> bool {
+    // The borrow ends before anybody is told.
+    let next = || conversation.borrow_mut().next_request();
+    while let Some(request) = next() {
+        match request {
+            Ok(request) => tell(Event::Asked(request)),
+            Err(why) => {
+                tell(Event::Babbled(why.to_string()));
+                return false;
             }
         }
     }
+    true
 }

@@ -127,7 +127,7 @@ END
 fn babble_on_the_socket_ends_the_job_with_a_reason() {
     let ended = run("-n 2 PROBE babble");
     assert_eq!(ended.status, Some(1));
-    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI-1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("does not speak PMI"), "{}", ended.stderr);
 }
 
 #[test]
@@ -136,10 +136,25 @@ fn our_client_meets_under_hydra() {
         println!("not run: mpiexec.hydra is not installed");
         return;
     }
-    let output = Command::new("mpiexec.hydra").args(["-n", "5"]).arg(probe()).args(["exchange", "2"]).output().unwrap();
-    let ended = Ended::from(output);
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert_eq!(ended.sorted(), exchanged(5));
+    for options in [&[][..], &["-pmi-port"], &["-genv", "SHMEM_PMI", "pmi2"]] {
+        let mut hydra = Command::new("mpiexec.hydra");
+        hydra.args(options).args(["-n", "5"]).arg(probe()).args(["exchange", "2"]);
+        let ended = Ended::from(hydra.output().unwrap());
+        assert_eq!(ended.status, Some(0), "{options:?}: {}", ended.stderr);
+        assert_eq!(ended.sorted(), exchanged(5), "{options:?}");
+    }
+}
+
+#[test]
+fn version_2_is_served_too() {
+    for options in ["-n 1", "-n 5", "-n 4 --nodes 2"] {
+        let ended = run(&format!("{options} -x SHMEM_PMI=pmi2 PROBE exchange 2"));
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{options}");
+        assert!(ended.stdout.lines().all(|line| line.ends_with("exchanged")), "{options}: {}", ended.stdout);
+    }
+    let ended = run("-n 2 -x SHMEM_PMI=pmi2 PROBE abort 7");
+    assert_eq!(ended.status, Some(1), "version 2 carries no status: {}", ended.stderr);
+    assert!(ended.stderr.contains("this is the end"), "{}", ended.stderr);
 }
 
 #[test]

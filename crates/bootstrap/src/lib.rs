@@ -1,16 +1,35 @@
-//! How PEs find each other: PMI-1, the node rendezvous, one PE alone.
+//! How PEs find each other: the process managers of all launchers, the node rendezvous, one PE alone.
 //!
 //! A process becomes a PE by [`Job::join`]: it learns its number, how many PEs there are and which of them share its
 //! node. The PEs of a node then exchange descriptors of their memory with [`node::share`].
+//!
+//! Behind [`Manager`] is whoever started the process: a server that speaks [PMI-1](pmi1) or [PMI-2](pmi2), PMIx, or a
+//! library with a private wire. The calls into libraries are in `sys/pmix-sys` and `sys/pmi-sys`, behind safe functions,
+//! so that nothing here is unsafe.
 #![forbid(unsafe_code)]
 
 mod claim;
+mod find;
 mod job;
+mod library;
+mod manager;
 mod mapping;
 pub mod node;
+mod places;
 pub mod pmi1;
+pub mod pmi2;
+mod pmix;
 mod published;
+mod serve;
+mod stream;
+#[cfg(test)]
+mod test;
+mod wire;
 
 pub use job::Job;
+pub use manager::{Found, Manager};
 pub use mapping::vector as process_mapping;
 pub use node::{Gathered, Node, Parcel};
+pub use places::Places;
+pub use serve::Conversation;
+pub use stream::Incoming;

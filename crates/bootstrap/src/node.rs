@@ -1,5 +1,6 @@
 //! The PEs that share a node, and how they hand each other descriptors.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_os::{descriptors, sockets};
 
-use crate::Job;
+use crate::manager::Manager;
+use crate::{Job, published};
 
 /// How long PEs of a node wait for each other. Whoever died meanwhile was noticed by the launcher long before.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,17 +50,10 @@ impl Node {
     }
 }
 
-/// The same nodes, numbered without gaps as in [`Node::index`].
-pub(crate) fn numbered(nodes: &[u32]) -> Vec<u32> {
-    let mut distinct = nodes.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    nodes.iter().map(|node| distinct.binary_search(node).expect("the list holds every node") as u32).collect()
-}
-
 /// The node of every PE where the launcher does not know it: PEs with one kernel and one network namespace can meet on
-/// an abstract socket, and that is what a node is for.
-pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
+/// an abstract socket, and that is what a node is for. PE 0 compares all and publishes the result, so that nobody else
+/// asks more than once.
+pub(crate) fn by_identity(manager: &dyn Manager) -> Result<Vec<u32>, Error> {
     let mut identity = Vec::new();
     for source in ["/proc/sys/kernel/random/boot_id", "/etc/hostname"] {
         identity.extend(std::fs::read(source).unwrap_or_default());
@@ -66,18 +61,27 @@ pub(crate) fn by_identity(job: &Job) -> Result<Vec<u32>, Error> {
     for namespace in ["/proc/self/ns/uts", "/proc/self/ns/net"] {
         identity.extend(std::fs::read_link(namespace).unwrap_or_default().into_os_string().into_encoded_bytes());
     }
-    job.put(&format!("host.{}", job.rank()), &identity)?;
-    job.fence()?;
-    let mut seen: Vec<Vec<u8>> = Vec::new();
-    (0..job.size())
-        .map(|pe| {
-            let host = job.get(&format!("host.{pe}"))?;
-            Ok(seen.iter().position(|known| *known == host).unwrap_or_else(|| {
-                seen.push(host);
-                seen.len() - 1
-            }) as u32)
-        })
-        .collect()
+    let (rank, size) = (manager.rank(), manager.size());
+    published::put(manager, &format!("host.{rank}"), &identity)?;
+    manager.fence()?;
+    if rank == 0 {
+        let mut seen = BTreeMap::new();
+        let mut nodes = Vec::with_capacity(size as usize * 4);
+        for pe in 0..size {
+            let next = seen.len() as u32;
+            let node = *seen.entry(published::get(manager, pe, &format!("host.{pe}"))?).or_insert(next);
+            nodes.extend(node.to_le_bytes());
+        }
+        published::put(manager, "nodes", &nodes)?;
+    }
+    manager.fence()?;
+    let nodes = published::get(manager, 0, "nodes")?;
+    let (nodes, rest) = nodes.as_chunks::<4>();
+    if nodes.len() != size as usize || !rest.is_empty() {
+        return Err(Error::new("PE 0 published something that is no list of nodes")
+            .because(format!("it has {} entries for {size} PEs", nodes.len())));
+    }
+    Ok(nodes.iter().map(|node| u32::from_le_bytes(*node)).collect())
 }
 
 /// What one PE hands to the others: some bytes and some descriptors.
@@ -115,7 +119,7 @@ pub fn share(
     let key = format!("node.{epoch}.{leader}");
     if node.my_index > 0 {
         job.fence()?;
-        let invitation = Invitation::read(&job.get(&key)?)?;
+        let invitation = Invitation::read(&job.get(leader, &key)?)?;
         return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
     }
     // A node of one PE has nobody to let in, but the other nodes count on its fence.
@@ -337,7 +341,6 @@ mod tests {
         let node = Node::of(&nodes, 3);
         assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
         assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
-        assert_eq!(numbered(&nodes), [1, 0, 1, 0, 2]);
     }
 
     #[test]

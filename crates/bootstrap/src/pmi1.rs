@@ -3,7 +3,9 @@
 //! Nothing here reads or writes a socket: the library (client) and `oshrun` (server) feed bytes in and take messages
 //! out, so both sides of the protocol are tested against each other and against garbage without a process.
 
-use std::fmt;
+pub(crate) mod client;
+
+pub use crate::stream::{LONGEST_LINE, Malformed};
 
 /// The lengths that a server grants, and that we keep to as a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +21,17 @@ pub struct Limits {
 /// What every PMI-1 server in the field grants.
 pub const LIMITS: Limits = Limits { space: 256, key: 64, value: 1024 };
 
-/// No line of the protocol is longer: the three lengths above and the words between them.
-pub const LONGEST_LINE: usize = 2048;
-
 /// The key under which a server publishes which PE is on which node.
 pub const PROCESS_MAPPING: &str = "PMI_process_mapping";
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
+    /// Says who calls at a server's port, before anything else; on an inherited descriptor the server knows.
+    Here {
+        /// The number that the launcher gave this process (`PMI_ID`).
+        id: u32,
+    },
     /// Opens the conversation with the version the client speaks.
     Init {
         /// Major version, 1.
@@ -75,6 +79,15 @@ pub enum Request {
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
+    /// To [`Request::Here`]: whether the server expects this process. Some [`Reply::Set`] follow.
+    Welcome(bool),
+    /// What a server at a port tells unasked: `size`, `rank`, `debug`.
+    Set {
+        /// What is told.
+        name: String,
+        /// Its value.
+        value: i32,
+    },
     /// To [`Request::Init`]; `accepted` says whether the server speaks that version.
     Init {
         /// Major version of the server.
@@ -104,22 +117,11 @@ pub enum Reply {
     Unsupported(String),
 }
 
-/// A line that is not PMI-1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(String);
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Malformed {}
-
 impl Request {
     /// The line to send, with its newline.
     pub fn encode(&self) -> String {
         match self {
+            Request::Here { id } => format!("cmd=initack pmiid={id}\n"),
             Request::Init { version, subversion } => {
                 format!("cmd=init pmi_version={version} pmi_subversion={subversion}\n")
             }
@@ -139,9 +141,10 @@ impl Request {
     }
 
     /// Reads one line, without its newline.
-    pub fn decode(line: &str) -> Result<Request, Malformed> {
-        let line = Line::parse(line)?;
+    pub fn decode(line: impl AsRef<[u8]>) -> Result<Request, Malformed> {
+        let line = Line::parse(line.as_ref())?;
         Ok(match line.command {
+            "initack" => Request::Here { id: line.number("pmiid")? },
             "init" => {
                 Request::Init { version: line.number("pmi_version")?, subversion: line.number("pmi_subversion")? }
             }
@@ -168,6 +171,8 @@ impl Reply {
     /// The line to send, with its newline.
     pub fn encode(&self) -> String {
         match self {
+            Reply::Welcome(expected) => format!("cmd=initack rc={}\n", if *expected { 0 } else { -1 }),
+            Reply::Set { name, value } => format!("cmd=set {name}={value}\n"),
             Reply::Init { version, subversion, accepted } => {
                 let rc = if *accepted { 0 } else { -1 };
                 format!("cmd=response_to_init pmi_version={version} pmi_subversion={subversion} rc={rc}\n")
@@ -191,9 +196,14 @@ impl Reply {
     }
 
     /// Reads one line, without its newline.
-    pub fn decode(line: &str) -> Result<Reply, Malformed> {
-        let line = Line::parse(line)?;
+    pub fn decode(line: impl AsRef<[u8]>) -> Result<Reply, Malformed> {
+        let line = Line::parse(line.as_ref())?;
         Ok(match line.command {
+            "initack" => Reply::Welcome(line.outcome().is_ok()),
+            "set" => {
+                let (name, value) = line.fields.split_once('=').ok_or_else(|| line.lacks("a name"))?;
+                Reply::Set { name: name.trim().into(), value: number_in(name, value.trim())? }
+            }
             "response_to_init" => Reply::Init {
                 version: line.number("pmi_version")?,
                 subversion: line.number("pmi_subversion")?,
@@ -225,29 +235,6 @@ impl Reply {
     }
 }
 
-/// Cuts a stream of bytes into lines.
-#[derive(Debug, Default)]
-pub struct Lines {
-    pending: Vec<u8>,
-}
-
-impl Lines {
-    /// Takes bytes as they arrive.
-    pub fn feed(&mut self, bytes: &[u8]) {
-        self.pending.extend_from_slice(bytes);
-    }
-
-    /// The next complete line without its newline. After an error the stream has no meaning any more.
-    pub fn next_line(&mut self) -> Option<Result<String, Malformed>> {
-        let end = self.pending.iter().position(|&byte| byte == b'\n');
-        if end.unwrap_or(self.pending.len()) > LONGEST_LINE {
-            return Some(Err(Malformed(format!("a line is longer than {LONGEST_LINE} bytes"))));
-        }
-        let line: Vec<u8> = self.pending.drain(..=end?).take(end?).collect();
-        Some(String::from_utf8(line).map_err(|_| Malformed("a line is not text".into())))
-    }
-}
-
 /// A line taken apart into its command and the fields after it.
 struct Line<'a> {
     command: &'a str,
@@ -255,8 +242,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn parse(line: &'a str) -> Result<Self, Malformed> {
-        let line = line.trim();
+    fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
+        let line = std::str::from_utf8(line).map_err(|_| Malformed("a line is not text".into()))?.trim();
         let after = line
             .strip_prefix("cmd=")
             .or_else(|| line.strip_prefix("mcmd="))
@@ -298,9 +285,7 @@ impl<'a> Line<'a> {
     }
 
     fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
-        let number =
-            |text: &str| text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())));
-        self.field(name).map(number).transpose()
+        self.field(name).map(|text| number_in(name, text)).transpose()
     }
 
     /// What `rc` and `msg` say.
@@ -316,9 +301,14 @@ impl<'a> Line<'a> {
     }
 }
 
+pub(crate) fn number_in<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, Malformed> {
+    text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::Incoming;
     use proptest::prelude::*;
 
     fn word(longest: usize) -> impl Strategy<Value = String> {
@@ -338,6 +328,7 @@ mod tests {
             Just(Request::AppNumber),
             Just(Request::SpaceName),
             Just(Request::UniverseSize),
+            any::<u32>().prop_map(|id| Request::Here { id }),
             Just(Request::BarrierIn),
             Just(Request::Finalize),
             any::<i32>().prop_map(|status| Request::Abort { status }),
@@ -359,6 +350,8 @@ mod tests {
             any::<i32>().prop_map(Reply::AppNumber),
             word(256).prop_map(Reply::SpaceName),
             any::<i32>().prop_map(Reply::UniverseSize),
+            any::<bool>().prop_map(Reply::Welcome),
+            (word(8), any::<i32>()).prop_map(|(name, value)| Reply::Set { name, value }),
             Just(Reply::Put(Ok(()))),
             word(40).prop_map(|why| Reply::Put(Err(why))),
             value().prop_map(|value| Reply::Get(Ok(value))),
@@ -373,12 +366,12 @@ mod tests {
         #[test]
         fn requests_survive_the_wire_in_any_pieces(requests in proptest::collection::vec(request(), 1..6), cut in 1usize..50) {
             let wire: String = requests.iter().map(Request::encode).collect();
-            let mut lines = Lines::default();
+            let mut lines = Incoming::default();
             let mut seen = Vec::new();
             for piece in wire.as_bytes().chunks(cut) {
                 lines.feed(piece);
                 while let Some(line) = lines.next_line() {
-                    seen.push(Request::decode(&line.unwrap()).unwrap());
+                    seen.push(Request::decode(line.unwrap()).unwrap());
                 }
             }
             prop_assert_eq!(seen, requests);
@@ -392,13 +385,8 @@ mod tests {
         }
 
         #[test]
-        fn garbage_never_panics_and_never_grows(bytes in proptest::collection::vec(any::<u8>(), 0..6000)) {
-            let mut lines = Lines::default();
-            lines.feed(&bytes);
-            while let Some(Ok(line)) = lines.next_line() {
-                prop_assert!(line.len() <= LONGEST_LINE);
-                let _ = (Request::decode(&line), Reply::decode(&line));
-            }
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+            let _ = (Request::decode(&bytes), Reply::decode(&bytes));
         }
 
         #[test]
@@ -448,8 +436,5 @@ mod tests {
         }
         let long_key = format!("cmd=get kvsname=k key={}", "k".repeat(65));
         assert!(Request::decode(&long_key).is_err());
-        let mut endless = Lines::default();
-        endless.feed(&[b'x'; LONGEST_LINE + 1]);
-        assert!(endless.next_line().is_some_and(|line| line.is_err()));
     }
 }

@@ -3,13 +3,30 @@
 //! A value becomes base64 text cut into pieces: `key` holds the number of pieces and the first one, `key.1`, `key.2` …
 //! the others. The alphabet has no character that any server treats specially.
 
+use oxshmem_base::Error;
+
+use crate::manager::Manager;
+
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Room for the number of pieces and its separator in the first piece.
 const COUNT_ROOM: usize = 8;
 
+/// Publishes bytes of any length. The key leaves room for the numbers of the pieces.
+pub(crate) fn put(manager: &dyn Manager, key: &str, bytes: &[u8]) -> Result<(), Error> {
+    assert!(key.len() <= 48 && !key.contains([' ', '=', ';', '\n']), "no key for every launcher: {key}");
+    pieces(key, bytes, manager.longest()).into_iter().try_for_each(|(key, text)| manager.put(&key, &text))
+}
+
+/// The bytes that process `from` published under this key before the last fence.
+pub(crate) fn get(manager: &dyn Manager, from: u32, key: &str) -> Result<Vec<u8>, Error> {
+    let missing = |key: &str, why: &str| Error::new(format!("PE {from} has not published {key}")).because(why);
+    let fetch = |key: &str| manager.get(from, key)?.map_err(|why| missing(key, &why));
+    assemble(key, fetch)?.ok_or_else(|| missing(key, "what is there was put by another library"))
+}
+
 /// The entries `(key, text)` to publish for one value, each text at most `longest` bytes.
-pub(crate) fn pieces(key: &str, bytes: &[u8], longest: usize) -> Vec<(String, String)> {
+fn pieces(key: &str, bytes: &[u8], longest: usize) -> Vec<(String, String)> {
     let text = encode(bytes);
     let room = longest.saturating_sub(COUNT_ROOM).max(1);
     let count = text.len().div_ceil(room).max(1);
@@ -22,7 +39,7 @@ pub(crate) fn pieces(key: &str, bytes: &[u8], longest: usize) -> Vec<(String, St
 }
 
 /// Puts a value together again; `fetch` looks up one entry. `None`: what is stored was not published by [`pieces`].
-pub(crate) fn assemble<E>(key: &str, mut fetch: impl FnMut(&str) -> Result<String, E>) -> Result<Option<Vec<u8>>, E> {
+fn assemble<E>(key: &str, mut fetch: impl FnMut(&str) -> Result<String, E>) -> Result<Option<Vec<u8>>, E> {
     let first = fetch(key)?;
     let Some((count, head)) = first.split_once('.') else {
         return Ok(None);

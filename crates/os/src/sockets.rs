@@ -1,16 +1,23 @@
 //! What a Unix socket needs beyond the standard library: adopting an inherited one, waiting on it with a limit, and
 //! noticing that the other side is gone.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
-/// A duplicate of a descriptor that this process inherited under a number it was told, closed on exec.
+/// A duplicate of a socket that this process inherited under a number it was told, closed on exec. What else has that
+/// number is left alone.
 pub fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: fcntl reads no memory of ours; a number that is no descriptor is an error (EBADF).
     let copy = unsafe { syscall!(fcntl(number, libc::F_DUPFD_CLOEXEC, 3)) }?;
     // SAFETY: the kernel just made this descriptor for us and nobody else knows its number.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+    let copy = File::from(unsafe { OwnedFd::from_raw_fd(copy) });
+    match copy.metadata()?.file_type().is_socket() {
+        true => Ok(copy.into()),
+        false => Err(io::Error::other("it is not a socket")),
+    }
 }
 
 /// Lets a descriptor live on in the program that this process becomes by exec. Only makes a system call, so it may run

@@ -89,7 +89,7 @@ pub(crate) fn is_scattered() -> bool {
 
 /// The number of the node that world number `pe` is on.
 pub(crate) fn node_of(pe: u32) -> u32 {
-    JOB.get().map_or(0, |job| job.node_of(pe))
+    JOB.get().map_or(0, |job| job.places().node_of(pe))
 }
 
 /// The number of the caller's node.

@@ -110,7 +110,7 @@ fn same_program(job: &Job, epoch: u32) -> Result<(), Error> {
     if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() {
         return Ok(());
     }
-    let first = String::from_utf8_lossy(&job.get(&key)?).into_owned();
+    let first = String::from_utf8_lossy(&job.get(0, &key)?).into_owned();
     if first == mine {
         return Ok(());
     }
@@ -132,7 +132,7 @@ fn job_secret(job: &Job, epoch: u32) -> Result<[u8; 48], Error> {
         job.put(&key, &secret)?;
     }
     job.fence()?;
-    let secret = job.get(&key)?;
+    let secret = job.get(0, &key)?;
     secret
         .try_into()
         .map_err(|_| Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"))
@@ -150,7 +150,7 @@ struct Published {
 
 impl Cards for Published {
     fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        self.job.get(&card_key(self.epoch, pe))
+        self.job.get(pe, &card_key(self.epoch, pe))
     }
 }
 

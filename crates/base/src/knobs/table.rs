@@ -3,6 +3,9 @@
 use super::{Knob, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
+/// The ways to speak to a launcher.
+const PMI: &[&str] = &["auto", "pmi1", "pmi2", "pmix", "library"];
+
 /// Every variable the library and its tools read, in the order of the manual.
 pub static KNOBS: &[Knob] = &[
     Knob {
@@ -64,6 +67,14 @@ pub static KNOBS: &[Knob] = &[
             Ok(())
         },
     ),
+    Knob {
+        name: "SHMEM_PMI",
+        aliases: &[],
+        value: Value::Word(PMI),
+        default: "auto",
+        doc: "how to speak to the launcher: the first that answers, or this one",
+        apply: |settings, reading| reading.word(PMI).map(|way| settings.pmi = PMI[way].into()),
+    },
     switch("SHMEM_BIND", &[], "0", "keep each PE on a processor of its own", |settings, reading| {
         settings.bind = reading.switch();
         Ok(())

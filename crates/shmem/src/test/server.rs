@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use oxshmem_bootstrap::pmi1::{LIMITS, Lines, PROCESS_MAPPING, Reply, Request};
-use oxshmem_bootstrap::process_mapping;
+use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
+use oxshmem_bootstrap::{Incoming, process_mapping};
 
 pub(super) struct Server {
     pes: u32,
@@ -43,11 +43,11 @@ impl Server {
 
     /// Answers one PE until it hangs up.
     pub(super) fn serve(&self, pe: usize, mut socket: UnixStream) {
-        let (mut lines, mut part) = (Lines::default(), [0; 4096]);
+        let (mut lines, mut part) = (Incoming::default(), [0; 4096]);
         while let Ok(read @ 1..) = socket.read(&mut part) {
             lines.feed(&part[..read]);
             while let Some(line) = lines.next_line() {
-                let Ok(request) = line.and_then(|line| Request::decode(&line)) else { return };
+                let Ok(request) = line.and_then(Request::decode) else { return };
                 self.answer(pe, request);
             }
         }
@@ -80,6 +80,7 @@ impl Server {
                 job.aborted = true;
                 return;
             }
+            Request::Here { .. } => Reply::Welcome(false),
             Request::Other(command) => Reply::Unsupported(command),
         };
         job.send(pe, &reply);

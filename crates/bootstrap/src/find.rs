@@ -1,0 +1,99 @@
+//! Which process manager serves this process: who really answers, not who has left variables behind.
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
+
+use crate::claim::{self, Claim};
+use crate::manager::{Alone, Manager};
+use crate::pmi1::client::{self as pmi1, Place};
+use crate::wire::Wire;
+use crate::{library, pmi2, pmix};
+
+/// The manager of this process: whoever answers first; nobody, if the environment does not claim otherwise.
+///
+/// A descriptor is asked before PMIx: launchers close the descriptors of the jobs that they were started in, but hand
+/// on the variables. PMI-1 is asked before PMI-2, because only PMI-1 tells the launcher a status when a job is ended.
+pub(crate) fn manager(
+    variable: &dyn Fn(&str) -> Option<String>,
+    settings: &Settings,
+) -> Result<Box<dyn Manager>, Error> {
+    if settings.singleton {
+        return Ok(Box::<Alone>::default());
+    }
+    let wanted = |name: &str| settings.pmi == "auto" || settings.pmi == name;
+    let claim = claim::claimed(variable);
+    let mut refusals = Vec::new();
+    if wanted("pmi1") || wanted("pmi2") {
+        match on_a_wire(variable, wanted("pmi1"), wanted("pmi2")) {
+            Ok(manager) => return Ok(manager),
+            Err(why) => refusals.push(why),
+        }
+    }
+    if wanted("pmix") {
+        match pmix::join(variable) {
+            Ok(manager) => return Ok(manager),
+            Err(why) => refusals.push(why),
+        }
+    }
+    // A library is opened only for a launcher that has said there are several tasks, or for who asks for it.
+    if settings.pmi == "library" || wanted("library") && claim.is_some() {
+        match library::join() {
+            Ok(manager) if manager.size() == 1 && claim.is_some() => {
+                refusals.push(format!("{} numbers this task as the only one", manager.protocol()));
+            }
+            Ok(manager) => return Ok(manager),
+            Err(why) => refusals.push(why),
+        }
+    }
+    let refused = refusals.join("; ");
+    match claim {
+        Some(Claim { what, remedy }) => {
+            Err(Error::new(format!("this process was started as {what}, but no PMI server answered"))
+                .because(refused)
+                .fix(format!("start it with {remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
+        }
+        None if settings.pmi != "auto" => Err(Error::new(format!("SHMEM_PMI={} found no server", settings.pmi))
+            .because(refused)
+            .fix("start the program with a launcher that speaks it, or unset SHMEM_PMI")),
+        None => Ok(Box::<Alone>::default()),
+    }
+}
+
+/// A server on an inherited descriptor or at a port.
+fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) -> Result<Box<dyn Manager>, String> {
+    let number = |name| variable(name)?.trim().parse::<u32>().ok();
+    let (from, wire, place) = match (variable("PMI_FD"), variable("PMI_PORT")) {
+        (Some(fd), _) => {
+            let from = format!("PMI_FD={fd}");
+            let place = match (number("PMI_RANK"), number("PMI_SIZE")) {
+                (Some(rank), Some(size)) if rank < size => Place { rank, size },
+                _ => return Err(format!("{from}, but PMI_RANK and PMI_SIZE do not number this task")),
+            };
+            let wire = fd.trim().parse().map_err(|_| "no number".into()).and_then(Wire::inherited);
+            (from, wire, Some(place))
+        }
+        (None, Some(port)) => (format!("PMI_PORT={port}"), Wire::connected(port.trim()), None),
+        (None, None) => return Err("PMI_FD is not set".into()),
+    };
+    let silent = |why: String| format!("{from} does not answer as a PMI server: {why}");
+    let wire = wire.map_err(silent)?;
+    let place = match place {
+        Some(place) => place,
+        None => pmi1::introduce(&wire, number("PMI_ID").unwrap_or(0)).map_err(silent)?,
+    };
+    let (wire, refusal) = match one {
+        true => match pmi1::Client::greet(wire, place) {
+            Ok(client) => return Ok(Box::new(client)),
+            Err((why, wire)) => (wire, why),
+        },
+        false => (wire, String::new()),
+    };
+    if two && (!one || refusal.contains("Init")) {
+        let job = variable("PMI_JOBID").unwrap_or_default();
+        return match pmi2::client::Client::greet(wire, place.rank, &job) {
+            Ok(client) => Ok(Box::new(client)),
+            Err(why) => Err(silent(why)),
+        };
+    }
+    Err(silent(refusal))
+}

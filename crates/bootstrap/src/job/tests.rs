@@ -1,0 +1,189 @@
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Barrier, Mutex};
+
+use super::*;
+use crate::Conversation;
+use crate::manager::held;
+use crate::pmi1::{Limits, PROCESS_MAPPING, Reply, Request};
+
+/// A server as foreign as PMI-1 allows: short values, and perhaps no process mapping and no version 1.
+struct Foreign {
+    values: Mutex<BTreeMap<String, String>>,
+    barrier: Barrier,
+    size: u32,
+    only_two: bool,
+    /// The longest value it takes. PMI-2 has no way to grant less than all.
+    longest: usize,
+}
+
+impl Foreign {
+    fn new(size: u32, only_two: bool, longest: usize) -> Arc<Foreign> {
+        Arc::new(Foreign { values: Mutex::default(), barrier: Barrier::new(size as usize), size, only_two, longest })
+    }
+
+    fn serve(&self, mut stream: impl Read + Write) {
+        let (mut conversation, mut bytes) = (Conversation::default(), [0; 100]);
+        while let Ok(length @ 1..) = stream.read(&mut bytes) {
+            if self.only_two && bytes.starts_with(b"cmd=init pmi_version=1") {
+                stream.write_all(b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n").unwrap();
+                continue;
+            }
+            conversation.feed(&bytes[..length]);
+            while let Some(request) = conversation.next_request() {
+                let reply = self.reply(request.unwrap());
+                stream.write_all(&conversation.encode(&reply)).unwrap();
+            }
+        }
+    }
+
+    fn reply(&self, request: Request) -> Reply {
+        match request {
+            Request::Init { .. } => Reply::Init { version: 1, subversion: 1, accepted: true },
+            Request::Maxes => Reply::Maxes(Limits { space: 64, key: 64, value: self.longest }),
+            Request::SpaceName => Reply::SpaceName("foreign".into()),
+            Request::UniverseSize => Reply::UniverseSize(self.size as i32),
+            Request::Put { key, value, .. } => {
+                assert!(value.len() < self.longest, "the client keeps to what it was granted");
+                assert_eq!(held(&self.values).insert(key, value), None, "no key is put twice");
+                Reply::Put(Ok(()))
+            }
+            Request::Get { key, .. } => Reply::Get(held(&self.values).get(&key).cloned().ok_or("not_found".into())),
+            Request::BarrierIn => {
+                self.barrier.wait();
+                Reply::BarrierOut
+            }
+            Request::Finalize => Reply::Finalized,
+            other => Reply::Unsupported(format!("{other:?}")),
+        }
+    }
+}
+
+fn environment(fd: i32, rank: u32, size: u32) -> impl Fn(&str) -> Option<String> {
+    move |name| match name {
+        "PMI_FD" => Some(fd.to_string()),
+        "PMI_RANK" => Some(rank.to_string()),
+        "PMI_SIZE" => Some(size.to_string()),
+        _ => None,
+    }
+}
+
+fn joined(variable: impl Fn(&str) -> Option<String>, pmi: &str) -> Result<Job, Error> {
+    let settings = Settings { pmi: pmi.into(), ..Settings::default() };
+    find::manager(&variable, &settings).and_then(Job::of)
+}
+
+/// What every PE does in these tests: long values in both directions, and a value that is not there.
+fn exchange(job: &Job, size: u32) {
+    let next = (job.rank() + 1) % size;
+    job.put(&format!("long.{}", job.rank()), &vec![job.rank() as u8; 1000]).unwrap();
+    job.fence().unwrap();
+    assert_eq!(job.get(next, &format!("long.{next}")).unwrap(), vec![next as u8; 1000]);
+    let missing = job.get(0, "nothing").unwrap_err().to_string();
+    assert!(missing.contains("PE 0 has not published nothing") && missing.contains("not"), "{missing}");
+    job.done();
+}
+
+fn meet(size: u32, only_two: bool, pmi: &'static str, protocol: &'static str) {
+    let server = Foreign::new(size, only_two, if protocol == "PMI-1" { 80 } else { 1024 });
+    let clients = (0..size).map(|rank| {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let server = Arc::clone(&server);
+        std::thread::spawn(move || server.serve(theirs));
+        std::thread::spawn(move || {
+            let job = joined(environment(ours.as_raw_fd(), rank, size), pmi).unwrap();
+            let everyone = Node { index: 0, count: 1, members: (0..size).collect(), my_index: rank as usize };
+            assert_eq!((job.rank(), job.size(), job.node()), (rank, size, &everyone));
+            assert_eq!(job.protocol(), protocol);
+            assert!(!job.launched_by_us());
+            exchange(&job, size);
+        })
+    });
+    clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
+}
+
+#[test]
+fn init_under_a_foreign_server_without_a_mapping() {
+    meet(3, false, "auto", "PMI-1");
+    meet(3, false, "pmi2", "PMI-2");
+}
+
+#[test]
+fn init_under_a_server_that_speaks_version_2_alone() {
+    meet(2, true, "auto", "PMI-2");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || Foreign::new(1, true, 1024).serve(theirs));
+    let error = joined(environment(ours.as_raw_fd(), 0, 2), "pmi1").unwrap_err().to_string();
+    assert!(error.contains("does not answer as a PMI server"), "{error}");
+}
+
+#[test]
+fn init_at_a_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).unwrap();
+        assert_eq!(line, "cmd=initack pmiid=7\n");
+        stream.write_all(b"cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=0\ncmd=set debug=0\n").unwrap();
+        let server = Foreign::new(1, false, 80);
+        held(&server.values).insert(PROCESS_MAPPING.into(), "(vector,(0,1,1))".into());
+        server.serve(stream);
+    });
+    let variable = |name: &str| match name {
+        "PMI_PORT" => Some(port.clone()),
+        "PMI_ID" => Some("7".into()),
+        _ => None,
+    };
+    let job = joined(variable, "auto").unwrap();
+    assert_eq!((job.rank(), job.size(), job.protocol().as_str()), (0, 1, "PMI-1"));
+    exchange(&job, 1);
+}
+
+#[test]
+fn init_with_a_descriptor_that_is_no_server() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        BufReader::new(&theirs).read_line(&mut line).unwrap();
+        (&theirs).write_all(b"HTTP/1.1 400 Bad Request\n").unwrap();
+    });
+    let error = joined(environment(ours.as_raw_fd(), 0, 2), "auto").unwrap_err().to_string();
+    assert!(error.contains("one of 2 tasks") && error.contains("does not answer as a PMI server"), "{error}");
+    let singleton = Settings { singleton: true, ..Settings::default() };
+    let alone = find::manager(&environment(ours.as_raw_fd(), 0, 2), &singleton).unwrap();
+    assert_eq!((alone.rank(), alone.size()), (0, 1), "SHMEM_SINGLETON is obeyed");
+}
+
+#[test]
+fn init_with_a_descriptor_that_is_no_socket_leaves_the_file_alone() {
+    let path = std::env::temp_dir().join(format!("oxshmem-no-socket-{}", process::pid()));
+    let file = std::fs::File::create(&path).unwrap();
+    let error = joined(environment(file.as_raw_fd(), 0, 2), "auto").unwrap_err().to_string();
+    let written = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(error.contains("not a socket"), "{error}");
+    assert_eq!(written, b"");
+}
+
+#[test]
+fn who_names_a_protocol_gets_it_or_an_error() {
+    let nothing = |_: &str| None;
+    for pmi in ["pmi1", "pmi2", "pmix"] {
+        let error = joined(nothing, pmi).unwrap_err().to_string();
+        assert!(error.contains(&format!("SHMEM_PMI={pmi} found no server")) && error.contains("is not set"), "{error}");
+    }
+}
+
+#[test]
+fn values_of_one_pe_alone() {
+    let job = joined(|_| None, "auto").unwrap();
+    job.put("key", b"value").unwrap();
+    job.fence().unwrap();
+    assert_eq!(job.get(0, "key").unwrap(), b"value");
+    assert!(job.get(0, "other").unwrap_err().to_string().contains("PE 0 has not published other"));
+}

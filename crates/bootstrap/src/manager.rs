@@ -1,0 +1,103 @@
+//! What a process manager does for one process of its job, whichever way it is spoken to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_base::Error;
+
+/// A process manager as one process of its job sees it.
+///
+/// Errors of these calls are the end of the job: a manager that does not do them cannot start one. A manager that is
+/// gone ends the process, because nobody else would.
+pub trait Manager: fmt::Debug + Send + Sync {
+    /// How it is spoken to, for messages: `PMI-1`, `PMIx 4.2.2`.
+    fn protocol(&self) -> String;
+
+    /// This process's number.
+    fn rank(&self) -> u32;
+
+    /// How many processes the job has.
+    fn size(&self) -> u32;
+
+    /// The node number of every process, if the manager knows. The numbers may have gaps.
+    fn nodes(&self) -> Result<Option<Vec<u32>>, Error>;
+
+    /// How many bytes a published text may have.
+    fn longest(&self) -> usize;
+
+    /// Publishes a text under a key that nobody used before; others can read it after the next fence.
+    fn put(&self, key: &str, text: &str) -> Result<(), Error>;
+
+    /// Waits until every process has called it.
+    fn fence(&self) -> Result<(), Error>;
+
+    /// The text that process `from` published under this key before the last fence.
+    fn get(&self, from: u32, key: &str) -> Result<Found, Error>;
+
+    /// Asks for the end of the whole job. It may be called while another thread waits in a fence.
+    fn abort(&self, status: i32, message: &str);
+
+    /// Says that this process ends properly.
+    fn finalize(&self);
+
+    /// Whether the manager is gone.
+    fn is_gone(&self) -> bool;
+}
+
+/// A published text, or why there is none.
+pub type Found = Result<String, String>;
+
+/// The manager of a process that is a job of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Alone {
+    values: Mutex<BTreeMap<String, String>>,
+}
+
+impl Manager for Alone {
+    fn protocol(&self) -> String {
+        "no launcher".into()
+    }
+
+    fn rank(&self) -> u32 {
+        0
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn nodes(&self) -> Result<Option<Vec<u32>>, Error> {
+        Ok(Some(vec![0]))
+    }
+
+    fn longest(&self) -> usize {
+        usize::MAX
+    }
+
+    fn put(&self, key: &str, text: &str) -> Result<(), Error> {
+        held(&self.values).insert(key.into(), text.into());
+        Ok(())
+    }
+
+    fn fence(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn get(&self, _: u32, key: &str) -> Result<Found, Error> {
+        Ok(held(&self.values).get(key).cloned().ok_or_else(|| "nobody put it".into()))
+    }
+
+    fn abort(&self, _: i32, _: &str) {}
+
+    fn finalize(&self) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+pub(crate) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No holder panics between two writes; what a panicking thread left is whole.
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,421 @@
+//! The PMI-2 wire: after the line that opens it, frames of `cmd=name;key=value;…`, each with its length before it.
+//!
+//! As with [`pmi1`](crate::pmi1), nothing here reads or writes a socket.
+
+pub(crate) mod client;
+
+use crate::pmi1::{LIMITS, number_in};
+use crate::stream::{Malformed, framed};
+
+/// What a client asks. A client with several threads marks its requests (`thrid`), and the answers carry the mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked.
+    pub ask: Ask,
+    /// Which thread asks.
+    pub thread: Option<String>,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Says who this is and asks for its place.
+    FullInit {
+        /// The job's name, where the launcher told it.
+        job: String,
+        /// This process's number.
+        rank: u32,
+    },
+    /// Asks for the job's name.
+    JobName,
+    /// Asks for something that the launcher knows about the job.
+    JobAttribute {
+        /// Its name.
+        key: String,
+    },
+    /// Publishes a value; visible to others after the next fence.
+    Put {
+        /// At most 64 bytes.
+        key: String,
+        /// At most 1024 bytes.
+        value: String,
+    },
+    /// Asks for a published value.
+    Get {
+        /// The job that has it; the client's own where empty.
+        job: String,
+        /// Who published it, or -1: a hint.
+        source: i32,
+        /// The key.
+        key: String,
+    },
+    /// Waits until every process has sent this.
+    Fence,
+    /// Ends the whole job. The protocol carries no exit status.
+    Abort {
+        /// Why.
+        message: String,
+    },
+    /// Closes the conversation properly.
+    Finalize,
+    /// A command that PMI-2 has and we do not serve (spawn, name publishing, attributes of nodes …).
+    Other(String),
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// The mark of the thread that asked.
+    pub thread: Option<String>,
+}
+
+/// What can be answered. Whatever fails says why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To [`Ask::FullInit`].
+    Place {
+        /// This process's number.
+        rank: u32,
+        /// How many processes the job has.
+        size: u32,
+        /// Which program of an MPMD job this is.
+        app: i32,
+    },
+    /// To [`Ask::JobName`].
+    JobName(String),
+    /// To [`Ask::JobAttribute`]: a value if there is one.
+    JobAttribute(Option<String>),
+    /// To [`Ask::Put`].
+    Put(Result<(), String>),
+    /// To [`Ask::Get`]: a value if there is one.
+    Got(Option<String>),
+    /// To [`Ask::Fence`], once every process is in.
+    Fenced(Result<(), String>),
+    /// To [`Ask::Finalize`].
+    Finalized,
+    /// To any command: it cannot be done.
+    Refused {
+        /// The command.
+        command: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Ask {
+    /// For a client with one thread.
+    pub fn encode(self) -> Vec<u8> {
+        Request { ask: self, thread: None }.encode()
+    }
+}
+
+impl Request {
+    /// The frame to send.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut fields = Writer::default();
+        match &self.ask {
+            Ask::FullInit { job, rank } => {
+                fields.command("fullinit").put("pmijobid", job).put("pmirank", rank).put("threaded", "FALSE")
+            }
+            Ask::JobName => fields.command("job-getid"),
+            Ask::JobAttribute { key } => fields.command("info-getjobattr").put("key", key),
+            Ask::Put { key, value } => fields.command("kvs-put").put("key", key).put("value", value),
+            Ask::Get { job, source, key } => {
+                fields.command("kvs-get").put("jobid", job).put("srcid", source).put("key", key)
+            }
+            Ask::Fence => fields.command("kvs-fence"),
+            Ask::Abort { message } => fields.command("abort").put("isworld", "TRUE").put("msg", message),
+            Ask::Finalize => fields.command("finalize"),
+            Ask::Other(command) => fields.command(command),
+        };
+        fields.finish(self.thread.as_deref())
+    }
+
+    /// Reads one frame, without its length.
+    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Request, Malformed> {
+        let fields = Fields::parse(frame.as_ref())?;
+        let ask = match fields.command()? {
+            "fullinit" => {
+                Ask::FullInit { job: fields.optional("pmijobid").unwrap_or_default(), rank: fields.number("pmirank")? }
+            }
+            "job-getid" => Ask::JobName,
+            "info-getjobattr" => Ask::JobAttribute { key: fields.text("key", LIMITS.key)? },
+            "kvs-put" => Ask::Put { key: fields.text("key", LIMITS.key)?, value: fields.text("value", LIMITS.value)? },
+            "kvs-get" => Ask::Get {
+                job: fields.optional("jobid").unwrap_or_default(),
+                source: fields.optional_number("srcid")?.unwrap_or(-1),
+                key: fields.text("key", LIMITS.key)?,
+            },
+            "kvs-fence" => Ask::Fence,
+            "abort" => Ask::Abort { message: fields.optional("msg").unwrap_or_default() },
+            "finalize" => Ask::Finalize,
+            other => Ask::Other(other.into()),
+        };
+        Ok(Request { ask, thread: fields.optional("thrid") })
+    }
+}
+
+impl Reply {
+    /// The frame to send.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut fields = Writer::default();
+        let found = |fields: &mut Writer, command: &str, value: &Option<String>| {
+            fields.command(command);
+            match value {
+                Some(value) => fields.put("found", "TRUE").put("value", value),
+                None => fields.put("found", "FALSE"),
+            };
+        };
+        let mut outcome = Ok(&());
+        match &self.answer {
+            Answer::Place { rank, size, app } => {
+                fields.command("fullinit-response").put("pmi-version", 2).put("pmi-subversion", 0);
+                fields.put("rank", rank).put("size", size).put("appnum", app);
+                fields.put("debugged", "FALSE").put("pmiverbose", "FALSE");
+            }
+            Answer::JobName(name) => drop(fields.command("job-getid-response").put("jobid", name)),
+            Answer::JobAttribute(value) => found(&mut fields, "info-getjobattr-response", value),
+            Answer::Put(done) => {
+                fields.command("kvs-put-response");
+                outcome = done.as_ref();
+            }
+            Answer::Got(value) => found(&mut fields, "kvs-get-response", value),
+            Answer::Fenced(done) => {
+                fields.command("kvs-fence-response");
+                outcome = done.as_ref();
+            }
+            Answer::Finalized => drop(fields.command("finalize-response")),
+            Answer::Refused { command, why } => {
+                fields.command(&format!("{command}-response"));
+                outcome = Err(why);
+            }
+        }
+        match outcome {
+            Ok(_) => fields.put("rc", 0),
+            Err(why) => fields.put("errmsg", why).put("rc", -1),
+        };
+        fields.finish(self.thread.as_deref())
+    }
+
+    /// Reads one frame, without its length.
+    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Reply, Malformed> {
+        let fields = Fields::parse(frame.as_ref())?;
+        let command = fields.command()?;
+        let done = match fields.optional_number::<i32>("rc")? {
+            Some(0) | None => Ok(()),
+            Some(code) => Err(fields.optional("errmsg").unwrap_or_else(|| format!("rc={code}"))),
+        };
+        let Some(asked) = command.strip_suffix("-response") else {
+            return Err(Malformed(format!("`cmd={command}` is not an answer of PMI-2")));
+        };
+        let answer = match (asked, done) {
+            ("kvs-put", done) => Answer::Put(done),
+            ("kvs-fence", done) => Answer::Fenced(done),
+            (_, Err(why)) => Answer::Refused { command: asked.into(), why },
+            ("fullinit", _) => Answer::Place {
+                rank: fields.number("rank")?,
+                size: fields.number("size")?,
+                app: fields.optional_number("appnum")?.unwrap_or(-1),
+            },
+            ("job-getid", _) => Answer::JobName(fields.text("jobid", LIMITS.space)?),
+            ("info-getjobattr", _) => Answer::JobAttribute(fields.found()),
+            ("kvs-get", _) => Answer::Got(fields.found()),
+            ("finalize", _) => Answer::Finalized,
+            (other, _) => Answer::Refused { command: other.into(), why: "it was not asked".into() },
+        };
+        Ok(Reply { answer, thread: fields.optional("thrid") })
+    }
+}
+
+/// Writes `key=value;` one after the other. A semicolon in a value is written twice.
+#[derive(Default)]
+struct Writer(String);
+
+impl Writer {
+    fn command(&mut self, command: &str) -> &mut Writer {
+        self.put("cmd", command)
+    }
+
+    fn put(&mut self, key: &str, value: impl ToString) -> &mut Writer {
+        self.0 += &format!("{key}={};", value.to_string().replace(';', ";;"));
+        self
+    }
+
+    fn finish(mut self, thread: Option<&str>) -> Vec<u8> {
+        if let Some(thread) = thread {
+            self.put("thrid", thread);
+        }
+        framed(&self.0)
+    }
+}
+
+/// A frame taken apart.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn parse(frame: &[u8]) -> Result<Fields, Malformed> {
+        let text = std::str::from_utf8(frame).map_err(|_| Malformed("a message is not text".into()))?;
+        let mut fields = Vec::new();
+        let mut rest = text.chars().peekable();
+        while rest.peek().is_some() {
+            let mut field = String::new();
+            while let Some(character) = rest.next() {
+                if character == ';' && rest.next_if_eq(&';').is_none() {
+                    break;
+                }
+                field.push(character);
+            }
+            let (key, value) = field
+                .split_once('=')
+                .ok_or_else(|| Malformed(format!("`{}` is not key=value", field.escape_debug())))?;
+            fields.push((key.into(), value.into()));
+        }
+        Ok(Fields(fields))
+    }
+
+    fn command(&self) -> Result<&str, Malformed> {
+        match self.0.first() {
+            Some((key, command)) if key == "cmd" && !command.is_empty() => Ok(command),
+            _ => Err(Malformed("a message does not begin with cmd=".into())),
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    fn optional(&self, name: &str) -> Option<String> {
+        self.field(name).map(str::to_string)
+    }
+
+    fn text(&self, name: &str, longest: usize) -> Result<String, Malformed> {
+        let text = self.field(name).ok_or_else(|| self.lacks(name))?;
+        if text.len() > longest {
+            return Err(Malformed(format!("{name} has {} bytes, {longest} are the most", text.len())));
+        }
+        Ok(text.into())
+    }
+
+    fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, Malformed> {
+        self.optional_number(name)?.ok_or_else(|| self.lacks(name))
+    }
+
+    fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
+        self.field(name).map(|text| number_in(name, text)).transpose()
+    }
+
+    /// A server's own values (the process mapping) may be longer than what it grants to clients.
+    fn found(&self) -> Option<String> {
+        self.field("found").filter(|found| *found == "TRUE").and_then(|_| self.optional("value"))
+    }
+
+    fn lacks(&self, name: &str) -> Malformed {
+        Malformed(format!("cmd={} lacks {name}=", self.field("cmd").unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Incoming;
+    use proptest::prelude::*;
+
+    fn word() -> impl Strategy<Value = String> {
+        "[a-zA-Z0-9_.-]{1,60}"
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        "[a-z;= ()]{0,300}"
+    }
+
+    fn ask() -> impl Strategy<Value = Ask> {
+        prop_oneof![
+            (value(), any::<u32>()).prop_map(|(job, rank)| Ask::FullInit { job, rank }),
+            Just(Ask::JobName),
+            word().prop_map(|key| Ask::JobAttribute { key }),
+            (word(), value()).prop_map(|(key, value)| Ask::Put { key, value }),
+            (value(), any::<i32>(), word()).prop_map(|(job, source, key)| Ask::Get { job, source, key }),
+            Just(Ask::Fence),
+            value().prop_map(|message| Ask::Abort { message }),
+            Just(Ask::Finalize),
+            Just(Ask::Other("spawn".into())),
+        ]
+    }
+
+    fn answer() -> impl Strategy<Value = Answer> {
+        prop_oneof![
+            (any::<u32>(), any::<u32>(), any::<i32>()).prop_map(|(rank, size, app)| Answer::Place { rank, size, app }),
+            word().prop_map(Answer::JobName),
+            proptest::option::of(value()).prop_map(Answer::JobAttribute),
+            proptest::option::of(value()).prop_map(Answer::Got),
+            Just(Answer::Put(Ok(()))),
+            value().prop_map(|why| Answer::Put(Err(why))),
+            Just(Answer::Fenced(Ok(()))),
+            value().prop_map(|why| Answer::Fenced(Err(why))),
+            Just(Answer::Finalized),
+            (word(), value()).prop_map(|(command, why)| Answer::Refused { command: format!("x{command}"), why }),
+        ]
+    }
+
+    fn unframed(frame: Vec<u8>) -> Vec<u8> {
+        let mut incoming = Incoming::default();
+        incoming.feed(&frame);
+        incoming.next_frame().unwrap().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn requests_survive_the_wire(ask in ask(), thread in proptest::option::of(word())) {
+            let request = Request { ask, thread };
+            prop_assert_eq!(Request::decode(unframed(request.encode())), Ok(request));
+        }
+
+        #[test]
+        fn replies_survive_the_wire(answer in answer(), thread in proptest::option::of(word())) {
+            let reply = Reply { answer, thread };
+            prop_assert_eq!(Reply::decode(unframed(reply.encode())), Ok(reply));
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..600), text in "[cmd=;kvsputer0-9 -]{0,80}") {
+            let _ = (Request::decode(&bytes), Reply::decode(&bytes), Request::decode(&text), Reply::decode(&text));
+        }
+
+        #[test]
+        fn damaged_frames_never_panic(ask in ask(), at in any::<prop::sample::Index>(), with in any::<u8>()) {
+            let mut frame = unframed(ask.encode());
+            let at = at.index(frame.len());
+            frame[at] = with;
+            let _ = (Request::decode(&frame), Reply::decode(&frame));
+        }
+    }
+
+    #[test]
+    fn messages_of_slurm_and_hydra() {
+        let decoded = |frame: &str| Reply::decode(frame).unwrap().answer;
+        let slurm = "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=-1;debugged=FALSE;pmiverbose=FALSE;";
+        assert_eq!(decoded(slurm), Answer::Place { rank: 1, size: 2, app: -1 });
+        let hydra = "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,1,1));rc=0;";
+        assert_eq!(decoded(hydra), Answer::JobAttribute(Some("(vector,(0,1,1))".into())));
+        assert_eq!(decoded("cmd=kvs-get-response;rc=0;found=FALSE;"), Answer::Got(None));
+        assert_eq!(decoded("cmd=kvs-fence-response;rc=14;"), Answer::Fenced(Err("rc=14".into())));
+        assert_eq!(Ask::Fence.encode(), b"    14cmd=kvs-fence;");
+    }
+
+    #[test]
+    fn bad_messages_are_named() {
+        for (frame, word) in [
+            ("", "begin with cmd="),
+            ("key=a;cmd=kvs-put;", "begin with cmd="),
+            ("cmd=kvs-put;key", "not key=value"),
+            ("cmd=kvs-put;key=a;", "lacks value="),
+            ("cmd=fullinit;pmirank=one;", "not a number"),
+        ] {
+            let error = Request::decode(frame).expect_err(frame).to_string();
+            assert!(error.contains(word), "{frame}: {error}");
+        }
+        assert!(Request::decode(format!("cmd=kvs-get;key={};", "k".repeat(65))).is_err());
+    }
+}

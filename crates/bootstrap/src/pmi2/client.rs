@@ -1,0 +1,118 @@
+//! A process manager that speaks PMI-2.
+
+use oxshmem_base::Error;
+
+use super::{Answer, Ask, Reply};
+use crate::manager::{Found, Manager};
+use crate::pmi1::{self, LIMITS, PROCESS_MAPPING};
+use crate::stream::Incoming;
+use crate::wire::{Next, Wire, confused};
+use crate::{mapping, pmi1::Request};
+
+/// A conversation that has begun.
+#[derive(Debug)]
+pub(crate) struct Client {
+    wire: Wire,
+    rank: u32,
+    size: u32,
+    job: String,
+}
+
+impl Client {
+    /// Opens the conversation; the error says why this is no PMI-2 server. `job`: the name that the launcher's
+    /// variables give it.
+    pub(crate) fn greet(wire: Wire, rank: u32, job: &str) -> Result<Client, String> {
+        let open = Request::Init { version: 2, subversion: 0 }.encode();
+        let line = |incoming: &mut Incoming| incoming.next_line().map(|line| line.and_then(pmi1::Reply::decode));
+        match wire.try_ask(open.as_bytes(), line) {
+            Ok(pmi1::Reply::Init { accepted: true, version: 2, .. }) => {}
+            Ok(other) => return Err(format!("asked for version 2 it answered {other:?}")),
+            Err(error) => return Err(error.to_string()),
+        }
+        let ask = |ask: Ask| wire.try_ask(&ask.encode(), next).map_err(|error| error.to_string());
+        let (rank, size) = match ask(Ask::FullInit { job: job.into(), rank })? {
+            Answer::Place { rank, size, .. } if rank < size => (rank, size),
+            other => return Err(format!("asked for the place of process {rank} it answered {other:?}")),
+        };
+        let job = match ask(Ask::JobName)? {
+            Answer::JobName(name) => name,
+            other => return Err(format!("asked for the job's name it answered {other:?}")),
+        };
+        wire.settled()?;
+        Ok(Client { wire, rank, size, job })
+    }
+
+    fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+        self.wire.ask(&ask.encode(), next)
+    }
+}
+
+fn next(incoming: &mut Incoming) -> Next<Answer> {
+    incoming.next_frame().map(|frame| frame.and_then(Reply::decode).map(|reply| reply.answer))
+}
+
+impl Manager for Client {
+    fn protocol(&self) -> String {
+        "PMI-2".into()
+    }
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn nodes(&self) -> Result<Option<Vec<u32>>, Error> {
+        match self.ask(Ask::JobAttribute { key: PROCESS_MAPPING.into() })? {
+            Answer::JobAttribute(mapped) => Ok(mapped.and_then(|text| mapping::nodes_of(&text, self.size))),
+            Answer::Refused { .. } => Ok(None),
+            other => Err(confused("PMI-2", PROCESS_MAPPING, &other)),
+        }
+    }
+
+    fn longest(&self) -> usize {
+        LIMITS.value - 1
+    }
+
+    fn put(&self, key: &str, text: &str) -> Result<(), Error> {
+        match self.ask(Ask::Put { key: key.into(), value: text.into() })? {
+            Answer::Put(Ok(())) => Ok(()),
+            Answer::Put(Err(why)) => Err(Error::new(format!("the launcher did not take the value {key}")).because(why)),
+            other => Err(confused("PMI-2", key, &other)),
+        }
+    }
+
+    fn fence(&self) -> Result<(), Error> {
+        match self.ask(Ask::Fence)? {
+            Answer::Fenced(Ok(())) => Ok(()),
+            Answer::Fenced(Err(why)) => Err(Error::new("the launcher's fence failed").because(why)),
+            other => Err(confused("PMI-2", "the fence", &other)),
+        }
+    }
+
+    fn get(&self, from: u32, key: &str) -> Result<Found, Error> {
+        let source = i32::try_from(from).unwrap_or(-1);
+        match self.ask(Ask::Get { job: self.job.clone(), source, key: key.into() })? {
+            Answer::Got(Some(text)) => Ok(Ok(text)),
+            Answer::Got(None) => Ok(Err("not found".into())),
+            Answer::Refused { why, .. } => Ok(Err(why)),
+            other => Err(confused("PMI-2", key, &other)),
+        }
+    }
+
+    fn abort(&self, status: i32, message: &str) {
+        let message = if message.is_empty() { format!("exit status {status}") } else { message.into() };
+        self.wire.tell(&Ask::Abort { message }.encode());
+    }
+
+    fn finalize(&self) {
+        // The process is leaving; a launcher that is already gone changes nothing.
+        let _ = self.wire.try_ask(&Ask::Finalize.encode(), next);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.wire.is_gone()
+    }
+}

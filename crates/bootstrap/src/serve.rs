@@ -1,0 +1,235 @@
+//! The server's side of a conversation: whichever version the client speaks, the server sees PMI-1.
+//!
+//! A client opens in lines and may ask for version 2 there. From then on its frames become the requests of PMI-1 that
+//! mean the same, and the server's replies become frames. What only PMI-2 has is refused here.
+
+use std::collections::VecDeque;
+
+use crate::pmi1::{PROCESS_MAPPING, Reply, Request};
+use crate::pmi2::{self, Answer, Ask};
+use crate::stream::{Incoming, Malformed};
+
+/// What one client has said and been told so far.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    incoming: Incoming,
+    version: Version,
+    /// What the client waits for, oldest first; threads of a PMI-2 client may wait for several things.
+    awaited: VecDeque<Awaited>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Version {
+    #[default]
+    One,
+    /// Version 2 was asked for; the reply is still a line.
+    Opening,
+    Two,
+}
+
+#[derive(Debug)]
+struct Awaited {
+    by: By,
+    thread: Option<String>,
+}
+
+/// Which question a reply of PMI-1 has to answer.
+#[derive(Debug, PartialEq, Eq)]
+enum By {
+    FullInit { rank: u32 },
+    JobName,
+    JobAttribute,
+    Put,
+    Get,
+    Fence,
+    Finalize,
+    Refused,
+}
+
+impl Conversation {
+    /// Takes bytes as they arrive.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.incoming.feed(bytes);
+    }
+
+    /// The next complete request. After an error the conversation has no meaning any more.
+    pub fn next_request(&mut self) -> Option<Result<Request, Malformed>> {
+        match self.version {
+            Version::One => {
+                let request = self.incoming.next_line()?.and_then(Request::decode);
+                Some(request.map(|request| match request {
+                    Request::Init { version: 2, .. } => {
+                        self.version = Version::Opening;
+                        Request::Init { version: 1, subversion: 1 }
+                    }
+                    other => other,
+                }))
+            }
+            // The client waits for the reply, and so must we: it decides how to read on.
+            Version::Opening => None,
+            Version::Two => Some(
+                self.incoming.next_frame()?.and_then(pmi2::Request::decode).map(|request| self.translated(request)),
+            ),
+        }
+    }
+
+    fn translated(&mut self, pmi2::Request { ask, thread }: pmi2::Request) -> Request {
+        let space = String::new();
+        let (by, request) = match ask {
+            Ask::FullInit { rank, .. } => (By::FullInit { rank }, Request::UniverseSize),
+            Ask::JobName => (By::JobName, Request::SpaceName),
+            Ask::JobAttribute { key } if key == PROCESS_MAPPING => (By::JobAttribute, Request::Get { space, key }),
+            // An attribute that nobody has; a client's own values have no such keys.
+            Ask::JobAttribute { key } => (By::JobAttribute, Request::Get { space, key: format!("attribute {key}") }),
+            Ask::Put { key, value } => (By::Put, Request::Put { space, key, value }),
+            Ask::Get { key, .. } => (By::Get, Request::Get { space, key }),
+            Ask::Fence => (By::Fence, Request::BarrierIn),
+            Ask::Finalize => (By::Finalize, Request::Finalize),
+            // Nobody waits for the answer to this one.
+            Ask::Abort { .. } => return Request::Abort { status: 1 },
+            Ask::Other(command) => (By::Refused, Request::Other(command)),
+        };
+        self.awaited.push_back(Awaited { by, thread });
+        request
+    }
+
+    /// The bytes that tell the client this.
+    pub fn encode(&mut self, reply: &Reply) -> Vec<u8> {
+        match self.version {
+            Version::One => reply.encode().into_bytes(),
+            Version::Opening => match reply {
+                Reply::Init { accepted, .. } => {
+                    self.version = if *accepted { Version::Two } else { Version::One };
+                    Reply::Init { version: 2, subversion: 0, accepted: *accepted }.encode().into_bytes()
+                }
+                other => other.encode().into_bytes(),
+            },
+            Version::Two => self.framed(reply),
+        }
+    }
+
+    fn framed(&mut self, reply: &Reply) -> Vec<u8> {
+        let fits = |by: &By| match reply {
+            Reply::UniverseSize(_) => matches!(by, By::FullInit { .. }),
+            Reply::SpaceName(_) => *by == By::JobName,
+            Reply::Put(_) => *by == By::Put,
+            Reply::Get(_) => matches!(by, By::Get | By::JobAttribute),
+            Reply::BarrierOut => *by == By::Fence,
+            Reply::Finalized => *by == By::Finalize,
+            _ => *by == By::Refused,
+        };
+        // What nobody has asked for is not sent.
+        let Some(place) = self.awaited.iter().position(|awaited| fits(&awaited.by)) else { return Vec::new() };
+        let Some(Awaited { by, thread }) = self.awaited.remove(place) else { return Vec::new() };
+        let answer = match (reply, by) {
+            (Reply::UniverseSize(size), By::FullInit { rank }) => {
+                Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: 0 }
+            }
+            (Reply::SpaceName(name), _) => Answer::JobName(name.clone()),
+            (Reply::Put(done), _) => Answer::Put(done.clone()),
+            (Reply::Get(found), By::JobAttribute) => Answer::JobAttribute(found.clone().ok()),
+            (Reply::Get(found), _) => Answer::Got(found.clone().ok()),
+            (Reply::BarrierOut, _) => Answer::Fenced(Ok(())),
+            (Reply::Finalized, _) => Answer::Finalized,
+            (Reply::Unsupported(command), _) => {
+                Answer::Refused { command: command.clone(), why: "this launcher does not do that".into() }
+            }
+            (other, _) => Answer::Refused { command: "unknown".into(), why: format!("{other:?}") },
+        };
+        pmi2::Reply { answer, thread }.encode()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A conversation that has agreed on version 2.
+    fn opened() -> Conversation {
+        let mut conversation = Conversation::default();
+        conversation.feed(b"cmd=init pmi_version=2 pmi_subversion=0\n");
+        assert_eq!(conversation.next_request(), Some(Ok(Request::Init { version: 1, subversion: 1 })));
+        let reply = conversation.encode(&Reply::Init { version: 1, subversion: 1, accepted: true });
+        assert_eq!(reply, b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n");
+        conversation
+    }
+
+    fn told(conversation: &mut Conversation, ask: Ask, request: Request, reply: &Reply) -> String {
+        conversation.feed(&ask.encode());
+        assert_eq!(conversation.next_request(), Some(Ok(request)));
+        String::from_utf8(conversation.encode(reply)[6..].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn version_1_passes_untouched() {
+        let mut conversation = Conversation::default();
+        conversation.feed(b"cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\n");
+        assert_eq!(conversation.next_request(), Some(Ok(Request::Init { version: 1, subversion: 1 })));
+        assert_eq!(conversation.next_request(), Some(Ok(Request::Maxes)));
+        assert_eq!(conversation.encode(&Reply::BarrierOut), b"cmd=barrier_out\n");
+    }
+
+    #[test]
+    fn version_2_is_the_same_job() {
+        let mut client = opened();
+        let space = String::new;
+        let place =
+            told(&mut client, Ask::FullInit { job: space(), rank: 1 }, Request::UniverseSize, &Reply::UniverseSize(4));
+        assert!(place.contains("rank=1;size=4;") && place.contains("rc=0;"), "{place}");
+        let key = || "k".to_string();
+        let put = Request::Put { space: space(), key: key(), value: "v".into() };
+        let done = told(&mut client, Ask::Put { key: key(), value: "v".into() }, put, &Reply::Put(Ok(())));
+        assert_eq!(done, "cmd=kvs-put-response;rc=0;");
+        let get = Request::Get { space: space(), key: key() };
+        let found =
+            told(&mut client, Ask::Get { job: space(), source: -1, key: key() }, get, &Reply::Get(Ok("v".into())));
+        assert_eq!(found, "cmd=kvs-get-response;found=TRUE;value=v;rc=0;");
+        assert_eq!(
+            told(&mut client, Ask::Fence, Request::BarrierIn, &Reply::BarrierOut),
+            "cmd=kvs-fence-response;rc=0;"
+        );
+        let refused = told(
+            &mut client,
+            Ask::Other("spawn".into()),
+            Request::Other("spawn".into()),
+            &Reply::Unsupported("spawn".into()),
+        );
+        assert!(refused.starts_with("cmd=spawn-response;errmsg=") && refused.ends_with("rc=-1;"), "{refused}");
+        client.feed(&Ask::Abort { message: "why".into() }.encode());
+        assert_eq!(client.next_request(), Some(Ok(Request::Abort { status: 1 })));
+    }
+
+    #[test]
+    fn threads_get_their_own_answers_in_any_order() {
+        let mut client = opened();
+        let asked = |ask, thread: &str| pmi2::Request { ask, thread: Some(thread.into()) }.encode();
+        client.feed(&asked(Ask::Fence, "a"));
+        client.feed(&asked(Ask::Get { job: String::new(), source: 0, key: "k".into() }, "b"));
+        assert!(client.next_request().is_some() && client.next_request().is_some());
+        let first = pmi2::Reply::decode(&client.encode(&Reply::Get(Err("no".into())))[6..]).unwrap();
+        assert_eq!(first, pmi2::Reply { answer: Answer::Got(None), thread: Some("b".into()) });
+        let second = pmi2::Reply::decode(&client.encode(&Reply::BarrierOut)[6..]).unwrap();
+        assert_eq!(second.thread.as_deref(), Some("a"));
+        assert!(client.encode(&Reply::BarrierOut).is_empty(), "nobody waits any more");
+    }
+
+    proptest! {
+        #[test]
+        fn no_client_confuses_the_server(
+            version in 0u32..4,
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+            answers in proptest::collection::vec(any::<bool>(), 0..20),
+        ) {
+            let mut conversation = Conversation::default();
+            conversation.feed(format!("cmd=init pmi_version={version} pmi_subversion=0\n").as_bytes());
+            conversation.feed(&bytes);
+            for accepted in answers {
+                if let Some(Err(_)) = conversation.next_request() {
+                    break;
+                }
+                conversation.encode(&Reply::Init { version: 1, subversion: 1, accepted });
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! One stream to a PMI server: what we ask and what it answers, one at a time.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use oxshmem_base::Error;
+use oxshmem_os::{process, sockets};
+
+use crate::manager::held;
+use crate::stream::{Incoming, Malformed};
+
+/// How long a server may take for its first answers; whoever holds the descriptor then is no PMI server.
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
+
+/// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    /// Of any family: an inherited socket says nothing about it, and reading and writing are the same.
+    stream: UnixStream,
+    answers: Mutex<Incoming>,
+}
+
+impl Wire {
+    /// On a descriptor that the launcher has left open; the error says why it is none.
+    pub(crate) fn inherited(number: i32) -> Result<Wire, String> {
+        Wire::on(sockets::inherited(number).map_err(|error| error.to_string())?)
+    }
+
+    /// To a server that listens on a port.
+    pub(crate) fn connected(address: &str) -> Result<Wire, String> {
+        let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        Wire::on(stream.into())
+    }
+
+    fn on(socket: OwnedFd) -> Result<Wire, String> {
+        let wire = Wire { stream: UnixStream::from(socket), answers: Mutex::default() };
+        wire.limit(Some(FIRST_ANSWER)).map(|()| wire)
+    }
+
+    /// The greeting is over: from now on an answer may take as long as the slowest process of the job.
+    pub(crate) fn settled(&self) -> Result<(), String> {
+        self.limit(None)
+    }
+
+    fn limit(&self, time: Option<Duration>) -> Result<(), String> {
+        self.stream.set_read_timeout(time).map_err(|error| error.to_string())
+    }
+
+    /// Sends `bytes` and waits for the answer, which `next` cuts out of what arrives.
+    pub(crate) fn try_ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
+        let mut answers = held(&self.answers);
+        (&self.stream).write_all(bytes)?;
+        self.wait(&mut answers, next)
+    }
+
+    /// Waits for something that the server says unasked.
+    pub(crate) fn listen<A>(&self, next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
+        self.wait(&mut held(&self.answers), next)
+    }
+
+    fn wait<A>(
+        &self,
+        answers: &mut MutexGuard<'_, Incoming>,
+        next: impl Fn(&mut Incoming) -> Next<A>,
+    ) -> io::Result<A> {
+        let mut bytes = [0; 2048];
+        loop {
+            if let Some(answer) = next(answers) {
+                return answer.map_err(io::Error::other);
+            }
+            match (&self.stream).read(&mut bytes) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(length) => answers.feed(&bytes[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// As [`try_ask`](Wire::try_ask), in a job that has begun: the end of the stream is the end of the job.
+    pub(crate) fn ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> Result<A, Error> {
+        self.try_ask(bytes, next).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => orphaned(),
+            _ => Error::new("the conversation with the launcher broke").because(error.to_string()),
+        })
+    }
+
+    /// Sends without waiting. If the launcher is gone there is nobody to tell.
+    pub(crate) fn tell(&self, bytes: &[u8]) {
+        let _ = (&self.stream).write_all(bytes);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        sockets::hung_up(&self.stream)
+    }
+}
+
+/// The next message, if it is complete.
+pub(crate) type Next<A> = Option<Result<A, Malformed>>;
+
+/// The launcher is the lifeline: without it nobody would end this process, so it ends itself.
+pub(crate) fn orphaned() -> ! {
+    eprintln!("oxshmem: the launcher closed the PMI connection of process {}: the job is over", process::pid());
+    process::exit_now(1)
+}
+
+/// What a server says that was not asked.
+pub(crate) fn confused(protocol: &str, about: &str, answer: &impl std::fmt::Debug) -> Error {
+    Error::new(format!("the launcher's {protocol} server answered about {about} what was not asked"))
+        .because(format!("its answer was {answer:?}"))
+}
