@@ -29,6 +29,7 @@ mod nodes;
 mod primitive;
 mod slot;
 mod team;
+mod transports;
 mod wait;
 mod windows;
 

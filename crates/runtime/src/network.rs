@@ -17,6 +17,7 @@ use crate::control;
 use crate::diagnose;
 use crate::fast::FAST;
 use crate::nodes;
+use crate::transports::{self, Chosen, Joining};
 use crate::wait::{self, Needs, Reason};
 
 /// The job's fabric between init and the last finalize; null on one node.
@@ -35,6 +36,7 @@ pub(crate) fn is_open() -> bool {
 
 /// Opens the fabric if the job has several nodes, and registers the caller's windows.
 pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_window: usize) -> Result<(), Error> {
+    transports::check(settings)?;
     if job.node().count < 2 {
         return Ok(());
     }
@@ -49,7 +51,7 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     }
     same_program(job, epoch)?;
     let secret = job_secret(job, epoch)?;
-    let fabric = choose(job, settings, &secret)?;
+    let Chosen { fabric, rejected } = transports::choose(&Joining { job, settings, secret: &secret }, epoch)?;
     let (heap, _) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
@@ -60,13 +62,19 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     job.fence()?;
     fabric.connect(Box::new(Published { job, epoch }))?;
     tracing::debug!(fabric = fabric.describe(), "network");
+    *REJECTED.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
     FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
     Ok(())
 }
 
+/// What `SHMEM_INFO` says of the choice: why everything else was not chosen.
+static REJECTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
 /// A word for `SHMEM_INFO`.
 pub(crate) fn describe() -> Option<String> {
-    fabric().map(Fabric::describe)
+    let rejected = REJECTED.lock().unwrap_or_else(PoisonError::into_inner).join(", ");
+    let rejected = if rejected.is_empty() { rejected } else { format!("; rejected: {rejected}") };
+    fabric().map(|fabric| fabric.describe() + &rejected)
 }
 
 /// Ends the fabric. All PEs have completed their operations.
@@ -77,25 +85,6 @@ pub(crate) fn close() {
         // SAFETY: `open` leaked it from a box, and the standard allows no call that could still use it.
         let fabric = unsafe { Box::from_raw(fabric) };
         fabric.close();
-    }
-}
-
-fn choose(job: &Job, settings: &Settings, secret: &[u8; 48]) -> Result<Box<dyn Fabric>, Error> {
-    match settings.transport.as_str() {
-        "auto" | "tcp" => {
-            let (id, key) = secret.split_at(16);
-            let id = id.try_into().expect("sixteen bytes");
-            let key = key.try_into().expect("thirty-two bytes");
-            let mut options = oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key);
-            options.interface.clone_from(&settings.tcp_interface);
-            options.rails = settings.tcp_rails;
-            options.encrypt = settings.tcp_encrypt;
-            options.give_up = Duration::from_secs(settings.tcp_timeout);
-            oxshmem_transport_tcp::open(options)
-        }
-        other => Err(Error::new(format!("SHMEM_TRANSPORT={other} cannot carry a job of {} nodes", job.node().count))
-            .because("the transports between nodes that this library has are: tcp")
-            .fix("set SHMEM_TRANSPORT=tcp or leave it out, or run all PEs on one node")),
     }
 }
 

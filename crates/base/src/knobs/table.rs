@@ -177,7 +177,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "auto",
-        doc: "how PEs reach each other",
+        doc: "how PEs of different nodes reach each other: tcp, or auto for the best that all nodes have",
         apply: |settings, reading| {
             settings.transport = reading.text_or_auto();
             Ok(())
