@@ -1,7 +1,8 @@
 //! Objects that all PEs change atomically, and waiting for them.
 
-use oxshmem_runtime::calls::{amo, p2p};
+use oxshmem_runtime::calls::amo::{Atomic as Processor, AtomicInteger as ProcessorInteger};
 
+use crate::backend::{self, amo, p2p};
 use crate::transfer::Target;
 use crate::{Comparison, Plain, Resident, Symmetric};
 
@@ -27,10 +28,10 @@ pub type SymmetricAtomic<T> = Symmetric<Atomic<T>>;
 unsafe impl<T: AtomicValue> Resident for Atomic<T> {}
 
 /// A number that the atomic operations know.
-pub trait AtomicValue: Plain + PartialOrd + amo::Atomic {}
+pub trait AtomicValue: Plain + PartialOrd + Processor {}
 
 /// An [`AtomicValue`] that can be compared and counted with.
-pub trait AtomicInteger: AtomicValue + amo::AtomicInteger {}
+pub trait AtomicInteger: AtomicValue + ProcessorInteger {}
 
 macro_rules! atomic_values {
     ($($integer:ty)*; $($float:ty)*) => {
@@ -73,7 +74,7 @@ macro_rules! operations {
             pub fn $name(&self, $($argument: T,)* pe: impl Target) $(-> $result)? {
                 let (via, pe) = pe.resolve($call);
                 // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one.
-                unsafe { amo::$name(via, self.as_ptr().cast::<T>(), $($argument,)* pe) }
+                unsafe { amo::$name(via, self.own().cast::<T>(), $($argument,)* pe) }
             }
         )*}
     };
@@ -115,8 +116,9 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     /// ```
     #[inline(always)]
     pub fn load(&self) -> T {
+        backend::look();
         // SAFETY: a place is valid and aligned, and only atomics touch this one.
-        unsafe { T::load(self.as_ptr().cast()) }
+        unsafe { T::load(self.own().cast()) }
     }
 
     /// Writes this PE's copy.
@@ -131,7 +133,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     #[inline(always)]
     pub fn store(&self, value: T) {
         // SAFETY: as for `load`.
-        unsafe { T::store(self.as_ptr().cast(), value) }
+        unsafe { T::store(self.own().cast(), value) }
     }
 
     /// Waits until this PE's copy compares so, and says what it was then. [`until`](Self::until) is the form for
@@ -150,7 +152,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     pub fn wait_until(&self, comparison: Comparison<T>) {
         let (cmp, value) = comparison.parts();
         // SAFETY: as for `load`.
-        unsafe { p2p::wait_until(self.as_ptr().cast::<T>(), cmp, value) }
+        unsafe { p2p::wait_until(self.own().cast::<T>(), cmp, value) }
     }
 
     /// Whether this PE's copy compares so.
@@ -167,110 +169,6 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     pub fn test(&self, comparison: Comparison<T>) -> bool {
         let (cmp, value) = comparison.parts();
         // SAFETY: as for `load`.
-        unsafe { p2p::test(self.as_ptr().cast::<T>(), cmp, value) != 0 }
-    }
-}
-
-impl<T: AtomicValue> Symmetric<[Atomic<T>]> {
-    /// Waits until all of this PE's copies compare so.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Above};
-    /// let world = oxshmem::World::init()?;
-    /// world.allocate_slice(4, Atomic::new(3))?.wait_until_all(Above(2));
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_wait_until_all")]
-    pub fn wait_until_all(&self, comparison: Comparison<T>) {
-        let (cmp, value) = comparison.parts();
-        // SAFETY: as for single ones; the slice has `len` of them, and no mask is allowed. So below.
-        unsafe { p2p::wait_until_all(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) }
-    }
-
-    /// Waits until one of this PE's copies compares so, and says which; `None` if there is none to wait for.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Is};
-    /// let world = oxshmem::World::init()?;
-    /// let flags = world.allocate_slice(4, Atomic::new(0))?;
-    /// flags[2].set(1, 0);
-    /// assert_eq!(flags.wait_until_any(Is(1)), Some(2));
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_wait_until_any")]
-    pub fn wait_until_any(&self, comparison: Comparison<T>) -> Option<usize> {
-        let (cmp, value) = comparison.parts();
-        // SAFETY: as above.
-        let found =
-            unsafe { p2p::wait_until_any(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) };
-        (found < self.len()).then_some(found)
-    }
-
-    /// Waits until at least one of this PE's copies compares so, and says which do.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Not};
-    /// let world = oxshmem::World::init()?;
-    /// let flags = world.allocate_slice(4, Atomic::new(0))?;
-    /// flags[1].set(1, 0);
-    /// flags[3].set(2, 0);
-    /// assert_eq!(flags.wait_until_some(Not(0)), [1, 3]);
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_wait_until_some")]
-    pub fn wait_until_some(&self, comparison: Comparison<T>) -> Vec<usize> {
-        let (cmp, value) = comparison.parts();
-        let mut found = vec![0; self.len()];
-        // SAFETY: as above; there is room for every index.
-        let count = unsafe {
-            let (ivars, indices) = (self.as_ptr().cast::<T>(), found.as_mut_ptr());
-            p2p::wait_until_some(ivars, self.len(), indices, core::ptr::null(), cmp, value)
-        };
-        found.truncate(count);
-        found
-    }
-
-    /// Whether all of this PE's copies compare so.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Is};
-    /// let world = oxshmem::World::init()?;
-    /// assert!(world.allocate_slice(4, Atomic::new(0))?.test_all(Is(0)));
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_test_all")]
-    pub fn test_all(&self, comparison: Comparison<T>) -> bool {
-        let (cmp, value) = comparison.parts();
-        // SAFETY: as above.
-        unsafe { p2p::test_all(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) != 0 }
-    }
-
-    /// One of this PE's copies that compares so.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Is};
-    /// let world = oxshmem::World::init()?;
-    /// assert_eq!(world.allocate_slice(4, Atomic::new(0))?.test_any(Is(1)), None);
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_test_any")]
-    pub fn test_any(&self, comparison: Comparison<T>) -> Option<usize> {
-        let (cmp, value) = comparison.parts();
-        // SAFETY: as above.
-        let found = unsafe { p2p::test_any(self.as_ptr().cast::<T>(), self.len(), core::ptr::null(), cmp, value) };
-        (found < self.len()).then_some(found)
-    }
-
-    /// The copies of this PE that compare so.
-    ///
-    /// ```
-    /// use oxshmem::{Atomic, Comparison::Is};
-    /// let world = oxshmem::World::init()?;
-    /// assert_eq!(world.allocate_slice(3, Atomic::new(0))?.test_some(Is(0)), [0, 1, 2]);
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_test_some")]
-    pub fn test_some(&self, comparison: Comparison<T>) -> Vec<usize> {
-        (0..self.len()).filter(|&i| comparison.holds(self[i].load())).collect()
+        unsafe { p2p::test(self.own().cast::<T>(), cmp, value) != 0 }
     }
 }

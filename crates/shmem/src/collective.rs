@@ -4,8 +4,8 @@ use core::ptr;
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::{binding, collective as calls, rma};
 
+use crate::backend::{binding, collective as calls, combine, rma, team};
 use crate::epoch::Kind;
 use crate::transfer::number;
 use crate::{Error, Plain, Symmetric, Team, mistake};
@@ -101,6 +101,89 @@ impl Team<'_> {
         unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
     }
 
+    /// [`alltoall`](Self::alltoall) of blocks of `count` elements that are strided on both sides: element i of what comes
+    /// from member m goes to place `(m * count + i) * dest_stride`, and so where it is from. What does not fit ends the
+    /// job; a stride of 0 does not.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let n = world.n_pes();
+    /// let (dest, source) = (world.allocate_slice(6 * n, 0)?, world.allocate_slice(2 * n, 0)?);
+    /// source.store_all(1..);
+    /// world.alltoall_strided(&dest, 3, &source, 1, 2);
+    /// assert_eq!(dest.to_vec()[..6], [1, 0, 0, 2, 0, 0]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_alltoalls")]
+    pub fn alltoall_strided<T: Plain>(
+        &self,
+        dest: &Symmetric<[T]>,
+        dest_stride: usize,
+        source: &Symmetric<[T]>,
+        source_stride: usize,
+        count: usize,
+    ) {
+        const CALL: &str = "shmem_alltoalls";
+        for (slice, stride) in [(dest, dest_stride), (source, source_stride)] {
+            let last = count.saturating_mul(self.n_pes()).saturating_sub(1);
+            if count > 0 && (stride == 0 || last.saturating_mul(stride) >= slice.len()) {
+                mismatch(CALL, slice.len(), last.saturating_mul(stride).saturating_add(1));
+            }
+        }
+        let team = self.enter(CALL);
+        // SAFETY: one thread has the team; places are symmetric, and the last element is inside both slices.
+        unsafe {
+            binding::agree_on_destination(team, CALL, dest.as_ptr().cast(), size_of_val(dest));
+            calls::alltoalls(team, dest.as_ptr(), source.as_ptr(), dest_stride as isize, source_stride as isize, count);
+        }
+    }
+
+    /// Sends `counts[i]` elements of this PE's `source` to member i, block behind block, where they stand in `dest`
+    /// behind those of the members before this one. Returns how many have come from each.
+    ///
+    /// The counts are symmetric memory because their receivers read them. What does not fit ends the job.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let n = world.n_pes();
+    /// let (dest, source) = (world.allocate_slice(9 * n, 0)?, world.allocate_slice(9 * n, 5)?);
+    /// let counts = world.allocate_slice(n, 3_usize)?;
+    /// assert_eq!(world.alltoallv(&dest, &source, &counts), vec![3; n]);
+    /// assert_eq!(dest.to_vec()[..3], [5, 5, 5]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmemx_alltoallv_packed")]
+    pub fn alltoallv<T: Plain>(
+        &self,
+        dest: &Symmetric<[T]>,
+        source: &Symmetric<[T]>,
+        counts: &Symmetric<[usize]>,
+    ) -> Vec<usize> {
+        const CALL: &str = "shmemx_alltoallv_packed";
+        lengths(CALL, counts.len(), Some(self.n_pes()));
+        self.enter(CALL);
+        self.sync();
+        let (mut at, mut come) = (0_usize, Vec::with_capacity(self.n_pes()));
+        for member in 0..self.n_pes() {
+            let from = self.world_number(member);
+            let theirs = counts.get_vec(from as usize);
+            let before = theirs[..self.my_pe()].iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
+            let count = theirs[self.my_pe()];
+            let Some(block) = source.part(before..before.saturating_add(count)) else {
+                mismatch(CALL, source.len(), before.saturating_add(count))
+            };
+            let Some(part) = dest.part(at..at.saturating_add(count)) else {
+                mismatch(CALL, dest.len(), at.saturating_add(count))
+            };
+            // SAFETY: `part` is this PE's own, and as long as what is read.
+            unsafe { rma::get(runtime::World(CALL), part.as_ptr(), block.as_ptr(), count, from) };
+            at += count;
+            come.push(count);
+        }
+        self.sync();
+        come
+    }
+
     /// Begins a collective that fills `dest`, which must have `expected` elements.
     #[inline(always)]
     fn meet<T: Plain>(&self, call: &'static str, dest: &Symmetric<[T]>, expected: Option<usize>) -> runtime::Team {
@@ -114,7 +197,7 @@ impl Team<'_> {
     /// The world's number of member `pe`.
     fn world_number(&self, pe: usize) -> i32 {
         // SAFETY: no obligations; the world lives longer than any team.
-        unsafe { runtime::calls::team::translate_pe(self.handle(), number(pe), runtime::Team::world()) }
+        unsafe { team::translate_pe(self.handle(), number(pe), runtime::Team::world()) }
     }
 }
 
@@ -137,7 +220,7 @@ macro_rules! combine {
                 apart($alias, dest, source);
                 let team = self.meet($alias, dest, Some(source.len()));
                 // SAFETY: as for `broadcast`; the slices are the same or apart.
-                unsafe { calls::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
+                unsafe { combine::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
 
             #[doc = concat!($what, " of everybody's `value`; everybody gets it. Needs no symmetric memory.")]
@@ -183,7 +266,7 @@ macro_rules! scans {
                 apart($alias, dest, source);
                 let team = self.meet($alias, dest, Some(source.len()));
                 // SAFETY: as for `broadcast`; the slices are the same or apart.
-                unsafe { calls::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
+                unsafe { combine::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
         )*}
     };

@@ -40,7 +40,9 @@ impl<T: PartialOrd + Copy> Comparison<T> {
             Self::AtMost(value) => seen <= value,
         }
     }
+}
 
+impl<T: Copy> Comparison<T> {
     /// The operator's number in the C header, and the value.
     #[inline(always)]
     pub(crate) fn parts(self) -> (c_int, T) {

@@ -2,11 +2,12 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::{context as calls, order};
 
+use crate::backend::{self, context as calls, order};
+use crate::transfer::number;
 use crate::{Team, World};
 
 /// `SHMEM_CTX_SERIALIZED`: what the type enforces, because it can move to another thread but not be shared.
@@ -44,34 +45,36 @@ pub struct ContextPe<'c> {
 }
 
 /// A context that has not been dropped, and its team.
-struct Live(runtime::Context, runtime::Team);
+pub(crate) struct Live(runtime::Context, runtime::Team);
 
 // SAFETY: handles are addresses of atomics that any thread may use.
 unsafe impl Send for Live {}
 
-fn live() -> MutexGuard<'static, Vec<Live>> {
-    static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Looks at this PE's list of them.
+fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
+    backend::own(|own| look(&mut own.contexts.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
 pub(crate) fn quiet_all(call: &'static str) {
     // SAFETY: no obligations. So below.
     unsafe { order::quiet(runtime::World(call)) };
-    for Live(context, _) in &*live() {
-        // SAFETY: as above; nobody can drop the context, or its team, before the list is free again.
-        unsafe { order::quiet(runtime::On(*context, call)) };
-    }
+    live(|live| {
+        for Live(context, _) in live {
+            // SAFETY: as above; nobody can drop the context, or its team, before the list is free again.
+            unsafe { order::quiet(runtime::On(*context, call)) };
+        }
+    });
 }
 
 /// Forgets the contexts that were not dropped before their team, which ends.
 pub(crate) fn forget_team(team: runtime::Team) {
-    live().retain(|live| live.1 != team);
+    live(|live| live.retain(|live| live.1 != team));
 }
 
 /// Forgets all contexts: the world ends.
 pub(crate) fn forget_all() {
-    live().clear();
+    live(Vec::clear);
 }
 
 impl Team<'_> {
@@ -87,7 +90,7 @@ impl Team<'_> {
         let mut handle = runtime::Context::INVALID;
         // SAFETY: `handle` is writable and the team lives.
         unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
-        live().push(Live(handle, self.handle()));
+        live(|live| live.push(Live(handle, self.handle())));
         Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData }
     }
 }
@@ -127,6 +130,20 @@ impl Context<'_> {
         unsafe { order::quiet(runtime::On(self.handle, "shmem_ctx_quiet")) }
     }
 
+    /// [`quiet`](Self::quiet) for what was issued to these PEs of the team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.context().quiet_for(&[0]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_ctx_pe_quiet")]
+    pub fn quiet_for(&self, pes: &[usize]) {
+        let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
+        // SAFETY: no obligations beyond the list.
+        unsafe { order::pe_quiet(runtime::On(self.handle, "shmem_ctx_pe_quiet"), pes.as_ptr(), pes.len()) }
+    }
+
     /// Keeps what was issued on this context before what is issued after, for each target.
     ///
     /// ```
@@ -145,7 +162,7 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     /// Completes what was issued on it.
     fn drop(&mut self) {
-        live().retain(|live| live.0 != self.handle);
+        live(|live| live.retain(|live| live.0 != self.handle));
         // SAFETY: made by `context`, and nothing borrows it any more.
         unsafe { calls::destroy(self.handle) }
     }

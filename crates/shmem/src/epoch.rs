@@ -1,7 +1,8 @@
 //! Exclusive epochs: the times when memory that all PEs share belongs to each PE alone.
 
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
+use crate::backend::{self, own};
 use crate::{Error, Plain, SymmetricBox, World, context, mistake};
 
 /// What an exchange of the library's own is about.
@@ -19,10 +20,6 @@ pub(crate) enum Kind {
     /// The sizes of a collect's blocks.
     Sizes,
 }
-
-/// Whether this PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes the
-/// calls that look at it.
-static INSIDE: AtomicBool = AtomicBool::new(false);
 
 impl World {
     /// Runs `body` on this PE's copy as an ordinary slice, while no PE can reach any other's. All PEs call it, with
@@ -45,13 +42,13 @@ impl World {
         // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
         context::quiet_all(CALL);
         self.meet(CALL, Kind::Open, memory.serial);
-        INSIDE.store(true, Relaxed);
+        own(|own| own.exclusive.store(true, Relaxed));
         let unwinding = EndsTheJob;
         // SAFETY: the memory is valid for its length. It is not shared: this PE's box is lent to this call, and all
         // others' to theirs, which they do not leave before this one (`meet` made sure that all are in the same).
         let result = body(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) });
         core::mem::forget(unwinding);
-        INSIDE.store(false, Relaxed);
+        own(|own| own.exclusive.store(false, Relaxed));
         self.meet(CALL, Kind::Close, memory.serial);
         result
     }
@@ -68,7 +65,7 @@ impl World {
 /// Ends the job if this PE is in an exclusive epoch.
 #[inline(always)]
 pub(crate) fn refuse(call: &str) {
-    if INSIDE.load(Relaxed) {
+    if own(|own| own.exclusive.load(Relaxed)) {
         collective_inside(call);
     }
 }
@@ -96,6 +93,10 @@ struct EndsTheJob;
 
 impl Drop for EndsTheJob {
     fn drop(&mut self) {
+        if backend::in_threads() {
+            // The panic is a failure of all.
+            return;
+        }
         mistake(
             &Error::new("World::exclusive: a panic inside an exclusive epoch")
                 .because("the other PEs wait for this one to leave it")

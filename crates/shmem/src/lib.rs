@@ -40,7 +40,7 @@
 //! | the job, barriers, ordering | [`World`] |
 //! | symmetric memory | [`Symmetric`], [`SymmetricBox`], [`symmetric!`], [`Plain`], [`plain!`] |
 //! | put and get | [`Symmetric::put`], [`Symmetric::get`], [`World::scope`], [`Pending`] |
-//! | atomics, waiting | [`Atomic`], [`Comparison`], [`Until`] |
+//! | atomics, waiting | [`Atomic`], [`Comparison`], [`WaitSet`], [`Until`] |
 //! | signals, locks | [`Signal`], [`Lock`] |
 //! | teams, contexts, collectives | [`Team`], [`Context`] |
 //! | local memory as slices | [`World::exclusive`] |
@@ -63,6 +63,7 @@
 //! calls undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs.
 
 mod atomic;
+mod backend;
 mod collective;
 mod comparison;
 mod context;
@@ -79,9 +80,11 @@ mod scope;
 mod signal;
 mod team;
 pub mod test;
+mod threads;
 mod transfer;
 mod until;
 mod value;
+mod wait_set;
 mod world;
 
 pub use atomic::{Atomic, AtomicInteger, AtomicValue, SymmetricAtomic};
@@ -91,6 +94,7 @@ pub use lock::{Lock, LockGuard};
 pub use memory::SymmetricBox;
 pub use oxshmem_base::Error;
 pub use oxshmem_reduce::{And, Complex, Max, Min, Operand, Operator, Or, Prod, Sum, Xor};
+pub use oxshmem_runtime::{MAJOR_VERSION, MINOR_VERSION, VENDOR};
 pub use pending::Pending;
 pub use place::Symmetric;
 pub use plain::{Plain, Resident};
@@ -99,6 +103,7 @@ pub use signal::{Signal, Update};
 pub use team::{Axes, Team};
 pub use transfer::{Resolve, Target};
 pub use until::Until;
+pub use wait_set::{Condition, Expect, WaitSet};
 pub use world::{World, is_initialized};
 
 #[cfg(feature = "c")]
@@ -107,5 +112,5 @@ use oxshmem_c as _;
 /// Ends the job with the house's message: for what the standard calls undefined.
 #[cold]
 fn mistake(error: &Error) -> ! {
-    oxshmem_runtime::calls::binding::fail(error)
+    backend::binding::fail(error)
 }

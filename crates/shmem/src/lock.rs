@@ -3,8 +3,7 @@
 use core::ffi::c_long;
 use core::marker::PhantomData;
 
-use oxshmem_runtime::calls::lock;
-
+use crate::backend::lock;
 use crate::{Resident, Symmetric, Team};
 
 /// A lock between PEs; those who wait are served in the order in which they came.
@@ -61,8 +60,8 @@ impl Symmetric<Lock> {
     #[doc(alias = "shmem_set_lock")]
     pub fn lock<'a>(&'a self, _world: &'a Team<'_>) -> LockGuard<'a> {
         // SAFETY: a place is symmetric or the call ends the job, and only lock calls touch this one. So below.
-        unsafe { lock::set_lock(self.as_ptr().cast()) };
-        LockGuard { lock: self.as_ptr().cast(), held: PhantomData }
+        unsafe { lock::set_lock(self.own().cast()) };
+        LockGuard { lock: self.own().cast(), held: PhantomData }
     }
 
     /// Takes the lock if it is free.
@@ -77,8 +76,8 @@ impl Symmetric<Lock> {
     #[doc(alias = "shmem_test_lock")]
     pub fn try_lock<'a>(&'a self, _world: &'a Team<'_>) -> Option<LockGuard<'a>> {
         // SAFETY: as above.
-        let busy = unsafe { lock::test_lock(self.as_ptr().cast()) } != 0;
-        (!busy).then(|| LockGuard { lock: self.as_ptr().cast(), held: PhantomData })
+        let busy = unsafe { lock::test_lock(self.own().cast()) } != 0;
+        (!busy).then(|| LockGuard { lock: self.own().cast(), held: PhantomData })
     }
 }
 

@@ -3,10 +3,9 @@
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
-use oxshmem_runtime::calls::{memory, order};
-
+use crate::backend::{self, memory, order};
 use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 
 /// Owns symmetric memory: [`Symmetric`] by dereference.
@@ -35,8 +34,6 @@ pub struct SymmetricBox<'w, T: ?Sized> {
 
 // SAFETY: a shared box gives shared places, which are made for sharing.
 unsafe impl<T: ?Sized> Sync for SymmetricBox<'_, T> where Symmetric<T>: Sync {}
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 impl World {
     /// Allocates a place for one value on every PE, this PE's with `value` in it. All PEs call it.
@@ -75,7 +72,7 @@ impl World {
         let bytes = len.saturating_mul(size_of::<T>());
         let _span = tracing::debug_span!("allocate", bytes).entered();
         epoch::refuse("shmem_malloc");
-        let serial = ALLOCATIONS.fetch_add(1, Relaxed);
+        let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
         if len == 0 {
             return Ok((NonNull::dangling(), serial));
         }
@@ -129,6 +126,9 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
             return;
         }
         if std::thread::panicking() {
+            if backend::in_threads() {
+                return;
+            }
             eprintln!("oxshmem: this PE panics and leaks {bytes} bytes of symmetric memory");
             return;
         }

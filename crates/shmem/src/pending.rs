@@ -5,8 +5,7 @@ use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context as Task, Poll};
 
-use oxshmem_runtime::calls::{order, rma};
-
+use crate::backend::{order, rma};
 use crate::{Plain, Symmetric, Target};
 
 /// A transfer under way. It owns the buffer and gives it back when it has completed.

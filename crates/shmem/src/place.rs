@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-use crate::{Plain, Resident};
+use crate::{Plain, Resident, backend};
 
 /// A place for a `T`, or for a slice of them, in symmetric memory.
 ///
@@ -73,6 +73,8 @@ impl<T: Resident> Symmetric<T> {
 
     /// The address of this PE's copy, for calls of C.
     ///
+    /// (Where the PEs are [threads](crate::test::threads), a static variable has copies, and this is not one of them.)
+    ///
     /// ```
     /// let world = oxshmem::World::init()?;
     /// let number = world.allocate(1_u32)?;
@@ -82,6 +84,12 @@ impl<T: Resident> Symmetric<T> {
     #[inline(always)]
     pub const fn as_ptr(&self) -> *mut T {
         self.0.get()
+    }
+
+    /// Where this PE's copy is.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> *mut T {
+        backend::own_copy(self.as_ptr())
     }
 
     /// As a slice of one.
@@ -94,7 +102,7 @@ impl<T: Resident> Symmetric<T> {
     #[inline(always)]
     pub fn as_slice(&self) -> &Symmetric<[T]> {
         // SAFETY: an object is an array of one.
-        unsafe { Symmetric::of(self.as_ptr(), 1) }
+        unsafe { Symmetric::of(self.own(), 1) }
     }
 }
 
@@ -108,10 +116,17 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     #[inline(always)]
     pub fn load(&self) -> T {
+        backend::look();
+        self.read()
+    }
+
+    /// [`load`](Self::load) among others.
+    #[inline(always)]
+    fn read(&self) -> T {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: a place is valid and aligned; words of it are read as they are, and make a value by `Plain`.
         unsafe {
-            copy_words::<T, true>(self.as_ptr(), value.as_mut_ptr());
+            copy_words::<T, true>(self.own(), value.as_mut_ptr());
             value.assume_init()
         }
     }
@@ -128,7 +143,7 @@ impl<T: Plain> Symmetric<T> {
     #[inline(always)]
     pub fn store(&self, value: T) {
         // SAFETY: as for `load`.
-        unsafe { copy_words::<T, false>(self.as_ptr(), (&raw const value).cast_mut()) }
+        unsafe { copy_words::<T, false>(self.own(), (&raw const value).cast_mut()) }
     }
 }
 
@@ -241,7 +256,8 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn to_vec(&self) -> Vec<T> {
-        self.iter().map(|place| place.load()).collect()
+        backend::look();
+        self.iter().map(|place| place.read()).collect()
     }
 
     /// Writes this PE's elements, one from each item, as far as both go. Returns how many.
@@ -276,7 +292,7 @@ impl<T: Resident, const N: usize> Deref for Symmetric<[T; N]> {
     #[inline(always)]
     fn deref(&self) -> &Symmetric<[T]> {
         // SAFETY: an array is a slice of its elements.
-        unsafe { Symmetric::of(self.as_ptr().cast(), N) }
+        unsafe { Symmetric::of(self.own().cast(), N) }
     }
 }
 

@@ -3,10 +3,10 @@
 use core::marker::PhantomData;
 
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::{order, rma};
 
+use crate::backend::{amo, order, rma, signal};
 use crate::transfer::number;
-use crate::{Context, Plain, Symmetric, World};
+use crate::{Atomic, AtomicInteger, AtomicValue, Context, Plain, Signal, Symmetric, Update, World};
 
 /// The time in which transfers without waiting are under way, from [`World::scope`] or [`Context::scope`].
 ///
@@ -113,6 +113,34 @@ impl<'scope> Scope<'scope, '_> {
         unsafe { rma::get_nbi(via, dest.as_mut_ptr(), source.as_ptr(), dest.len(), number(pe)) }
     }
 
+    /// Starts to write the first `source.len()` elements of `pe`'s copy, and then to update a signal of the same PE.
+    ///
+    /// ```
+    /// use oxshmem::{Signal, Update};
+    /// let world = oxshmem::World::init()?;
+    /// let (numbers, come) = (world.allocate_slice(2, 7)?, world.allocate(Signal::new(0))?);
+    /// world.scope(|scope| scope.put_signal(&numbers, &[8, 9], &come, Update::Set(1), 0));
+    /// assert_eq!((numbers.to_vec(), come.fetch()), (vec![8, 9], 1));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_put_signal_nbi")]
+    #[inline]
+    pub fn put_signal<T: Plain>(
+        &'scope self,
+        dest: &'scope Symmetric<[T]>,
+        source: &'scope [T],
+        signal: &'scope Symmetric<Signal>,
+        update: Update,
+        pe: usize,
+    ) {
+        dest.fits("shmem_put_signal_nbi", source.len());
+        let via = runtime::On(self.context, "shmem_put_signal_nbi");
+        let (operation, value) = update.parts();
+        let (to, word) = (dest.as_ptr(), signal.own().cast());
+        // SAFETY: as above, and only signal calls touch the signal.
+        unsafe { signal::put_signal_nbi(via, to, source.as_ptr(), source.len(), word, value, operation, number(pe)) }
+    }
+
     /// Completes what this scope has started so far; the buffers stay lent.
     ///
     /// ```
@@ -129,4 +157,53 @@ impl<'scope> Scope<'scope, '_> {
     pub fn quiet(&self) {
         complete(self.context);
     }
+}
+
+/// One atomic whose answer comes at the end: what it says, the C call, what it takes.
+macro_rules! operations {
+    ($bound:ident: $(
+        $what:literal $name:ident($($argument:ident: $given:literal),*) $nbi:ident, $call:literal, $left:literal;
+    )*) => {
+        impl<'scope> Scope<'scope, '_> {$(
+            #[doc = concat!($what, " on the copy of `pe`; `old` is what was there, when the scope has completed.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            /// let number = world.allocate(oxshmem::Atomic::new(6_u32))?;
+            /// let mut old = 0;
+            #[doc = concat!("world.scope(|scope| scope.", stringify!($name), "(&number, ", $($given, ", ",)* "&mut old, 0));")]
+            #[doc = concat!("assert_eq!((old, number.load()), (6, ", $left, "));")]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[doc(alias = $call)]
+            #[inline]
+            pub fn $name<T: $bound>(
+                &'scope self,
+                place: &'scope Symmetric<Atomic<T>>,
+                $($argument: T,)*
+                old: &'scope mut T,
+                pe: usize,
+            ) {
+                let via = runtime::On(self.context, $call);
+                // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one; the place for the
+                // answer is borrowed until the scope has completed.
+                unsafe { amo::$nbi(via, old, place.own().cast::<T>(), $($argument,)* number(pe)) }
+            }
+        )*}
+    };
+}
+
+operations! { AtomicValue:
+    "Reads," fetch() fetch_nbi, "shmem_atomic_fetch_nbi", "6";
+    "Replaces," swap(value: "1") swap_nbi, "shmem_atomic_swap_nbi", "1";
+}
+
+operations! { AtomicInteger:
+    "Replaces if `cond` is there," compare_swap(cond: "6", value: "1") compare_swap_nbi,
+        "shmem_atomic_compare_swap_nbi", "1";
+    "Adds one" fetch_inc() fetch_inc_nbi, "shmem_atomic_fetch_inc_nbi", "7";
+    "Adds, wrapping," fetch_add(value: "2") fetch_add_nbi, "shmem_atomic_fetch_add_nbi", "8";
+    "Bitwise and," fetch_and(value: "3") fetch_and_nbi, "shmem_atomic_fetch_and_nbi", "2";
+    "Bitwise or," fetch_or(value: "1") fetch_or_nbi, "shmem_atomic_fetch_or_nbi", "7";
+    "Bitwise exclusive or," fetch_xor(value: "2") fetch_xor_nbi, "shmem_atomic_fetch_xor_nbi", "4";
 }

@@ -1,7 +1,8 @@
 //! Signals, and puts that end with one.
 
-use oxshmem_runtime::calls::signal;
+use core::ffi::c_int;
 
+use crate::backend::signal;
 use crate::transfer::Target;
 use crate::{Comparison, Plain, Resident, Symmetric};
 
@@ -46,6 +47,17 @@ pub enum Update {
     Add(u64),
 }
 
+impl Update {
+    /// The operation's number in the C header, and the value.
+    #[inline(always)]
+    pub(crate) fn parts(self) -> (c_int, u64) {
+        match self {
+            Self::Set(value) => (0, value),
+            Self::Add(value) => (1, value),
+        }
+    }
+}
+
 impl Symmetric<Signal> {
     /// Updates the signal of `pe`.
     ///
@@ -66,12 +78,12 @@ impl Symmetric<Signal> {
             Update::Set(value) => {
                 let (via, pe) = pe.resolve("shmemx_signal_set");
                 // SAFETY: as above.
-                unsafe { signal::signal_set(via, self.as_ptr().cast(), value, pe) }
+                unsafe { signal::signal_set(via, self.own().cast(), value, pe) }
             }
             Update::Add(value) => {
                 let (via, pe) = pe.resolve("shmemx_signal_add");
                 // SAFETY: as above.
-                unsafe { signal::signal_add(via, self.as_ptr().cast(), value, pe) }
+                unsafe { signal::signal_add(via, self.own().cast(), value, pe) }
             }
         }
     }
@@ -87,7 +99,7 @@ impl Symmetric<Signal> {
     #[inline(always)]
     pub fn fetch(&self) -> u64 {
         // SAFETY: a place is valid and aligned, and only signal calls touch this one. So below.
-        unsafe { signal::signal_fetch(self.as_ptr().cast()) }
+        unsafe { signal::signal_fetch(self.own().cast()) }
     }
 
     /// Waits until this PE's signal compares so, and says what it was then. [`until`](Self::until) is the form for
@@ -104,7 +116,7 @@ impl Symmetric<Signal> {
     pub fn wait_until(&self, comparison: Comparison<u64>) -> u64 {
         let (cmp, value) = comparison.parts();
         // SAFETY: as above.
-        unsafe { signal::signal_wait_until(self.as_ptr().cast(), cmp, value) }
+        unsafe { signal::signal_wait_until(self.own().cast(), cmp, value) }
     }
 }
 
@@ -124,11 +136,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn put_signal(&self, source: &[T], signal: &Symmetric<Signal>, update: Update, to: impl Target) {
         self.fits("shmem_put_signal", source.len());
         let (via, pe) = to.resolve("shmem_put_signal");
-        let (operation, value) = match update {
-            Update::Set(value) => (0, value),
-            Update::Add(value) => (1, value),
-        };
-        let (dest, word) = (self.as_ptr(), signal.as_ptr().cast());
+        let (operation, value) = update.parts();
+        let (dest, word) = (self.as_ptr(), signal.own().cast());
         // SAFETY: as for `put_slice`, and as for `update`.
         unsafe { signal::put_signal(via, dest, source.as_ptr(), source.len(), word, value, operation, pe) }
     }

@@ -4,10 +4,10 @@ use core::ffi::c_int;
 use core::marker::PhantomData;
 
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::team as calls;
 
+use crate::backend::{self, team as calls, team_extension};
 use crate::transfer::number;
-use crate::{Error, context, epoch};
+use crate::{Error, context, epoch, mistake};
 
 /// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they
 /// are split from.
@@ -198,6 +198,28 @@ impl Team<'_> {
         Ok(axes)
     }
 
+    /// A team of the members that name the same colour, in the order of their keys and, where these are the same, of
+    /// their numbers. All members call it; who names no colour gets no team.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let odd = world.split_color(Some(world.my_pe() as u32 % 2), 0).expect("everybody has a colour");
+    /// assert!(world.split_color(None, 0).is_none());
+    /// assert_eq!(odd.my_pe(), world.my_pe() / 2);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmemx_team_split_color")]
+    pub fn split_color(&self, color: Option<u32>, key: u32) -> Option<Team<'_>> {
+        const NO_COLOR: c_int = -1;
+        let parent = self.enter("shmemx_team_split");
+        let mut made = runtime::Team::INVALID;
+        let small = |number: u32| c_int::try_from(number).unwrap_or_else(|_| too_large(number));
+        let (color, key) = (color.map_or(NO_COLOR, small), small(key));
+        // SAFETY: as above.
+        unsafe { team_extension::split_color(parent, color, key, &raw mut made) };
+        (made != runtime::Team::INVALID).then(|| Team::new(made, true))
+    }
+
     /// For a team whose parent may end before it: the world does not.
     fn of_the_same_world<'p>(self) -> Team<'p> {
         let team = core::mem::ManuallyDrop::new(self);
@@ -215,12 +237,24 @@ impl Team<'_> {
     }
 }
 
+#[cold]
+fn too_large(number: u32) -> c_int {
+    mistake(
+        &Error::new("shmemx_team_split: a colour or a key is too large")
+            .because(format!("it is {number}, and they are numbers of 31 bits"))
+            .fix("pass smaller ones"),
+    )
+}
+
 impl Drop for Team<'_> {
     fn drop(&mut self) {
         if !self.made {
             return;
         }
         if std::thread::panicking() {
+            if backend::in_threads() {
+                return;
+            }
             eprintln!("oxshmem: this PE panics and leaks a team of {}", self.size);
             return;
         }

@@ -1,4 +1,5 @@
-//! Tests with several PEs, under `cargo test`.
+//! Tests with several PEs, under `cargo test`: as processes, which is what a job is, or as threads, which a seed
+//! schedules.
 //!
 //! [`processes`] starts the test's own executable once more for every PE, with nothing but that test to run. No
 //! launcher has to be installed.
@@ -13,6 +14,7 @@
 //! ```
 
 mod server;
+mod threads;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -23,6 +25,7 @@ use std::{io, thread};
 
 use crate::World;
 use server::Server;
+pub use threads::{Threads, threads};
 
 /// Says to a PE which call of [`processes`] of its test it was started for.
 const CALL: &str = "OXSHMEM_TEST_CALL";

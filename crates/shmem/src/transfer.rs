@@ -4,8 +4,8 @@ use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
 
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::rma;
 
+use crate::backend::rma;
 use crate::context::ContextPe;
 use crate::{Error, Plain, Symmetric, mistake};
 
@@ -75,7 +75,7 @@ impl<T: Plain> Symmetric<T> {
             ($word:ty) => {
                 // SAFETY: a place is symmetric or the call ends the job; a plain `T` of this size is such a word, and
                 // races make values.
-                unsafe { rma::p(via, self.as_ptr().cast::<$word>(), mem::transmute_copy(&value), pe) }
+                unsafe { rma::p(via, self.own().cast::<$word>(), mem::transmute_copy(&value), pe) }
             };
         }
         match size_of::<T>() {
@@ -84,7 +84,7 @@ impl<T: Plain> Symmetric<T> {
             4 => word!(u32),
             8 => word!(u64),
             // SAFETY: as above.
-            _ => unsafe { rma::put(via, self.as_ptr(), &raw const value, 1, pe) },
+            _ => unsafe { rma::put(via, self.own(), &raw const value, 1, pe) },
         }
     }
 
@@ -102,7 +102,7 @@ impl<T: Plain> Symmetric<T> {
         macro_rules! word {
             ($word:ty) => {
                 // SAFETY: as for `put`.
-                unsafe { mem::transmute_copy(&rma::g(via, self.as_ptr().cast::<$word>(), pe)) }
+                unsafe { mem::transmute_copy(&rma::g(via, self.own().cast::<$word>(), pe)) }
             };
         }
         match size_of::<T>() {
@@ -114,7 +114,7 @@ impl<T: Plain> Symmetric<T> {
                 let mut value = MaybeUninit::<T>::uninit();
                 // SAFETY: as for `put`; the call fills the value or does not return.
                 unsafe {
-                    rma::get(via, value.as_mut_ptr(), self.as_ptr(), 1, pe);
+                    rma::get(via, value.as_mut_ptr(), self.own(), 1, pe);
                     value.assume_init()
                 }
             }
@@ -224,6 +224,62 @@ impl<T: Plain> Symmetric<[T]> {
         count
     }
 
+    /// Writes blocks of `block` elements to `to`'s copy, which begin every `stride` elements there and every
+    /// `source_stride` in `source`, as many as both have whole. Returns how many.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(5, 0)?;
+    /// assert_eq!(numbers.put_blocks(2, 3, &[1, 2, 3, 4], 2, 0), 2);
+    /// assert_eq!(numbers.to_vec(), [1, 2, 0, 3, 4]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_ibput")]
+    pub fn put_blocks(
+        &self,
+        block: usize,
+        stride: usize,
+        source: &[T],
+        source_stride: usize,
+        to: impl Target,
+    ) -> usize {
+        let count = blocks(self.len(), block, stride).min(blocks(source.len(), block, source_stride));
+        let (via, pe) = to.resolve("shmem_ibput");
+        let (stride, source_stride) = (stride as isize, source_stride as isize);
+        // SAFETY: as in `put_strided`, with blocks for elements. So below.
+        unsafe { rma::ibput(via, self.as_ptr(), source.as_ptr(), stride, source_stride, block, count, pe) };
+        count
+    }
+
+    /// Reads blocks of `block` elements of `from`'s copy, which begin every `stride` elements there and every
+    /// `dest_stride` in `dest`, as many as both have whole. Returns how many.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let numbers = world.allocate_slice(5, 0)?;
+    /// numbers.store_all(1..);
+    /// let mut found = [0; 4];
+    /// assert_eq!(numbers.get_blocks(2, 3, &mut found, 2, 0), 2);
+    /// assert_eq!(found, [1, 2, 4, 5]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_ibget")]
+    pub fn get_blocks(
+        &self,
+        block: usize,
+        stride: usize,
+        dest: &mut [T],
+        dest_stride: usize,
+        from: impl Target,
+    ) -> usize {
+        let count = blocks(self.len(), block, stride).min(blocks(dest.len(), block, dest_stride));
+        let (via, pe) = from.resolve("shmem_ibget");
+        let (stride, dest_stride) = (stride as isize, dest_stride as isize);
+        // SAFETY: as above.
+        unsafe { rma::ibget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride, stride, block, count, pe) };
+        count
+    }
+
     /// Ends the job if `len` elements are more than there are.
     #[inline(always)]
     pub(crate) fn fits(&self, call: &str, len: usize) {
@@ -236,6 +292,11 @@ impl<T: Plain> Symmetric<[T]> {
 /// How many elements `0, stride, 2 stride …` a slice has; one is all that no stride reaches.
 fn steps(len: usize, stride: usize) -> usize {
     if stride == 0 { len.min(1) } else { len.div_ceil(stride) }
+}
+
+/// How many whole blocks a slice has.
+fn blocks(len: usize, block: usize, stride: usize) -> usize {
+    if block == 0 || block > len { 0 } else { steps(len - block + 1, stride) }
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use core::task::{Context as Task, Poll};
 
 use oxshmem_runtime::calls::amo;
 
-use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, reactor};
+use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, backend, reactor};
 
 /// Ready when this PE's copy of a variable compares as it should, with the value that did. It runs on any executor,
 /// and costs it nothing while it waits.
@@ -56,14 +56,16 @@ impl Symmetric<Signal> {
     /// ```
     pub fn until(&self, comparison: Comparison<u64>) -> Until<'_, u64> {
         // SAFETY: a signal is a number that is read atomically, and this future does nothing else.
-        let variable = unsafe { &*self.as_ptr().cast_const().cast::<Symmetric<Atomic<u64>>>() };
+        let variable = unsafe { &*self.own().cast_const().cast::<Symmetric<Atomic<u64>>>() };
         Until { variable, comparison, watch: None }
     }
 }
 
 impl<T: AtomicValue> Until<'_, T> {
     fn look(&self) -> Option<T> {
-        Some(self.variable.load()).filter(|seen| self.comparison.holds(*seen))
+        // SAFETY: a place is valid and aligned, and only atomics touch this one.
+        let seen = unsafe { <T as amo::Atomic>::load(self.variable.own().cast()) };
+        Some(seen).filter(|seen| self.comparison.holds(*seen))
     }
 }
 
@@ -77,8 +79,12 @@ impl<T: AtomicValue> Future for Until<'_, T> {
         if let Some(seen) = self.look() {
             return Poll::Ready(seen);
         }
+        if backend::look_later() {
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let id = *self.watch.get_or_insert_with(reactor::new_id);
-        let (address, comparison) = (self.variable.as_ptr() as usize, self.comparison);
+        let (address, comparison) = (self.variable.own() as usize, self.comparison);
         let ready = move || {
             // SAFETY: the watch ends with this future, or if that was forgotten, with the variable's memory.
             comparison.holds(unsafe { <T as amo::Atomic>::load(address as *mut T) })

@@ -3,8 +3,8 @@
 use core::mem::MaybeUninit;
 
 use oxshmem_reduce::{Operand, Operator};
-use oxshmem_runtime::calls::binding;
 
+use crate::backend::binding;
 use crate::epoch::Kind;
 use crate::{Plain, Team};
 

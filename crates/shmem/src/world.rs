@@ -1,12 +1,13 @@
 //! The job as one PE sees it.
 
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use core::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
 use oxshmem_runtime as runtime;
-use oxshmem_runtime::calls::{binding, order, setup, team as calls};
 
+use crate::backend::{self, binding, order, own, setup, team as calls};
 use crate::epoch::{self, Kind};
+use crate::transfer::number;
 use crate::{Error, Team, context, program, reactor};
 
 /// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.
@@ -30,9 +31,6 @@ pub struct World {
     epochs: runtime::Team,
 }
 
-/// Whether the process has a world.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
 impl World {
     /// Joins the job and initialises the library; all PEs call it. Without a launcher the process is a job of its own.
     ///
@@ -49,6 +47,10 @@ impl World {
     #[doc(alias = "shmem_init_thread")]
     pub fn init() -> Result<Self, Error> {
         let world = Self::join()?;
+        if backend::in_threads() {
+            // One executable.
+            return Ok(world);
+        }
         program::same_everywhere(&world).map(|()| world)
     }
 
@@ -72,13 +74,13 @@ impl World {
 
     fn join() -> Result<Self, Error> {
         let _span = tracing::debug_span!("World::init").entered();
-        if TAKEN.swap(true, AcqRel) {
+        if own(|own| own.taken.swap(true, AcqRel)) {
             return Err(Error::new("World::init: this process has a world already")
                 .because("there is one world at a time, so that one thread at a time is in its collective calls")
                 .fix("pass it on by reference, or drop it first"));
         }
         if let Err(error) = binding::init(MULTIPLE) {
-            TAKEN.store(false, Release);
+            own(|own| own.taken.store(false, Release));
             return Err(error);
         }
         let team = Team::predefined(runtime::Team::world());
@@ -129,6 +131,34 @@ impl World {
     pub fn quiet(&self) {
         // SAFETY: no obligations.
         unsafe { order::quiet(runtime::World("shmem_quiet")) }
+    }
+
+    /// [`quiet`](Self::quiet) for what was issued to these PEs.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// world.allocate(0)?.put(1, 0);
+    /// world.quiet_for(&[0]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "shmem_pe_quiet")]
+    pub fn quiet_for(&self, pes: &[usize]) {
+        let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
+        // SAFETY: no obligations beyond the list.
+        unsafe { order::pe_quiet(runtime::World("shmem_pe_quiet"), pes.as_ptr(), pes.len()) }
+    }
+
+    /// The PEs whose memory this one reaches by load and store: those of its node.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.node().n_pes() <= world.n_pes());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[doc(alias = "SHMEM_TEAM_SHARED")]
+    #[doc(alias = "SHMEM_TEAM_NODE")]
+    pub fn node(&self) -> Team<'_> {
+        Team::predefined(runtime::Team::shared())
     }
 
     /// Keeps what this PE has issued on the world before what it issues after, for each target.
@@ -185,14 +215,16 @@ impl Drop for World {
             return;
         }
         epoch::refuse("shmem_finalize");
-        reactor::close();
+        if !backend::in_threads() {
+            reactor::close();
+        }
         context::forget_all();
         // SAFETY: nothing that borrows from the world is alive. An invalid team is left alone.
         unsafe {
             calls::destroy(self.epochs);
             setup::finalize();
         }
-        TAKEN.store(false, Release);
+        own(|own| own.taken.store(false, Release));
     }
 }
 
@@ -206,5 +238,5 @@ impl Drop for World {
 /// ```
 #[doc(alias = "shmem_query_initialized")]
 pub fn is_initialized() -> bool {
-    TAKEN.load(Acquire)
+    own(|own| own.taken.load(Acquire))
 }

@@ -1,0 +1,342 @@
+//! Whom the API asks: the runtime of the process, or, in tests, the PE that this thread is in a world of threads.
+//!
+//! The calls have the names and the signatures of the runtime's. [`threads::here`] says `None` without looking in
+//! builds without debug assertions, so that what is left of each is the runtime's call.
+
+use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::Mutex;
+
+use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+use oxshmem_runtime::calls::team::Config;
+use oxshmem_runtime::{Context, Team, Via};
+
+use crate::context::Live;
+use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
+
+/// What the API itself remembers of a PE.
+pub(crate) struct Own {
+    /// Whether there is a world.
+    pub(crate) taken: AtomicBool,
+    /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
+    /// the calls that look at it.
+    pub(crate) exclusive: AtomicBool,
+    /// How many allocations there have been.
+    pub(crate) allocations: AtomicU64,
+    /// The contexts that have not been dropped.
+    pub(crate) contexts: Mutex<Vec<Live>>,
+}
+
+impl Own {
+    pub(crate) const fn new() -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            exclusive: AtomicBool::new(false),
+            allocations: AtomicU64::new(0),
+            contexts: Mutex::new(Vec::new()),
+        }
+    }
+}
+
+static OF_THE_PROCESS: Own = Own::new();
+
+/// Looks at what the API remembers of this PE.
+#[inline(always)]
+pub(crate) fn own<R>(look: impl FnOnce(&Own) -> R) -> R {
+    match threads::here() {
+        None => look(&OF_THE_PROCESS),
+        Some(pe) => look(&pe.own),
+    }
+}
+
+/// Whether the PEs are threads.
+#[inline(always)]
+pub(crate) fn in_threads() -> bool {
+    threads::here().is_some()
+}
+
+/// This PE's copy of the place at `address`.
+#[inline(always)]
+pub(crate) fn own_copy<T>(address: *mut T) -> *mut T {
+    match threads::here() {
+        None => address,
+        Some(pe) => pe.own_copy(address),
+    }
+}
+
+/// The program looks at this PE's memory, perhaps in a loop.
+#[inline(always)]
+pub(crate) fn look() {
+    if let Some(pe) = threads::here() {
+        pe.look();
+    }
+}
+
+/// A task waits. `false` if it will be woken by whoever watches the variable, and otherwise it is to ask again.
+pub(crate) fn look_later() -> bool {
+    threads::here().inspect(|pe| pe.look_later()).is_some()
+}
+
+macro_rules! calls {
+    ($($module:ident in $threads:ident {$(
+        fn $name:ident[$($generic:ident: $bound:path),*]($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;
+    )*})*) => {$(
+        pub(crate) mod $module {
+            use super::*;
+            $(
+                /// # Safety
+                /// As for the runtime's call of this name.
+                #[inline(always)]
+                pub(crate) unsafe fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
+                    match threads::here() {
+                        // SAFETY: passed on. So below.
+                        None => unsafe { oxshmem_runtime::calls::$module::$name($($argument),*) },
+                        // SAFETY: as above.
+                        Some(pe) => unsafe { threads::$threads::$module::$name(&pe, $($argument),*) },
+                    }
+                }
+            )*
+        }
+    )*};
+}
+
+calls! {
+    rma in calls {
+        fn p[V: Via, T: Plain](via: V, dest: *mut T, value: T, pe: c_int);
+        fn g[V: Via, T: Plain](via: V, source: *const T, pe: c_int) -> T;
+        fn put[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
+        fn get[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
+        fn put_nbi[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
+        fn get_nbi[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
+        fn iput[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
+        );
+        fn ibput[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, bsize: usize, nblocks: usize, pe: c_int,
+        );
+        fn ibget[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, bsize: usize, nblocks: usize, pe: c_int,
+        );
+        fn iget[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
+        );
+    }
+
+    amo in calls {
+        fn fetch[V: Via, T: AtomicValue](via: V, source: *const T, pe: c_int) -> T;
+        fn set[V: Via, T: AtomicValue](via: V, dest: *mut T, value: T, pe: c_int);
+        fn swap[V: Via, T: AtomicValue](via: V, dest: *mut T, value: T, pe: c_int) -> T;
+        fn compare_swap[V: Via, T: AtomicInteger](via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T;
+        fn fetch_inc[V: Via, T: AtomicInteger](via: V, dest: *mut T, pe: c_int) -> T;
+        fn inc[V: Via, T: AtomicInteger](via: V, dest: *mut T, pe: c_int);
+        fn fetch_add[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int) -> T;
+        fn add[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int);
+        fn fetch_and[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int) -> T;
+        fn and[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int);
+        fn fetch_or[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int) -> T;
+        fn or[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int);
+        fn fetch_xor[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int) -> T;
+        fn xor[V: Via, T: AtomicInteger](via: V, dest: *mut T, value: T, pe: c_int);
+        fn fetch_nbi[V: Via, T: AtomicValue](via: V, result: *mut T, source: *const T, pe: c_int);
+        fn swap_nbi[V: Via, T: AtomicValue](via: V, result: *mut T, dest: *mut T, value: T, pe: c_int);
+        fn compare_swap_nbi[V: Via, T: AtomicInteger](
+            via: V, result: *mut T, dest: *mut T, cond: T, value: T, pe: c_int,
+        );
+        fn fetch_inc_nbi[V: Via, T: AtomicInteger](via: V, result: *mut T, dest: *mut T, pe: c_int);
+        fn fetch_add_nbi[V: Via, T: AtomicInteger](via: V, result: *mut T, dest: *mut T, value: T, pe: c_int);
+        fn fetch_and_nbi[V: Via, T: AtomicInteger](via: V, result: *mut T, dest: *mut T, value: T, pe: c_int);
+        fn fetch_or_nbi[V: Via, T: AtomicInteger](via: V, result: *mut T, dest: *mut T, value: T, pe: c_int);
+        fn fetch_xor_nbi[V: Via, T: AtomicInteger](via: V, result: *mut T, dest: *mut T, value: T, pe: c_int);
+    }
+
+    order in calls {
+        fn fence[V: Via](via: V);
+        fn quiet[V: Via](via: V);
+        fn pe_quiet[V: Via](via: V, target_pes: *const c_int, n: usize);
+        fn barrier_all[]();
+        fn sync_all[]();
+    }
+
+    p2p in calls {
+        fn wait_until[T: AtomicValue](ivar: *mut T, cmp: c_int, value: T);
+        fn test[T: AtomicValue](ivar: *mut T, cmp: c_int, value: T) -> c_int;
+        fn wait_until_all[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: T,
+        );
+        fn wait_until_any[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: T,
+        ) -> usize;
+        fn wait_until_some[T: AtomicValue](
+            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, value: T,
+        ) -> usize;
+        fn test_all[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: T,
+        ) -> c_int;
+        fn test_any[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: T,
+        ) -> usize;
+        fn test_some[T: AtomicValue](
+            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, value: T,
+        ) -> usize;
+        fn wait_until_all_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: *const T,
+        );
+        fn wait_until_any_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: *const T,
+        ) -> usize;
+        fn wait_until_some_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, values: *const T,
+        ) -> usize;
+        fn test_all_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: *const T,
+        ) -> c_int;
+        fn test_any_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: *const T,
+        ) -> usize;
+        fn test_some_vector[T: AtomicValue](
+            ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, values: *const T,
+        ) -> usize;
+    }
+
+    signal in calls {
+        fn put_signal[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int,
+            pe: c_int,
+        );
+        fn put_signal_nbi[V: Via, T: Plain](
+            via: V, dest: *mut T, source: *const T, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int,
+            pe: c_int,
+        );
+        fn signal_set[V: Via](via: V, sig_addr: *mut u64, signal: u64, pe: c_int);
+        fn signal_add[V: Via](via: V, sig_addr: *mut u64, signal: u64, pe: c_int);
+        fn signal_fetch[](sig_addr: *const u64) -> u64;
+        fn signal_wait_until[](sig_addr: *mut u64, cmp: c_int, value: u64) -> u64;
+    }
+
+    lock in calls {
+        fn set_lock[](lock: *mut c_long);
+        fn test_lock[](lock: *mut c_long) -> c_int;
+        fn clear_lock[](lock: *mut c_long);
+    }
+
+    memory in calls {
+        fn malloc[](bytes: usize) -> *mut c_void;
+        fn free[](ptr: *mut c_void);
+    }
+
+    setup in together {
+        fn finalize[]();
+        fn global_exit[](status: c_int) -> !;
+    }
+
+    context in together {
+        fn team_create_ctx[](team: Team, options: c_long, context: *mut Context) -> c_int;
+        fn destroy[](context: Context);
+    }
+
+    team in together {
+        fn my_pe[](team: Team) -> c_int;
+        fn n_pes[](team: Team) -> c_int;
+        fn translate_pe[](source: Team, pe: c_int, dest: Team) -> c_int;
+        fn sync[](team: Team) -> c_int;
+        fn split_strided[](
+            parent: Team, start: c_int, stride: c_int, size: c_int, config: *const Config, mask: c_long,
+            new_team: *mut Team,
+        ) -> c_int;
+        fn split_2d[](
+            parent: Team, xrange: c_int, x_config: *const Config, x_mask: c_long, x_team: *mut Team,
+            y_config: *const Config, y_mask: c_long, y_team: *mut Team,
+        ) -> c_int;
+        fn destroy[](team: Team);
+    }
+
+    team_extension in together {
+        fn split_color[](parent: Team, color: c_int, key: c_int, new_team: *mut Team);
+    }
+
+    collective in together {
+        fn broadcast[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize, root: c_int) -> c_int;
+        fn fcollect[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
+        fn alltoall[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
+        fn alltoalls[T: Plain](
+            team: Team, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize,
+        ) -> c_int;
+    }
+}
+
+/// The reductions and scans: their bound names an operator, which is not a path of the table above.
+macro_rules! combining {
+    ($($name:ident $op:ident)*) => {$(
+        /// # Safety
+        /// As for the runtime's call of this name.
+        #[inline(always)]
+        pub(crate) unsafe fn $name<T: Plain + Operand<$op>>(
+            team: Team, dest: *mut T, source: *const T, nelems: usize,
+        ) -> c_int {
+            match threads::here() {
+                // SAFETY: passed on. So below.
+                None => unsafe { oxshmem_runtime::calls::collective::$name(team, dest, source, nelems) },
+                // SAFETY: as above.
+                Some(pe) => unsafe { threads::together::collective::$name(&pe, team, dest, source, nelems) },
+            }
+        }
+    )*};
+}
+
+pub(crate) mod combine {
+    use super::*;
+
+    combining! {
+        and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce Min sum_reduce Sum prod_reduce Prod
+        sum_inscan Sum sum_exscan Sum
+    }
+}
+
+pub(crate) mod binding {
+    pub(crate) use oxshmem_runtime::calls::binding::WORDS;
+
+    use super::*;
+
+    pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
+        match threads::here() {
+            None => oxshmem_runtime::calls::binding::init(requested),
+            Some(pe) => threads::together::binding::init(&pe, requested),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn fail(error: &Error) -> ! {
+        match threads::here() {
+            None => oxshmem_runtime::calls::binding::fail(error),
+            Some(pe) => pe.fail(error),
+        }
+    }
+
+    /// # Safety
+    /// As for the runtime's call of this name. So below.
+    #[inline(always)]
+    pub(crate) unsafe fn exchange(
+        team: Team,
+        call: &'static str,
+        kind: u8,
+        words: &[u64],
+        visit: impl FnMut(u32, &[u64]),
+    ) {
+        match threads::here() {
+            // SAFETY: passed on. So below.
+            None => unsafe { oxshmem_runtime::calls::binding::exchange(team, call, kind, words, visit) },
+            // SAFETY: as above.
+            Some(pe) => unsafe { threads::together::binding::exchange(&pe, team, call, kind, words, visit) },
+        }
+    }
+
+    /// # Safety
+    /// As above. Nobody writes into others' memory in a world of threads.
+    #[inline(always)]
+    pub(crate) unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
+        if threads::here().is_none() {
+            // SAFETY: passed on.
+            unsafe { oxshmem_runtime::calls::binding::agree_on_destination(team, call, dest, bytes) }
+        }
+    }
+}

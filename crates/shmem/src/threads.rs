@@ -1,0 +1,202 @@
+//! PEs as threads of one process, for tests: every PE has memory of its own, operations travel over the loopback
+//! provider, and one thread runs at a time. Nothing here depends on anything but the seed, so a run can be repeated.
+//!
+//! [`here`] is all that the calls of the API see of it. It says that there is no such world, without looking, in builds
+//! without debug assertions: their code is what it would be if this file did not exist.
+
+pub(crate) mod calls;
+mod stage;
+mod store;
+pub(crate) mod together;
+
+use core::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use oxshmem_runtime as runtime;
+use oxshmem_transport::loopback::{self, Loopback};
+use oxshmem_transport::{Fabric, Lane, LaneOptions};
+
+use crate::Error;
+use crate::backend::Own;
+use stage::Stage;
+use store::Store;
+use together::{Group, Meetings};
+
+/// Whether this build can have such worlds.
+pub(crate) const POSSIBLE: bool = cfg!(any(debug_assertions, miri));
+
+/// What a world of threads is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) pes: usize,
+    pub(crate) seed: Option<u64>,
+    pub(crate) delayed: bool,
+    pub(crate) bytes: usize,
+}
+
+/// What the PEs of a world share.
+pub(crate) struct Job {
+    stage: Stage,
+    store: Store,
+    meetings: Meetings,
+    locks: calls::Locks,
+}
+
+impl Job {
+    pub(crate) fn new(terms: Terms) -> Result<Self, Error> {
+        let adversary = terms.delayed.then(|| terms.seed.unwrap_or(0));
+        let options = loopback::Options { adversary, ..loopback::Options::default() };
+        let fabrics = loopback::fabrics(terms.pes as u32, options);
+        let store = Store::new(terms.pes, terms.bytes)?;
+        for (pe, fabric) in fabrics.iter().enumerate() {
+            store.register(pe, fabric)?;
+        }
+        let (meetings, locks) = (Meetings::default(), calls::Locks::default());
+        Ok(Self { stage: Stage::new(fabrics, terms.seed), store, meetings, locks })
+    }
+
+    /// Why the world has failed, if it has.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.stage.failure()
+    }
+}
+
+/// One PE, as its thread sees it.
+pub(crate) struct Pe {
+    job: Arc<Job>,
+    me: usize,
+    /// What the process has once otherwise.
+    pub(crate) own: Own,
+    /// The contexts by number; the first is the default one.
+    streams: RefCell<Vec<Stream>>,
+    /// The teams by number; the first is the world, the second that of the node.
+    teams: RefCell<Vec<Rc<Group>>>,
+    /// Looks at own memory since it last let others go on.
+    looks: Cell<u32>,
+}
+
+/// The operations of a context.
+struct Stream {
+    members: Rc<Group>,
+    /// Those that the caller does not wait for.
+    issued: Box<dyn Lane>,
+    /// Those that it waits for: they complete without the others, as on a network.
+    asked: Box<dyn Lane>,
+    /// Copies of sources that may be reused although the operation is under way.
+    kept: Vec<Vec<u8>>,
+    /// Whether operations to come must not overtake the issued ones.
+    fenced: bool,
+}
+
+thread_local! {
+    static HERE: RefCell<Option<Rc<Pe>>> = const { RefCell::new(None) };
+}
+
+/// The PE that this thread is, in a world of threads.
+#[inline(always)]
+pub(crate) fn here() -> Option<Rc<Pe>> {
+    if POSSIBLE { HERE.with_borrow(Clone::clone) } else { None }
+}
+
+/// Lets this thread be PE `me` while `body` runs, from its first turn on. What `body` panics with is the failure of all.
+pub(crate) fn be<R>(job: &Arc<Job>, me: usize, body: impl FnOnce() -> R) -> std::thread::Result<R> {
+    let world = Rc::new(Group::world(job.stage.pes(), me));
+    let pe = Pe {
+        job: job.clone(),
+        me,
+        own: Own::new(),
+        streams: RefCell::default(),
+        teams: RefCell::new(vec![world.clone(), Rc::new(Group::predefined(1, job.stage.pes(), me))]),
+        looks: Cell::new(0),
+    };
+    pe.streams.borrow_mut().push(pe.stream(world));
+    HERE.set(Some(Rc::new(pe)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        job.stage.enter(me);
+        body()
+    }));
+    // What it has left under way is done before its memory goes.
+    if let Some(pe) = HERE.take() {
+        pe.complete_all();
+    }
+    job.stage.leave(me, outcome.as_ref().err().map(words_of));
+    outcome
+}
+
+/// What a panic said.
+fn words_of(panic: &Box<dyn core::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without words").into()
+}
+
+impl Pe {
+    fn stage(&self) -> &Stage {
+        &self.job.stage
+    }
+
+    fn fabric(&self) -> &Loopback {
+        self.job.stage.fabric(self.me)
+    }
+
+    fn stream(&self, members: Rc<Group>) -> Stream {
+        let lane = || match self.fabric().lane(LaneOptions::default()) {
+            Ok(lane) => lane,
+            Err(error) => self.fail(&error),
+        };
+        Stream { members, issued: lane(), asked: lane(), kept: Vec::new(), fenced: false }
+    }
+
+    /// This PE's copy of what begins at `address`: a place in its memory, or a static variable, which all share.
+    pub(crate) fn own_copy<T>(&self, address: *mut T) -> *mut T {
+        self.job.store.own_copy(self.me, address.cast(), size_of::<T>()).cast()
+    }
+
+    /// Between two looks at own memory: others may go on now and then, so that a loop of looks ends.
+    pub(crate) fn look(&self) {
+        self.looks.set(self.looks.get() + 1);
+        if self.looks.get().is_multiple_of(8) {
+            self.stage().step(self.me);
+        }
+    }
+
+    /// A task of this PE waits: others go on.
+    pub(crate) fn look_later(&self) {
+        self.stage().idle(self.me);
+    }
+
+    /// Ends the world with a sentence: the thread panics, and takes the others along.
+    pub(crate) fn fail(&self, error: &Error) -> ! {
+        panic!("{error}")
+    }
+}
+
+/// The handle with this number. Those of the runtime are addresses, and no object lies at so low a one.
+fn context_handle(number: usize) -> runtime::Context {
+    // SAFETY: a handle is an address, and only the runtime looks at what is there: it never sees this one.
+    unsafe { core::mem::transmute(core::ptr::without_provenance::<()>(number)) }
+}
+
+fn context_number(handle: runtime::Context) -> usize {
+    if handle == runtime::Context::default_context() {
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { core::mem::transmute::<runtime::Context, *const ()>(handle) }.addr()
+}
+
+fn team_handle(number: usize) -> runtime::Team {
+    // SAFETY: as above.
+    unsafe { core::mem::transmute(core::ptr::without_provenance::<()>(number)) }
+}
+
+fn team_number(handle: runtime::Team) -> usize {
+    if handle == runtime::Team::world() {
+        return 0;
+    }
+    if handle == runtime::Team::shared() {
+        return 1;
+    }
+    // SAFETY: as above.
+    unsafe { core::mem::transmute::<runtime::Team, *const ()>(handle) }.addr()
+}

@@ -1,0 +1,199 @@
+//! Who runs. One PE has the turn at a time; at every call it may pass to another, by the dice of the seed or, without
+//! one, round the circle. A PE that waits gets no turn before something has changed. If all wait and nothing is under
+//! way, that is said: it is a deadlock.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_transport::Fabric;
+use oxshmem_transport::loopback::{Dice, Loopback};
+
+/// What the threads of a failed world panic with, so that each ends without words of its own.
+struct Stopped;
+
+/// So many looks of tasks that found nothing, with everybody waiting, are a deadlock.
+const FRUITLESS: u32 = 1000;
+
+pub(super) struct Stage {
+    state: Mutex<State>,
+    turns: Vec<Condvar>,
+    fabrics: Vec<Loopback>,
+}
+
+struct State {
+    /// Whose turn it is.
+    turn: usize,
+    pes: Vec<Doing>,
+    /// Grows with everything that somebody may wait for.
+    changes: u64,
+    fruitless: u32,
+    dice: Option<Dice>,
+    failure: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Doing {
+    Runs,
+    /// In this call; it has looked after so many changes.
+    Waits(&'static str, u64),
+    Gone,
+}
+
+impl Stage {
+    pub(super) fn new(fabrics: Vec<Loopback>, seed: Option<u64>) -> Self {
+        let pes = fabrics.len();
+        let mut state = State {
+            turn: 0,
+            pes: vec![Doing::Runs; pes],
+            changes: 0,
+            fruitless: 0,
+            dice: seed.map(Dice::new),
+            failure: None,
+        };
+        state.turn = state.dice.as_mut().map_or(0, |dice| dice.below(pes));
+        Self { state: Mutex::new(state), turns: (0..pes).map(|_| Condvar::new()).collect(), fabrics }
+    }
+
+    pub(super) fn pes(&self) -> usize {
+        self.fabrics.len()
+    }
+
+    pub(super) fn fabric(&self, pe: usize) -> &Loopback {
+        &self.fabrics[pe]
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        self.state().failure.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first turn of a thread.
+    pub(super) fn enter(&self, me: usize) {
+        self.until_my_turn(me, self.state());
+    }
+
+    /// The last one; `failure` is why it did not end well.
+    pub(super) fn leave(&self, me: usize, failure: Option<String>) {
+        let mut state = self.state();
+        state.pes[me] = Doing::Gone;
+        state.changes += 1;
+        if let (None, Some(words)) = (&state.failure, failure) {
+            state.failure = Some(format!("PE {me} of {}: {words}", self.pes()));
+        }
+        if let Some(next) = self.next(&mut state) {
+            state.turn = next;
+            self.turns[next].notify_one();
+        }
+    }
+
+    /// A call: something may arrive, and somebody else may go on.
+    pub(super) fn step(&self, me: usize) {
+        if std::thread::panicking() {
+            // The last words of a PE are not interrupted.
+            return;
+        }
+        let mut state = self.state();
+        state.fruitless = 0;
+        let pes = self.pes();
+        if let Some((arrives, passes)) = state.dice.as_mut().map(|dice| (dice.one_in(4), dice.one_in(2))) {
+            if arrives {
+                let from = state.dice.as_mut().map_or(0, |dice| dice.below(pes));
+                state.changes += self.fabrics[from].progress() as u64;
+            }
+            if !passes {
+                return;
+            }
+        }
+        self.pass(me, state);
+    }
+
+    /// Something that somebody may wait for has happened.
+    pub(super) fn changed(&self) {
+        self.state().changes += 1;
+    }
+
+    /// A number below `n`: by the dice, or 0.
+    pub(super) fn any_below(&self, n: usize) -> usize {
+        self.state().dice.as_mut().map_or(0, |dice| dice.below(n))
+    }
+
+    /// Waits in `call` until `look` finds something.
+    pub(super) fn wait<R>(&self, me: usize, call: &'static str, mut look: impl FnMut() -> Option<R>) -> R {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            let mut state = self.state();
+            state.pes[me] = Doing::Waits(call, state.changes);
+            self.pass(me, state);
+        }
+    }
+
+    /// A task has found nothing; its thread may have others, so it counts as running.
+    pub(super) fn idle(&self, me: usize) {
+        let mut state = self.state();
+        let arrived: usize = self.fabrics.iter().map(|fabric| fabric.progress()).sum();
+        state.changes += arrived as u64;
+        state.fruitless = if arrived > 0 { 0 } else { state.fruitless + 1 };
+        if state.fruitless > FRUITLESS {
+            state.pes[me] = Doing::Waits("a task", state.changes);
+        }
+        self.pass(me, state);
+    }
+
+    fn pass(&self, me: usize, mut state: MutexGuard<'_, State>) {
+        if let Some(next) = self.next(&mut state).filter(|&next| next != me) {
+            state.turn = next;
+            self.turns[next].notify_one();
+        }
+        self.until_my_turn(me, state);
+    }
+
+    fn until_my_turn(&self, me: usize, state: MutexGuard<'_, State>) {
+        let waiting = self.turns[me].wait_while(state, |state| state.turn != me);
+        let mut state = waiting.unwrap_or_else(PoisonError::into_inner);
+        state.pes[me] = Doing::Runs;
+        if state.failure.is_some() && !std::thread::panicking() {
+            drop(state);
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
+    }
+
+    /// Who goes on. If nobody can, the world has failed, and all end one after the other.
+    fn next(&self, state: &mut State) -> Option<usize> {
+        loop {
+            let failed = state.failure.is_some();
+            let may_go = |pe: &usize| match state.pes[*pe] {
+                Doing::Runs => true,
+                Doing::Waits(_, since) => failed || since < state.changes,
+                Doing::Gone => false,
+            };
+            // From the next one on, so that without dice all have their turns.
+            let ready: Vec<usize> = (1..=self.pes()).map(|i| (state.turn + i) % self.pes()).filter(may_go).collect();
+            if !ready.is_empty() {
+                let pick = state.dice.as_mut().map_or(0, |dice| dice.below(ready.len()));
+                return Some(ready[pick]);
+            }
+            let waiting: Vec<String> = (0..self.pes()).filter_map(|pe| state.pes[pe].waits(pe)).collect();
+            if waiting.is_empty() {
+                return None;
+            }
+            let arrived: usize = self.fabrics.iter().map(|fabric| fabric.progress()).sum();
+            state.changes += arrived as u64;
+            if arrived == 0 {
+                state.failure = Some(format!("deadlock: {}", waiting.join(", ")));
+            }
+        }
+    }
+}
+
+impl Doing {
+    fn waits(self, pe: usize) -> Option<String> {
+        match self {
+            Self::Waits(call, _) => Some(format!("PE {pe} waits in {call}")),
+            Self::Runs | Self::Gone => None,
+        }
+    }
+}
