@@ -47,7 +47,11 @@ pub(crate) const STEPS: &[Step] = &[
         run: || cargo_test(&["--release", "--package", "oxshmem-schedule", "--package", "oxshmem-reduce"]),
     },
     Step { name: "loom", what: "the protocols between PEs under the model checker", run: loom },
-    Step { name: "miri", what: "some tests of the crates that need no system calls, under Miri", run: miri },
+    Step {
+        name: "miri",
+        what: "tests that need no system calls, under Miri: allocators, kernels, the Rust API over loopback",
+        run: miri,
+    },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
     Step {
@@ -143,6 +147,7 @@ const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem-heap", &["--lib"], &[]),
     ("oxshmem-schedule", &["--lib"], &["t2d_9", "vnd_3"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
+    ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
 
 fn miri() -> Outcome<Counts> {
@@ -160,7 +165,11 @@ fn miri() -> Outcome<Counts> {
     for (package, targets, names) in MIRI {
         print!("{package}: ");
         let mut command = miri();
-        command.env("MIRIFLAGS", "-Zmiri-disable-isolation").args(["test", "--package", package]).args(*targets);
+        command
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("RUST_BACKTRACE", "0")
+            .args(["test", "--package", package])
+            .args(*targets);
         counts += count(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))?;
     }
     Ok(counts)
