@@ -58,8 +58,14 @@ fn a_job_knows_itself() {
 
 #[test]
 fn init_without_a_launcher_is_one_pe_and_without_an_answer_an_error() {
+    // Some machines have libraries that answer for a launcher that is not there.
+    let no_libraries = Folder::new();
+    for name in ["libpmi.so.0", "libpmi2.so.0"] {
+        std::fs::write(no_libraries.0.join(name), "").unwrap();
+    }
     let alone = |variables: &[(&str, &str)]| {
         let mut command = Command::new(probe());
+        command.env("LD_LIBRARY_PATH", &no_libraries.0);
         for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE"] {
             command.env_remove(name);
         }
@@ -68,11 +74,28 @@ fn init_without_a_launcher_is_one_pe_and_without_an_answer_an_error() {
     assert_eq!(alone(&[]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
     let refused = alone(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]);
     assert_eq!(refused.status, Some(99));
-    for words in ["one of 4 tasks by Slurm (step 134.0)", "PMI_FD is not set", "srun --mpi=pmi2", "SHMEM_SINGLETON=1"] {
+    for words in [
+        "one of 4 tasks by Slurm (step 134.0)",
+        "PMI_FD is not set; PMIX_NAMESPACE is not set; libpmi2.so.0: ",
+        "srun --mpi=pmi2",
+        "SHMEM_SINGLETON=1",
+    ] {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }
     let dead = alone(&[("PMI_FD", "99"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")]);
     assert!(dead.stderr.contains("PMI_FD=99 does not answer"), "{}", dead.stderr);
+    // Every launcher's signs, each with the command that mends it.
+    for (signs, words) in [
+        (&[("PMI_SIZE", "4"), ("PMI_RANK", "1")][..], "one of 4 tasks by a PMI launcher"),
+        (&[("PMIX_RANK", "0")], "one of several tasks by a PMIx launcher"),
+        (&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "0")], "one of 4 tasks by Open MPI's mpirun"),
+        (&[("PALS_RANKID", "0")], "one of several tasks by PALS"),
+        (&[("FLUX_TASK_RANK", "0"), ("FLUX_JOB_SIZE", "4")], "one of 4 tasks by Flux"),
+    ] {
+        let refused = alone(signs);
+        assert_eq!((refused.status, refused.stdout.as_str()), (Some(99), ""), "{signs:?}");
+        assert!(refused.stderr.contains(words) && refused.stderr.contains("oshrun -n"), "{}", refused.stderr);
+    }
     let wanted = alone(&[("PMI_SIZE", "4"), ("SHMEM_SINGLETON", "1")]);
     assert_eq!(wanted.stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
 }

@@ -20,6 +20,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/include/ucp/api/ucp.h", "libucx-dev"),
     ("/usr/include/hwloc.h", "libhwloc-dev"),
     ("lstopo-no-graphics", "hwloc-nox"),
+    ("/usr/include/slurm/pmi2.h", "libpmi2-0-dev"),
+    ("/usr/include/slurm/pmi.h", "libpmi0-dev"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

@@ -3,9 +3,9 @@
 /// A launcher's claim that this process is one of several.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// `4 tasks by Slurm (step 134.0)` or `several tasks by PALS`.
+    /// `one of 4 tasks by Slurm (step 134.0)` or `one of several tasks by PALS`.
     pub(crate) what: String,
-    /// The command that makes this launcher answer us.
+    /// What makes this launcher answer us.
     pub(crate) remedy: String,
 }
 
@@ -13,10 +13,9 @@ struct Sign {
     launcher: &'static str,
     /// Variable that must be there for the sign to count.
     present: &'static str,
-    /// Variables that hold the number of tasks, the first one found counts.
+    /// Variables that hold the number of tasks, the first one found counts. A sign without them cannot say that this
+    /// task is alone.
     size: &'static [&'static str],
-    /// Variable with this task's number; more than 0 proves company even where no size is given.
-    rank: &'static str,
     remedy: &'static str,
 }
 
@@ -26,60 +25,59 @@ const SIGNS: &[Sign] = &[
         launcher: "a PMI launcher",
         present: "PMI_SIZE",
         size: &["PMI_SIZE"],
-        rank: "PMI_RANK",
-        remedy: "mpiexec.hydra -n {n} …",
+        remedy: "start it with `mpiexec.hydra -n {n} …`",
     },
     Sign {
         launcher: "Open MPI's mpirun",
         present: "OMPI_COMM_WORLD_SIZE",
         size: &["OMPI_COMM_WORLD_SIZE"],
-        rank: "OMPI_COMM_WORLD_RANK",
-        remedy: "mpiexec.hydra -n {n} …",
+        remedy: "put libpmix.so.2 (Debian's libpmix2) where the loader finds it (LD_LIBRARY_PATH), or start it with \
+                 `mpiexec.hydra -n {n} …`",
     },
     Sign {
         launcher: "Slurm",
         present: "SLURM_STEP_ID",
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        rank: "SLURM_PROCID",
-        remedy: "srun --mpi=pmi2 -n {n} …",
+        remedy: "start it with `srun --mpi=pmi2 -n {n} …`",
     },
     Sign {
         launcher: "Flux",
         present: "FLUX_TASK_RANK",
         size: &["FLUX_JOB_SIZE"],
-        rank: "FLUX_TASK_RANK",
-        remedy: "flux run -o pmi=simple -n {n} …",
+        remedy: "start it with `flux run -o pmi=simple -n {n} …`",
     },
     Sign {
-        launcher: "PALS", present: "PALS_RANKID", size: &[], rank: "PALS_RANKID", remedy: "mpiexec.hydra -n {n} …"
+        launcher: "PALS",
+        present: "PALS_RANKID",
+        size: &[],
+        remedy: "put Cray's libpmi2.so.0 where the loader finds it (`module load cray-pmi`)",
     },
     Sign {
         launcher: "a PMIx launcher",
         present: "PMIX_RANK",
         size: &[],
-        rank: "PMIX_RANK",
-        remedy: "mpiexec.hydra -n {n} …",
+        remedy: "put libpmix.so.2 (Debian's libpmix2) where the loader finds it (LD_LIBRARY_PATH)",
     },
 ];
 
 /// The first sign in the environment that this process is one of several tasks.
-pub(crate) fn claimed(variable: impl Fn(&str) -> Option<String>) -> Option<Claim> {
+pub(crate) fn claimed(variable: &dyn Fn(&str) -> Option<String>) -> Option<Claim> {
     let number = |name: &&str| variable(name)?.trim().parse::<u64>().ok();
-    SIGNS.iter().filter(|sign| variable(sign.present).is_some()).find_map(|sign| {
-        let size = sign.size.iter().find_map(number);
-        let several = size.map_or_else(|| number(&sign.rank).is_some_and(|rank| rank > 0), |size| size > 1);
-        several.then(|| {
-            let tasks = size.map_or("several".into(), |size| size.to_string());
-            let step = match (sign.present, variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")) {
-                ("SLURM_STEP_ID", Some(job), Some(step)) => format!(" (step {job}.{step})"),
-                _ => String::new(),
-            };
-            let n = size.map_or("N".into(), |size| size.to_string());
-            Claim {
-                what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
-                remedy: format!("`{}` or `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
-            }
-        })
+    let signs = || SIGNS.iter().filter(|sign| variable(sign.present).is_some());
+    let sized = || signs().filter_map(|sign| sign.size.iter().find_map(number).map(|size| (sign, Some(size))));
+    let several = sized().find(|(_, size)| size.is_some_and(|size| size > 1));
+    // Where nobody says how many there are, nobody says that this task is alone either.
+    let unknown = || signs().map(|sign| (sign, None)).next().filter(|_| sized().next().is_none());
+    let (sign, size) = several.or_else(unknown)?;
+    let step = match (sign.present, variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")) {
+        ("SLURM_STEP_ID", Some(job), Some(step)) => format!(" (step {job}.{step})"),
+        _ => String::new(),
+    };
+    let tasks = size.map_or("several".into(), |size| size.to_string());
+    let n = size.map_or("N".into(), |size| size.to_string());
+    Some(Claim {
+        what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
+        remedy: format!("{} or with `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
     })
 }
 
@@ -88,7 +86,7 @@ mod tests {
     use super::*;
 
     fn claim(variables: &[(&str, &str)]) -> Option<Claim> {
-        claimed(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
+        claimed(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
     }
 
     #[test]
@@ -96,11 +94,24 @@ mod tests {
         let slurm = claim(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]).unwrap();
         assert_eq!(slurm.what, "one of 4 tasks by Slurm (step 134.0)");
         assert!(slurm.remedy.contains("srun --mpi=pmi2 -n 4") && slurm.remedy.contains("oshrun -n 4"));
+        for (signs, words) in [
+            (&[("PMI_SIZE", "2")][..], "mpiexec.hydra -n 2"),
+            (&[("OMPI_COMM_WORLD_SIZE", "2")], "libpmix.so.2"),
+            (&[("PALS_RANKID", "0")], "cray-pmi"),
+            (&[("FLUX_TASK_RANK", "0"), ("FLUX_JOB_SIZE", "8")], "flux run -o pmi=simple -n 8"),
+            (&[("PMIX_RANK", "0")], "libpmix.so.2"),
+        ] {
+            let remedy = claim(signs).unwrap().remedy;
+            assert!(remedy.contains(words) && remedy.contains("oshrun -n"), "{signs:?}: {remedy}");
+        }
         for several in [
             &[("PMI_SIZE", "2")][..],
             &[("OMPI_COMM_WORLD_SIZE", "2")],
             &[("PMIX_RANK", "1")],
+            &[("PMIX_RANK", "0")],
             &[("PALS_RANKID", "3")],
+            &[("PALS_RANKID", "0")],
+            &[("PMI_SIZE", "1"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")],
             &[("FLUX_TASK_RANK", "0"), ("FLUX_JOB_SIZE", "8")],
         ] {
             assert!(claim(several).is_some(), "{several:?}");

@@ -50,7 +50,7 @@ pub(crate) fn manager(
         Some(Claim { what, remedy }) => {
             Err(Error::new(format!("this process was started as {what}, but no PMI server answered"))
                 .because(refused)
-                .fix(format!("start it with {remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
+                .fix(format!("{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
         }
         None if settings.pmi != "auto" => Err(Error::new(format!("SHMEM_PMI={} found no server", settings.pmi))
             .because(refused)

@@ -38,7 +38,7 @@ pub(super) enum Macro {
 }
 
 /// All libraries.
-pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX, HWLOC];
+pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX, HWLOC, PMIX, PMI];
 
 const LIBFABRIC: Library = Library {
     name: "libfabric",
@@ -145,4 +145,38 @@ const HWLOC: Library = Library {
     ],
     opaque: &[],
     macros: &[("HWLOC_", Macro::U32)],
+};
+
+const PMIX: Library = Library {
+    name: "pmix",
+    folder: "pmix-sys",
+    headers: &["pmix.h"],
+    pkg_config: "pmix",
+    package: "libpmix-dev",
+    types: &["pmix_(proc|value|info|status|scope|rank|data_type)_t"],
+    functions: &["PMIx_(Init|Finalize|Abort|Put|Commit|Fence|Get|Error_string|Get_version|Register_event_handler)"],
+    constants: &["PMIX_(SUCCESS|ERR_LOST_CONNECTION|STRING|UINT32|BOOL|GLOBAL|OPTIONAL|JOB_SIZE|HOSTNAME)"],
+    // Values point to many things that we never look at.
+    opaque: &[
+        "pmix_(proc_info|data_array|coord|topology|cpuset|geometry|device_distance|endpoint|regattr|data_buffer)",
+    ],
+    macros: &[("PMIX_SUCCESS", Macro::Int), ("PMIX_ERR", Macro::Int), ("PMIX_", Macro::U32)],
+};
+
+/// Slurm's headers stand for all: MPICH's and Cray's declare the same functions.
+const PMI: Library = Library {
+    name: "pmi",
+    folder: "pmi-sys",
+    headers: &["slurm/pmi.h", "slurm/pmi2.h"],
+    pkg_config: "pmi",
+    package: "libpmi0-dev, libpmi2-0-dev",
+    types: &[],
+    functions: &[
+        "PMI_(Init|Finalize|Abort|Get_rank|Get_size|Barrier)",
+        "PMI_KVS_(Get_my_name|Get_value_length_max|Put|Commit|Get)",
+        "PMI2_(Init|Finalize|Abort|Job_GetId|KVS_Put|KVS_Fence|KVS_Get|Info_GetJobAttr)",
+    ],
+    constants: &["PMI_SUCCESS", "PMI2_SUCCESS", "PMI2_MAX_(VALLEN|ATTRVALUE)"],
+    opaque: &[],
+    macros: &[("PMI", Macro::Int)],
 };
