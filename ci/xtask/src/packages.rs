@@ -20,8 +20,17 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/include/ucp/api/ucp.h", "libucx-dev"),
     ("/usr/include/hwloc.h", "libhwloc-dev"),
     ("lstopo-no-graphics", "hwloc-nox"),
+    // Where it lies depends on the processor.
+    ("/usr/share/doc/libpmix-dev/copyright", "libpmix-dev"),
     ("/usr/include/slurm/pmi2.h", "libpmi2-0-dev"),
     ("/usr/include/slurm/pmi.h", "libpmi0-dev"),
+    // Launchers of others.
+    ("mpirun.openmpi", "openmpi-bin"),
+    ("srun", "slurm-client"),
+    ("/usr/sbin/slurmctld", "slurmctld"),
+    ("/usr/sbin/slurmd", "slurmd"),
+    ("/usr/share/doc/slurm-wlm-basic-plugins/copyright", "slurm-wlm-basic-plugins"),
+    ("munge", "munge"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
