@@ -54,6 +54,34 @@ pub enum Wait {
     Sleep,
 }
 
+/// To what PEs are bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bind {
+    /// To nothing: they stay where the system or a scheduler lets them run.
+    #[default]
+    None,
+    /// Each to one core, all threads of it.
+    Core,
+    /// Each to the processors of one NUMA node.
+    Numa,
+}
+
+/// How the PEs of a node are given network cards. All but `Near` are those of Cray's OpenSHMEM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NicPolicy {
+    /// The nearest card; PEs with several equally near ones are spread over them.
+    #[default]
+    Near,
+    /// Equal blocks of consecutive PEs, a card for each.
+    Block,
+    /// PE after PE takes the next card.
+    RoundRobin,
+    /// As `Near`, and a PE whose NUMA node is not certain is an error.
+    Numa,
+    /// As `SHMEM_OFI_NIC_MAPPING` says.
+    User,
+}
+
 /// What the target sizes that a program gives to alltoallv mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetSizes {
@@ -93,7 +121,11 @@ pub struct Settings {
     pub wait: Wait,
     pub singleton: bool,
     pub pmi: String,
-    pub bind: bool,
+    pub bind: Bind,
+    pub topology: String,
+    pub nic_policy: NicPolicy,
+    pub nic_mapping: Option<String>,
+    pub nic_count: Option<String>,
     pub max_contexts: Option<u64>,
     pub teams_max: Option<u64>,
     pub trap_on_abort: bool,
@@ -124,7 +156,11 @@ impl Default for Settings {
             wait: Wait::Auto,
             singleton: false,
             pmi: auto(),
-            bind: false,
+            bind: Bind::None,
+            topology: auto(),
+            nic_policy: NicPolicy::Near,
+            nic_mapping: None,
+            nic_count: None,
             max_contexts: None,
             teams_max: None,
             trap_on_abort: false,

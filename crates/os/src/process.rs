@@ -9,6 +9,11 @@ pub fn pid() -> u32 {
     std::process::id()
 }
 
+/// The number of the process that started this one.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
 /// Lets the kernel kill this process when the *thread* that started it ends, so that nothing outlives its launcher.
 /// A parent that is already gone is not noticed: compare the parent's number afterwards.
 ///

@@ -26,6 +26,7 @@ mod machine;
 mod memory;
 mod network;
 mod nodes;
+mod placement;
 mod primitive;
 mod slot;
 mod team;

@@ -193,6 +193,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     if info && job.rank() == 0 {
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
         println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}{between}", n, node.count);
+        println!("oxshmem: {}", crate::placement::describe());
         println!("{}", executor::describe(n));
     }
     tracing::debug!(pes = n, epoch, "initialised");

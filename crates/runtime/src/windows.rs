@@ -5,10 +5,13 @@ use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Job, Parcel, node};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::{cpus, program, statics};
+use oxshmem_topology::claim::Claims;
+use oxshmem_topology::{Share, share};
 
 use crate::control;
 use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
+use crate::placement;
 use crate::wait::{self, Mode};
 
 /// The reservations of one life. Dropping them unmaps the windows.
@@ -17,6 +20,8 @@ pub(crate) struct Windows {
     heap: Option<AddressRange>,
     statics: Option<AddressRange>,
     heap_window: usize,
+    /// The leader's locks on the node's cores.
+    claims: Claims,
 }
 
 impl Windows {
@@ -30,6 +35,8 @@ impl Windows {
         self.control = None;
         self.heap = None;
         self.statics = None;
+        self.claims = Claims::default();
+        placement::close();
     }
 }
 
@@ -58,20 +65,39 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
             Err(_) => Vec::new(),
         },
     };
-    let gathered = node::share(job, epoch, mine, |parcels| make_common(parcels.len(), settings))?;
+    let (mut claims, mut refusal) = (Claims::default(), None);
+    let common = |parcels: &[Parcel]| {
+        let cards: Vec<Card> = parcels.iter().filter_map(|parcel| Card::decode(&parcel.bytes)).collect();
+        let allowed: Vec<&[u32]> = cards.iter().map(|card| &card.allowed[..]).collect();
+        let decision = placement::decide(job, settings, &allowed).map_err(|error| {
+            let words = error.to_string();
+            refusal = Some(error);
+            std::io::Error::other(words)
+        })?;
+        claims = decision.claims;
+        make_common(parcels.len(), settings, &decision.shares)
+    };
+    let gathered = node::share(job, epoch, mine, common);
+    let gathered = gathered.map_err(|error| refusal.unwrap_or(error))?;
     let cards: Vec<Card> =
         gathered.of.iter().map(|parcel| Card::decode(&parcel.bytes)).collect::<Option<_>>().ok_or_else(unreadable)?;
     same_program(job, &cards)?;
 
-    let terms = Terms::decode(&gathered.common.bytes).ok_or_else(unreadable)?;
+    let (terms, shares) = gathered.common.bytes.split_at_checked(Terms::BYTES).ok_or_else(unreadable)?;
+    let terms = Terms::decode(terms).ok_or_else(unreadable)?;
+    let shares = share::decode(shares).filter(|shares| shares.len() == members).ok_or_else(unreadable)?;
+    // A processor that went away since the list was made: run unbound.
+    let bound = placement::adopt(shares, me).unwrap_or(false);
     let mut common = gathered.common.fds.into_iter();
     let (Some(control_file), Some(heap_file)) = (common.next(), common.next()) else { return Err(unreadable()) };
     let control_file = SharedMemory::from_fd(control_file).map_err(|e| no_memory("open the control windows", &e))?;
     let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
 
     let control = map_whole(&control_file, members, control::SHIFT, "control windows")?;
+    placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, me as u32);
     let heap = map_whole(&heap_file, members, terms.heap_shift, "symmetric heaps")?;
+    placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
     let heap_start = heap.base() as usize + (me << terms.heap_shift);
     FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
     let statics = match &region {
@@ -81,11 +107,11 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         }
         _ => None,
     };
-    choose_mode(settings, terms.wait, &cards, me);
+    choose_mode(terms.wait, &cards, me, bound);
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
     let heap_window = 1 << terms.heap_shift;
-    Ok((Windows { control: Some(control), heap: Some(heap), statics, heap_window }, symmetric))
+    Ok((Windows { control: Some(control), heap: Some(heap), statics, heap_window, claims }, symmetric))
 }
 
 /// What the leader decides for the node.
@@ -104,7 +130,7 @@ struct Terms {
 const MOST_ADDRESSES: u64 = 1 << 45;
 
 /// Runs on the leader: makes the files that all share.
-fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
+fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
     let control = SharedMemory::create(c"oxshmem control", (members as u64) << control::SHIFT, Pages::Small)?;
     let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
     let page = huge.unwrap_or(memory::page_size() as u64);
@@ -124,7 +150,7 @@ fn make_common(members: usize, settings: &Settings) -> std::io::Result<Parcel> {
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
     let terms = Terms { heap_cap, heap_shift, page, limited, wait: settings.wait };
     let fds = vec![control.fd().try_clone_to_owned()?, heap.fd().try_clone_to_owned()?];
-    Ok(Parcel { bytes: terms.encode(), fds })
+    Ok(Parcel { bytes: [terms.encode(), share::encode(shares)].concat(), fds })
 }
 
 /// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Nothing stays nothing.
@@ -172,7 +198,7 @@ fn map_statics(
 }
 
 /// Chooses how PEs wait, from how many there are and how many processors they have.
-fn choose_mode(settings: &Settings, wait: Wait, cards: &[Card], me: usize) {
+fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) {
     let mut union: Vec<u32> = cards.iter().flat_map(|card| card.allowed.iter().copied()).collect();
     union.sort_unstable();
     union.dedup();
@@ -187,7 +213,7 @@ fn choose_mode(settings: &Settings, wait: Wait, cards: &[Card], me: usize) {
     // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
     // has already chosen processors for single PEs.
     let unbound = cards.iter().all(|card| card.allowed == union);
-    if unbound && !union.is_empty() && (settings.bind || mode == Mode::Crowded) {
+    if unbound && !bound && !union.is_empty() && mode == Mode::Crowded {
         // A processor that went away since the list was made: run unbound.
         let _ = cpus::pin_to(union[me % union.len()] as usize);
     }
@@ -247,6 +273,9 @@ impl Card {
 }
 
 impl Terms {
+    /// How long it is, encoded.
+    const BYTES: usize = 5 * 8;
+
     fn encode(&self) -> Vec<u8> {
         let words = [self.heap_cap, self.heap_shift.into(), self.page, self.limited.into(), self.wait as u64];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::Path;
 
 use oxshmem_base::Error;
+use oxshmem_os::cpus;
 
 use crate::hwloc::{self, Look};
-use crate::node::Node;
+use crate::node::{Found, FoundProcessor, Node};
 use crate::sysfs::Tree;
 
 /// Where a description comes from.
@@ -16,6 +17,8 @@ pub enum Source {
     Hwloc,
     /// The kernel's files.
     Sysfs,
+    /// Only which processors this process may run on.
+    Affinity,
     /// Another machine: a file in hwloc's XML, or a synthetic description.
     Text(String),
 }
@@ -32,10 +35,14 @@ impl fmt::Display for Source {
         match self {
             Source::Hwloc => formatter.write_str("hwloc"),
             Source::Sysfs => formatter.write_str("/sys"),
+            Source::Affinity => formatter.write_str("the affinity mask"),
             Source::Text(text) => formatter.write_str(text),
         }
     }
 }
+
+/// A way to look at this machine, by the files below a root.
+type Way = (Source, fn(&Path) -> Result<Node, Error>);
 
 /// A node and how it was found.
 #[derive(Clone, Debug)]
@@ -57,11 +64,15 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
         "hwloc" => Ok(found_by(Source::Hwloc, with_hwloc(root)?)),
         "sysfs" => Ok(found_by(Source::Sysfs, below(root)?)),
         "auto" | "" => {
-            let node = with_hwloc(root).map(|node| (Source::Hwloc, node)).or_else(|why| {
-                rejected.push(why.to_string().replace("\n  because", ""));
-                below(root).map(|node| (Source::Sysfs, node))
-            });
-            node.map(|(source, node)| Discovered { rejected, ..found_by(source, node) })
+            let ways: [Way; 3] =
+                [(Source::Hwloc, with_hwloc), (Source::Sysfs, below), (Source::Affinity, from_affinity)];
+            for (source, look) in ways {
+                match look(root) {
+                    Ok(node) => return Ok(Discovered { rejected, ..found_by(source, node) }),
+                    Err(why) => rejected.push(why.to_string().replace("\n  because", "")),
+                }
+            }
+            Err(nothing())
         }
         text => from_text(text).map(|node| found_by(Source::Text(text.into()), node)),
     }
@@ -84,6 +95,13 @@ fn with_hwloc(root: &Path) -> Result<Node, Error> {
     }
     found.devices.extend(tree.fabrics(&found.devices));
     Node::assemble(found).ok_or_else(nothing)
+}
+
+/// Where nothing else tells: each processor that this process may run on is a core.
+fn from_affinity(_root: &Path) -> Result<Node, Error> {
+    let processor = |cpu: usize| FoundProcessor { cpu: cpu as u32, core: cpu as u64, l3: None, package: 0 };
+    let processors = cpus::allowed().into_iter().map(processor).collect();
+    Node::assemble(Found { processors, ..Found::default() }).ok_or_else(nothing)
 }
 
 fn from_text(text: &str) -> Result<Node, Error> {
@@ -117,6 +135,13 @@ mod tests {
             Ok(hwloc) => assert_eq!(hwloc, sysfs),
             Err(why) => println!("not run: {why}"),
         }
+    }
+
+    #[test]
+    fn the_last_resort_knows_the_processors() {
+        let node = from_affinity(Path::new("/")).expect("this process runs somewhere");
+        assert_eq!(node.processors.len(), cpus::allowed().len());
+        assert!(below(Path::new("/nowhere")).is_err());
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub(crate) fn found(look: Look<'_>) -> Result<Found, Error> {
     Topology::load(functions, look).map(|topology| topology.found()).map_err(|why| failed(&why))
 }
 
+/// What hwloc would start to learn about GPUs, in the user's process, and the part that moves the calling thread over all
+/// processors to ask each what it is.
+const UNWANTED: [&CStr; 7] = [c"cuda", c"nvml", c"opencl", c"rsmi", c"levelzero", c"gl", c"x86"];
+
 /// A loaded topology. It does not change any more.
 struct Topology {
     functions: &'static Functions,
@@ -42,7 +46,7 @@ impl Topology {
         asked("hwloc_topology_init")(unsafe { (functions.init)(&mut handle) })?;
         let topology = Topology { functions, handle };
         match look {
-            Look::Here => {}
+            Look::Here => topology.leave_out(&UNWANTED),
             Look::Xml(text) => {
                 let text = CString::new(text).map_err(|_| "the XML has a zero byte in it".to_owned())?;
                 let length = c_int::try_from(text.as_bytes_with_nul().len()).map_err(|_| "the XML is too long")?;
@@ -73,6 +77,15 @@ impl Topology {
         // SAFETY: as above; loads once.
         asked("hwloc_topology_load")(unsafe { (functions.load)(handle) })?;
         Ok(topology)
+    }
+
+    /// Parts of hwloc that are not to run. Those that are not installed are refused, which is as good.
+    fn leave_out(&self, parts: &[&CStr]) {
+        let out = sys::HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST.into();
+        for part in parts {
+            // SAFETY: the topology is not loaded yet; a C string.
+            unsafe { (self.functions.set_components)(self.handle, out, part.as_ptr()) };
+        }
     }
 
     fn found(&self) -> Found {

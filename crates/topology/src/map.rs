@@ -44,6 +44,27 @@ pub fn text(shown: &Shown<'_>) -> String {
     text
 }
 
+/// One line: what the node is, and where its PEs are.
+pub fn line(shown: &Shown<'_>) -> String {
+    let Shown { host, node, source, pes, places } = shown;
+    let spot = |place: &Place| {
+        let numa =
+            place.numa.map_or("any NUMA node".into(), |numa| format!("NUMA {}", node.memories[numa as usize].number));
+        let card = place.nic.map_or(String::new(), |nic| format!(" with {}", node.nics[nic as usize].name));
+        format!("on {numa}{card}")
+    };
+    let mut spots: Vec<(String, Vec<u32>)> = Vec::new();
+    for (pe, place) in pes.iter().zip(*places) {
+        let spot = spot(place);
+        match spots.iter_mut().find(|(known, _)| *known == spot) {
+            Some((_, pes)) => pes.push(*pe),
+            None => spots.push((spot, vec![*pe])),
+        }
+    }
+    let spots: Vec<String> = spots.iter().map(|(spot, pes)| format!("PE {} {spot}", cpulist::written(pes))).collect();
+    format!("{host}: {} (by {source}); {}", node.describe(), spots.join("; "))
+}
+
 fn row(node: &Node, pe: u32, place: &Place) -> [String; 5] {
     let mut cpus = place.cpus.clone();
     cpus.sort_unstable();

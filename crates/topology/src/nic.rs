@@ -1,35 +1,11 @@
 //! Which network card each PE of a node uses.
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::{NicPolicy as Policy, Settings};
 
 use crate::cpulist;
 use crate::node::{Nic, Node};
 use crate::place::Place;
-
-/// How PEs are given cards. All but `Near` are those of Cray's OpenSHMEM.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// The nearest card; PEs with several equally near ones are spread over them.
-    #[default]
-    Near,
-    /// Equal blocks of consecutive PEs, a card for each.
-    Block,
-    /// PE after PE takes the next card.
-    RoundRobin,
-    /// As `Near`, and a PE whose NUMA node is not certain is an error.
-    Numa,
-    /// As `SHMEM_OFI_NIC_MAPPING` says.
-    User,
-}
-
-/// The names of the policies, as `SHMEM_OFI_NIC_POLICY` takes them.
-pub const POLICIES: [(&str, Policy); 5] = [
-    ("near", Policy::Near),
-    ("block", Policy::Block),
-    ("round-robin", Policy::RoundRobin),
-    ("numa", Policy::Numa),
-    ("user", Policy::User),
-];
 
 /// What the user wants of cards.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -45,16 +21,13 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Reads the values of `SHMEM_OFI_NIC_POLICY`, `SHMEM_OFI_NIC_MAPPING` (`0:0-7; 1:8-15`) and `SHMEM_OFI_NUM_NICS`
-    /// (`2` or `2:1,3`).
-    pub fn from_texts(policy: &str, mapping: Option<&str>, number: Option<&str>) -> Result<Wish, Error> {
-        let name = policy.to_ascii_lowercase().replace('_', "-");
-        let known = POLICIES.iter().find(|(known, _)| *known == name);
-        let Some(&(_, policy)) = known else {
-            let names = POLICIES.map(|(name, _)| name).join(", ");
-            return Err(Error::new(format!("SHMEM_OFI_NIC_POLICY={policy} cannot be read"))
-                .because(format!("it wants one of {names}")));
-        };
+    /// What the environment wishes.
+    pub fn of(settings: &Settings) -> Result<Wish, Error> {
+        Wish::new(settings.nic_policy, settings.nic_mapping.as_deref(), settings.nic_count.as_deref())
+    }
+
+    /// Reads the values of `SHMEM_OFI_NIC_MAPPING` (`0:0-7; 1:8-15`) and `SHMEM_OFI_NUM_NICS` (`2` or `2:1,3`).
+    pub fn new(policy: Policy, mapping: Option<&str>, number: Option<&str>) -> Result<Wish, Error> {
         let mut wish = Wish { policy, ..Wish::default() };
         if policy == Policy::User {
             let text = mapping.ok_or_else(|| {
@@ -204,15 +177,15 @@ fn hops(node: &Node, card: u32, numa: Option<u32>) -> Option<u32> {
     node.nics[card as usize].near.iter().map(|&to| node.hops(from, to)).min()
 }
 
-/// The sentence about the PEs whose card is more than one NUMA node away; once for the node.
-pub fn warning(node: &Node, places: &[Place]) -> Option<String> {
-    let far: Vec<(usize, &Place)> = places.iter().enumerate().filter(|(_, place)| place.hops > 1).collect();
+/// The sentence about the PEs (with these numbers) whose card is more than one NUMA node away; once for the node.
+pub fn warning(node: &Node, pes: &[u32], places: &[Place]) -> Option<String> {
+    let far: Vec<(&u32, &Place)> = pes.iter().zip(places).filter(|(_, place)| place.hops > 1).collect();
     let &(pe, place) = far.first()?;
     let number = |numa: u32| node.memories[numa as usize].number;
     let card = &node.nics[place.nic? as usize];
     let others = if far.len() > 1 { format!(" (and {} more PEs)", far.len() - 1) } else { String::new() };
     Some(format!(
-        "PE {pe} of the node is on NUMA {} and uses {}, {} NUMA nodes away{others}: bind PEs nearer to a card, or choose \
+        "PE {pe} is on NUMA {} and uses {}, {} NUMA nodes away{others}: bind PEs nearer to a card, or choose \
          with SHMEM_OFI_NIC_POLICY",
         number(place.numa?),
         card.describe(node),
@@ -251,8 +224,8 @@ mod tests {
         Ok(places.iter().map(|place| place.nic.unwrap()).collect())
     }
 
-    fn wish(policy: &str, mapping: Option<&str>, number: Option<&str>) -> Wish {
-        Wish::from_texts(policy, mapping, number).unwrap()
+    fn wish(policy: Policy, mapping: Option<&str>, number: Option<&str>) -> Wish {
+        Wish::new(policy, mapping, number).unwrap()
     }
 
     fn anywhere(pes: usize) -> Vec<Vec<u32>> {
@@ -263,18 +236,18 @@ mod tests {
     fn cray_s_examples_come_out_as_cray_has_them() {
         let node = node(4, &[0, 1, 2, 3]);
         let runs = |cards: &[u32]| [0, 1, 2, 3].map(|card| cards.iter().filter(|c| **c == card).count());
-        let block = assigned(&node, &anywhere(22), &wish("BLOCK", None, None)).unwrap();
+        let block = assigned(&node, &anywhere(22), &wish(Policy::Block, None, None)).unwrap();
         assert!(block.is_sorted() && runs(&block) == [6, 6, 6, 4]);
-        let turns = assigned(&node, &anywhere(22), &wish("ROUND-ROBIN", None, None)).unwrap();
+        let turns = assigned(&node, &anywhere(22), &wish(Policy::RoundRobin, None, None)).unwrap();
         assert_eq!((turns[..5].to_vec(), runs(&turns)), (vec![0, 1, 2, 3, 0], [6, 6, 5, 5]));
-        let user = wish("USER", Some("0:0-7; 2:8-31; 1:32-63"), None);
+        let user = wish(Policy::User, Some("0:0-7; 2:8-31; 1:32-63"), None);
         let cards = assigned(&node, &anywhere(64), &user).unwrap();
         assert_eq!([cards[7], cards[8], cards[31], cards[32]], [0, 2, 2, 1]);
         // Fewer PEs than the mapping names are fine.
         assert_eq!(assigned(&node, &anywhere(2), &user).unwrap(), [0, 0]);
-        let two = assigned(&node, &anywhere(4), &wish("block", None, Some("2:1,3"))).unwrap();
+        let two = assigned(&node, &anywhere(4), &wish(Policy::Block, None, Some("2:1,3"))).unwrap();
         assert_eq!(two, [1, 1, 3, 3]);
-        assert_eq!(assigned(&node, &anywhere(2), &wish("round_robin", None, Some("1"))).unwrap(), [0, 0]);
+        assert_eq!(assigned(&node, &anywhere(2), &wish(Policy::RoundRobin, None, Some("1"))).unwrap(), [0, 0]);
     }
 
     #[test]
@@ -306,22 +279,21 @@ mod tests {
     fn wishes_that_cannot_be_granted_are_explained() {
         let node = node(2, &[0, 1]);
         let refused = |wish: &Wish| assigned(&node, &anywhere(2), wish).unwrap_err();
-        let text = refused(&wish("numa", None, None));
+        let text = refused(&wish(Policy::Numa, None, None));
         assert!(text.contains("the processors 0-1 of several NUMA nodes") && text.contains("--bind numa"), "{text}");
-        let text = refused(&wish("user", Some("0:0"), None));
+        let text = refused(&wish(Policy::User, Some("0:0"), None));
         assert!(text.contains("gives no card to PE 1"), "{text}");
-        let text = refused(&wish("user", Some("5:0-1"), None));
+        let text = refused(&wish(Policy::User, Some("5:0-1"), None));
         assert!(text.contains("names card 5") && text.contains("0 mlx5_0, 1 mlx5_1"), "{text}");
         for (policy, mapping, number, word) in [
-            ("nearest", None, None, "block"),
-            ("user", None, None, "SHMEM_OFI_NIC_MAPPING is not set"),
-            ("user", Some("0-3"), None, "semicolon"),
-            ("user", Some("0:a"), None, "semicolon"),
-            ("near", None, Some("0"), "number of cards"),
-            ("near", None, Some("2:1"), "as many indices"),
+            (Policy::User, None, None, "SHMEM_OFI_NIC_MAPPING is not set"),
+            (Policy::User, Some("0-3"), None, "semicolon"),
+            (Policy::User, Some("0:a"), None, "semicolon"),
+            (Policy::Near, None, Some("0"), "number of cards"),
+            (Policy::Near, None, Some("2:1"), "as many indices"),
         ] {
-            let text = Wish::from_texts(policy, mapping, number).unwrap_err().to_string();
-            assert!(text.contains(word), "{policy} {mapping:?} {number:?}: {text}");
+            let text = Wish::new(policy, mapping, number).unwrap_err().to_string();
+            assert!(text.contains(word), "{policy:?} {mapping:?} {number:?}: {text}");
         }
     }
 
@@ -332,11 +304,11 @@ mod tests {
         let mut all = places(&ring, &[vec![0], vec![1], vec![2], vec![3]]);
         assign(&ring, &mut all, &Wish::default()).unwrap();
         assert_eq!(all.iter().map(|place| place.hops).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        let text = warning(&ring, &all).unwrap();
+        let text = warning(&ring, &[4, 5, 6, 7], &all).unwrap();
         assert!(
-            text.starts_with("PE 2 of the node is on NUMA 2 and uses mlx5_0 (NUMA 0), 2 NUMA nodes away (and 1 more"),
+            text.starts_with("PE 6 is on NUMA 2 and uses mlx5_0 (NUMA 0), 2 NUMA nodes away (and 1 more"),
             "{text}"
         );
-        assert_eq!(warning(&ring, &all[..2]), None);
+        assert_eq!(warning(&ring, &[4, 5], &all[..2]), None);
     }
 }

@@ -1,18 +1,8 @@
 //! Which processors, which NUMA node and which groups PEs get. Pure functions: the same node gives the same places.
 
-use crate::node::{Node, Processor};
+pub use oxshmem_base::knobs::Bind;
 
-/// To what PEs are bound.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Bind {
-    /// To nothing: they stay where the system or a scheduler lets them run.
-    #[default]
-    None,
-    /// Each to one core, all threads of it.
-    Core,
-    /// Each to the processors of one NUMA node.
-    Numa,
-}
+use crate::node::{Node, Processor};
 
 /// In which order PEs go over the node.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use machines::machine;
+use oxshmem_base::knobs::NicPolicy;
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::nic::{self, Wish};
 use oxshmem_topology::{Bind, Map, Node, Place, below, picture, place};
@@ -50,14 +51,14 @@ fn expect(file: &str, text: &str) {
 #[test]
 fn tables_of_all_machines() {
     let near = Wish::default();
-    let cray = |policy, number| Wish::from_texts(policy, None, number).expect("a policy");
+    let cray = |policy, number| Wish::new(policy, None, number).expect("a policy");
     let table: [(&'static str, usize, Bind, Map, Wish, &str); 9] = [
         ("two-socket-infiniband", 4, Bind::Core, Map::Block, near.clone(), "4-cores"),
         ("two-socket-infiniband", 5, Bind::Core, Map::Numa, near.clone(), "5-cores-by-numa"),
         ("two-socket-infiniband", 3, Bind::None, Map::Block, near.clone(), "3-unbound"),
         ("slingshot-four-cards", 8, Bind::Core, Map::Block, near.clone(), "8-cores"),
-        ("slingshot-four-cards", 6, Bind::Numa, Map::Numa, cray("NUMA", None), "6-numa-nodes"),
-        ("slingshot-four-cards", 8, Bind::Core, Map::Block, cray("BLOCK", Some("2:1,3")), "8-cores-two-cards"),
+        ("slingshot-four-cards", 6, Bind::Numa, Map::Numa, cray(NicPolicy::Numa, None), "6-numa-nodes"),
+        ("slingshot-four-cards", 8, Bind::Core, Map::Block, cray(NicPolicy::Block, Some("2:1,3")), "8-cores-two-cards"),
         ("laptop", 4, Bind::Core, Map::Block, near.clone(), "4-cores"),
         ("laptop", 6, Bind::Core, Map::Block, near.clone(), "6-on-4-cores"),
         ("cloud-without-numa", 2, Bind::Core, Map::Block, near, "2-cores"),
@@ -78,6 +79,17 @@ fn pictures() {
         let numbers: Vec<u32> = (0..pes as u32).collect();
         expect(&format!("{name}.svg"), &picture::svg(&shown(name, &node, &numbers, &places)));
     }
+}
+
+#[test]
+fn one_line_for_the_curious() {
+    let node = node("two-socket-infiniband");
+    let places = placed(&node, 4, Bind::Core, Map::Block, &Wish::default());
+    assert_eq!(
+        map::line(&shown("node", &node, &[0, 1, 2, 3], &places)),
+        "node: 2 packages, 2 NUMA nodes, 2 L3s, 32 cores, 64 processors (by /sys); PE 0-1 on NUMA 0 with mlx5_0; \
+         PE 2-3 on NUMA 1 with mlx5_1"
+    );
 }
 
 #[test]

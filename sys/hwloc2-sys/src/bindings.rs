@@ -433,6 +433,15 @@ unsafe extern "C" {
         size: ::core::ffi::c_int,
     ) -> ::core::ffi::c_int;
 }
+pub const HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST: hwloc_topology_components_flag_e = 1;
+pub type hwloc_topology_components_flag_e = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn hwloc_topology_set_components(
+        topology: hwloc_topology_t,
+        flags: ::core::ffi::c_ulong,
+        name: *const ::core::ffi::c_char,
+    ) -> ::core::ffi::c_int;
+}
 pub const HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED: hwloc_topology_flags_e = 1;
 pub const HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM: hwloc_topology_flags_e = 2;
 pub const HWLOC_TOPOLOGY_FLAG_THISSYSTEM_ALLOWED_RESOURCES: hwloc_topology_flags_e = 4;

@@ -35,6 +35,9 @@ oxshmem_os::function_table! {
             c"hwloc_topology_set_synthetic";
         /// Says what else counts.
         set_flags: unsafe extern "C" fn(hwloc_topology_t, c_ulong) -> c_int, c"hwloc_topology_set_flags";
+        /// Leaves parts of hwloc out (since 2.1).
+        set_components: unsafe extern "C" fn(hwloc_topology_t, c_ulong, *const c_char) -> c_int,
+            c"hwloc_topology_set_components";
         /// Says which objects of a type are kept.
         set_type_filter: unsafe extern "C" fn(hwloc_topology_t, hwloc_obj_type_t, hwloc_type_filter_e) -> c_int,
             c"hwloc_topology_set_type_filter";
@@ -77,6 +80,7 @@ const _: fn() -> Functions = || Functions {
     set_xmlbuffer: hwloc_topology_set_xmlbuffer,
     set_synthetic: hwloc_topology_set_synthetic,
     set_flags: hwloc_topology_set_flags,
+    set_components: hwloc_topology_set_components,
     set_type_filter: hwloc_topology_set_type_filter,
     set_io_types_filter: hwloc_topology_set_io_types_filter,
     load: hwloc_topology_load,

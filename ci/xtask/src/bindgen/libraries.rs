@@ -127,11 +127,11 @@ const HWLOC: Library = Library {
     headers: &["hwloc.h"],
     pkg_config: "hwloc",
     package: "libhwloc-dev",
-    types: &["hwloc_(obj|distances_s|topology_flags_e|distances_kind_e)"],
+    types: &["hwloc_(obj|distances_s|topology_flags_e|topology_components_flag_e|distances_kind_e)"],
     functions: &[
         "hwloc_get_(api_version|type_depth|nbobjs_by_depth|obj_by_depth)",
         "hwloc_topology_(init|load|destroy)",
-        "hwloc_topology_set_(xmlbuffer|synthetic|flags|type_filter|io_types_filter)",
+        "hwloc_topology_set_(xmlbuffer|synthetic|components|flags|type_filter|io_types_filter)",
         "hwloc_bitmap_next",
         "hwloc_distances_(get_by_type|release)",
     ],

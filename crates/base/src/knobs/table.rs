@@ -1,6 +1,6 @@
 //! The table itself: one row per variable.
 
-use super::{Knob, Reading, Settings, TargetSizes, Value, Wait};
+use super::{Bind, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
 /// The ways to speak to a launcher.
@@ -75,10 +75,67 @@ pub static KNOBS: &[Knob] = &[
         doc: "how to speak to the launcher: the first that answers, or this one",
         apply: |settings, reading| reading.word(PMI).map(|way| settings.pmi = PMI[way].into()),
     },
-    switch("SHMEM_BIND", &[], "0", "keep each PE on a processor of its own", |settings, reading| {
-        settings.bind = reading.switch();
-        Ok(())
-    }),
+    Knob {
+        name: "SHMEM_BIND",
+        aliases: &[],
+        value: Value::Word(BINDINGS),
+        default: "none",
+        doc: "bind each PE to a core or to a NUMA node, if no launcher has bound them (1 means core)",
+        apply: |settings, reading| {
+            settings.bind = match reading.value.trim() {
+                "1" => Bind::Core,
+                "0" | "" => Bind::None,
+                _ => [Bind::None, Bind::Core, Bind::Numa][reading.word(BINDINGS)?],
+            };
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_TOPOLOGY",
+        aliases: &[],
+        value: Value::Text,
+        default: "auto",
+        doc: "who describes the machine: hwloc, sysfs, a file in hwloc's XML, or a text like `package:2 core:4 pu:2`",
+        apply: |settings, reading| {
+            settings.topology = reading.text_or_auto();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_NIC_POLICY",
+        aliases: &[],
+        value: Value::Word(NIC_POLICIES),
+        default: "near",
+        doc: "which network card a PE of a node uses",
+        apply: |settings, reading| {
+            use NicPolicy::{Block, Near, Numa, RoundRobin, User};
+            let policy = reading.word(NIC_POLICIES)?;
+            settings.nic_policy = [Near, Block, RoundRobin, Numa, User][policy];
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_NIC_MAPPING",
+        aliases: &[],
+        value: Value::Text,
+        default: "not set",
+        doc: "with the policy user: cards and the PEs of a node that use them, for example \"0:0-7; 1:8-15\"",
+        apply: |settings, reading| {
+            settings.nic_mapping = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_NUM_NICS",
+        aliases: &[],
+        value: Value::Text,
+        default: "all of them",
+        doc: "how many network cards of a node are used, and perhaps which: 2 or \"2:1,3\"",
+        apply: |settings, reading| {
+            settings.nic_count = reading.text();
+            Ok(())
+        },
+    },
     switch(
         "SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES",
         &[],
@@ -246,6 +303,9 @@ pub static KNOBS: &[Knob] = &[
     ignored("SHMEM_PROGRESS_THREADS", "progress threads"),
     ignored("SHMEM_SYMMETRIC_HEAP_USE_MALLOC", "the kind of memory behind the symmetric heap"),
 ];
+
+const BINDINGS: &[&str] = &["none", "core", "numa"];
+const NIC_POLICIES: &[&str] = &["near", "block", "round-robin", "numa", "user"];
 
 type Apply = fn(&mut Settings, &Reading<'_>) -> Result<(), Error>;
 

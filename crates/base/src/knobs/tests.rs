@@ -65,6 +65,16 @@ fn switches_follow_custom() {
 }
 
 #[test]
+fn binding_is_a_word_or_a_switch() {
+    let table =
+        [("0", Bind::None), ("none", Bind::None), ("1", Bind::Core), ("core", Bind::Core), ("NUMA", Bind::Numa)];
+    for (text, bind) in table {
+        assert_eq!(settings(&[("SHMEM_BIND", text)]).bind, bind, "{text}");
+    }
+    assert!(read(&[("SHMEM_BIND", "cores")]).expect_err("a typo").to_string().ends_with("set SHMEM_BIND=core"));
+}
+
+#[test]
 fn the_current_name_wins_over_the_deprecated_one_and_says_so() {
     let both = [("SMA_SYMMETRIC_SIZE", "2m"), ("SHMEM_SYMMETRIC_SIZE", "1m")];
     assert_eq!(settings(&both).symmetric_size, Some(1 << 20));

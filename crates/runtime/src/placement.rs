@@ -1,0 +1,154 @@
+//! Where the PEs of this node are: on which processors, whose memory they use, which network card. The node's leader
+//! looks at the machine, alone and once, and tells the others.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{Bind, Settings};
+use oxshmem_bootstrap::Job;
+use oxshmem_os::memory::AddressRange;
+use oxshmem_os::{cpus, process, program};
+use oxshmem_topology::claim::{self, Claims};
+use oxshmem_topology::map::{self, Shown};
+use oxshmem_topology::place::{self, Groups};
+use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
+
+/// What the PEs of the node were told, by window; nothing while the library is not initialised.
+static SHARES: Mutex<Vec<Share>> = Mutex::new(Vec::new());
+/// The leader's words for `SHMEM_INFO`.
+static WORDS: Mutex<String> = Mutex::new(String::new());
+
+/// What the leader has decided, for the others to receive.
+#[derive(Debug, Default)]
+pub(crate) struct Decision {
+    /// What each PE is told.
+    pub(crate) shares: Vec<Share>,
+    /// The node's cores, for as long as the job uses them.
+    pub(crate) claims: Claims,
+}
+
+/// Runs on the leader: decides for PEs that may run on these processors.
+pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Result<Decision, Error> {
+    let wish = nic::Wish::of(settings)?;
+    let node = job.node();
+    let alone = allowed.len() == 1 && node.count == 1;
+    if alone && settings.bind == Bind::None && !settings.info {
+        return Ok(Decision { shares: vec![Share::default()], ..Decision::default() });
+    }
+    let Discovered { node: machine, source, rejected } = discover(&settings.topology)?;
+    // Only PEs that nobody has bound are bound here.
+    let free = allowed.iter().all(|cpus| *cpus == allowed[0]);
+    let bind = free && settings.bind != Bind::None;
+    let processors = match bind {
+        true => place::processors(&machine, allowed[0], allowed.len(), settings.bind, Map::Block),
+        false => allowed.iter().map(|cpus| cpus.to_vec()).collect(),
+    };
+    let mut places = place::places(&machine, &processors);
+    nic::assign(&machine, &mut places, &wish)?;
+    let source = match &rejected[..] {
+        [] => source.to_string(),
+        reasons => format!("{source}, because: {}", reasons.join("; ")),
+    };
+    tracing::debug!(node = machine.describe(), source, "topology");
+    let shown = Shown { host: "node", node: &machine, source: &source, pes: &node.members, places: &places };
+    *words() = map::line(&shown);
+    // Every node of a job is likely to be the same.
+    let far = nic::warning(&machine, &node.members, &places).filter(|_| node.count > 1 && node.index == 0);
+    let (claims, taken) = match settings.bind != Bind::None || apart(&places) {
+        true => claim_cores(&machine, &places),
+        false => (Claims::default(), None),
+    };
+    for warning in far.into_iter().chain(taken) {
+        eprintln!("oxshmem: {warning}");
+    }
+    Ok(Decision { shares: share::shares(&machine, &places, bind), claims })
+}
+
+/// Whether somebody has given each PE processors of its own.
+fn apart(places: &[Place]) -> bool {
+    let mut all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
+    let before = all.len();
+    all.sort_unstable();
+    all.dedup();
+    places.len() > 1 && all.len() == before
+}
+
+/// Locks the cores of these places against other jobs, and says which other job has some of them.
+fn claim_cores(machine: &oxshmem_topology::Node, places: &[Place]) -> (Claims, Option<String>) {
+    let Some(folder) = claim::folder() else { return Default::default() };
+    let all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
+    // PEs of several virtual nodes have one launcher, and are one job.
+    let me = format!("{} (job of process {})", program::path().unwrap_or_default().display(), process::parent());
+    let (claims, mut taken) = claim::claim(&folder, machine, &all, &me);
+    taken.retain(|core| core.by != me);
+    (claims, claim::warning(&taken))
+}
+
+/// Takes this PE's part: binds it, and remembers everybody's. Returns whether it was bound.
+pub(crate) fn adopt(shares: Vec<Share>, me: usize) -> io::Result<bool> {
+    let mine = shares.get(me).map(|share| share.bind.clone()).unwrap_or_default();
+    *lock() = shares;
+    if mine.is_empty() {
+        return Ok(false);
+    }
+    cpus::bind_to(&mine).map(|()| true)
+}
+
+/// Asks for memory of this PE's NUMA node behind a part of a range.
+pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usize) {
+    let Some(numa) = lock().get(me).and_then(|share| share.numa) else { return };
+    if let Err(error) = range.prefer_numa(offset, len, numa) {
+        // Slower, but right: containers may forbid it.
+        tracing::debug!(%error, numa, "memory is not bound");
+    }
+}
+
+/// The network card that this PE should use, by the name that fabric libraries know, if the node has any.
+pub(crate) fn preferred_device(me: usize) -> Option<String> {
+    lock().get(me).and_then(|share| share.nic.clone())
+}
+
+/// Which PEs of the node are close to each other, by window.
+#[expect(dead_code, reason = "for collectives of two levels on the node")]
+pub(crate) fn groups() -> Groups {
+    let shares = lock();
+    Groups {
+        l3: shares.iter().map(|share| share.l3_group).collect(),
+        numa: shares.iter().map(|share| share.numa_group).collect(),
+    }
+}
+
+/// One line for `SHMEM_INFO`; the leader has it.
+pub(crate) fn describe() -> String {
+    words().clone()
+}
+
+/// Forgets everything.
+pub(crate) fn close() {
+    lock().clear();
+    words().clear();
+}
+
+fn lock() -> MutexGuard<'static, Vec<Share>> {
+    SHARES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn words() -> MutexGuard<'static, String> {
+    WORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn place(cpus: &[u32]) -> Place {
+        Place { cpus: cpus.into(), numa: None, l3: None, nic: None, hops: 0 }
+    }
+
+    #[test]
+    fn pes_are_apart_when_no_processor_is_shared() {
+        assert!(apart(&[place(&[0, 2]), place(&[1, 3])]));
+        assert!(!apart(&[place(&[0, 1]), place(&[1])]) && !apart(&[place(&[0])]));
+    }
+}
