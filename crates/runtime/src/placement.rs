@@ -104,13 +104,14 @@ pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usi
     }
 }
 
+#[allow(dead_code, reason = "for providers that choose among cards")]
 /// The network card that this PE should use, by the name that fabric libraries know, if the node has any.
 pub(crate) fn preferred_device(me: usize) -> Option<String> {
     lock().get(me).and_then(|share| share.nic.clone())
 }
 
 /// Which PEs of the node are close to each other, by window.
-#[expect(dead_code, reason = "for collectives of two levels on the node")]
+#[allow(dead_code, reason = "for collectives of two levels on the node")]
 pub(crate) fn groups() -> Groups {
     let shares = lock();
     Groups {

@@ -7,6 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_os::cpus;
 
 use crate::hwloc::{self, Look};
+use crate::nic;
 use crate::node::{Found, FoundProcessor, Node};
 use crate::sysfs::Tree;
 
@@ -55,7 +56,8 @@ pub struct Discovered {
     pub rejected: Vec<String>,
 }
 
-/// Looks at the machine as `SHMEM_TOPOLOGY` says: `auto` (hwloc, or else the kernel's files), `hwloc`, `sysfs`, the name
+/// Looks at the machine as `SHMEM_TOPOLOGY` says: `auto` (hwloc, or else the kernel's files, which
+/// also do where there is but one NUMA node and one card), `hwloc`, `sysfs`, the name
 /// of a file in hwloc's XML, or a synthetic description such as `package:2 core:4 pu:2`.
 pub fn discover(how: &str) -> Result<Discovered, Error> {
     let root = Path::new("/");
@@ -64,6 +66,12 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
         "hwloc" => Ok(found_by(Source::Hwloc, with_hwloc(root)?)),
         "sysfs" => Ok(found_by(Source::Sysfs, below(root)?)),
         "auto" | "" => {
+            // hwloc takes tens of milliseconds and brings libraries into the process. Where there is nothing to choose
+            // between, the kernel's files say the same in one.
+            let plain = |node: &Node| node.memories.len() == 1 && nic::cards(node).len() <= 1;
+            if let Some(node) = below(root).ok().filter(plain) {
+                return Ok(found_by(Source::Sysfs, node));
+            }
             let ways: [Way; 3] =
                 [(Source::Hwloc, with_hwloc), (Source::Sysfs, below), (Source::Affinity, from_affinity)];
             for (source, look) in ways {
