@@ -160,9 +160,11 @@ fn afloat(pe: usize, cpus: &[u32]) -> Error {
         .fix("bind PEs to cores or NUMA nodes (oshrun --bind numa, srun --cpu-bind=cores), or use another policy")
 }
 
-/// The cards that are nearest to a NUMA node; all where that is not known.
+/// The cards that are nearest to a NUMA node; all where that is not known. A card that the machine does not place counts
+/// as far away as the farthest NUMA node.
 fn nearest(node: &Node, available: &[u32], numa: Option<u32>) -> Vec<u32> {
-    let reach = |card: &u32| distance(node, *card, numa).unwrap_or(u16::MAX);
+    let farthest = numa.and_then(|from| (0..node.memories.len() as u32).map(|to| node.distance(from, to)).max());
+    let reach = |card: &u32| distance(node, *card, numa).or(farthest).unwrap_or_default();
     let least = available.iter().map(reach).min();
     available.iter().copied().filter(|card| Some(reach(card)) == least).collect()
 }
@@ -260,6 +262,13 @@ mod tests {
         assert_eq!([cards[2], cards[6]], [2, 2]);
         assert_eq!([cards[1], cards[3], cards[5], cards[7]], [0, 1, 2, 0]);
         assert_eq!(assigned(&node, &anywhere(4), &Wish::default()).unwrap(), [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_card_without_a_place_is_for_those_who_have_none_near() {
+        let mut node = node(3, &[0, 0]);
+        node.nics[1].near.clear();
+        assert_eq!(assigned(&node, &[vec![0], vec![0], vec![1], vec![1]], &Wish::default()).unwrap(), [0, 0, 0, 1]);
     }
 
     #[test]
