@@ -76,6 +76,13 @@ impl Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
     }
 
+    /// A part of the cases over libfabric's sockets: enough to reach every kind of operation between nodes.
+    pub(crate) fn over_libfabric() -> Options {
+        let programs = "rma/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
+        let environments = vec![vec![("SHMEM_TRANSPORT".into(), "ofi:tcp".into())]];
+        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+    }
+
     fn usual() -> Options {
         Options {
             prefix: crate::default_prefix(),
@@ -88,7 +95,8 @@ impl Options {
         }
     }
 
-    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]`.
+    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]
+    /// [--nodes N] [--transport NAME,NAME]`, where each named transport is a run of its own.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options::usual();
         let mut arguments = arguments.iter();
@@ -100,6 +108,10 @@ impl Options {
                 "--filter" => options.filter = Some(value()?.clone()),
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
+                "--transport" => {
+                    let variable = |name: &str| vec![("SHMEM_TRANSPORT".to_string(), name.to_string())];
+                    options.environments = value()?.split(',').map(variable).collect();
+                }
                 "--nodes" => options.nodes = value()?.parse().map_err(|_| "--nodes wants a number".to_string())?,
                 _ => {
                     return Err(format!("`{argument}` is not an option of the conformance run"));

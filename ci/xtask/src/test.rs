@@ -75,6 +75,11 @@ pub(crate) const STEPS: &[Step] = &[
         run: || Ok(conformance::run(&conformance::Options::across_nodes())),
     },
     Step {
+        name: "libfabric",
+        what: "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets",
+        run: || Ok(conformance::run(&conformance::Options::over_libfabric())),
+    },
+    Step {
         name: "sanitize",
         what: "the conformance programs under the address and undefined-behaviour sanitizers",
         run: || Ok(conformance::run(&conformance::Options::sanitized())),

@@ -42,6 +42,28 @@ pub fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Sets a variable of the environment that is not set, if this process has no second thread which might read the
+/// environment meanwhile. Returns whether it is set now.
+pub fn set_variable_if_alone(name: &str, value: &str) -> bool {
+    if std::env::var_os(name).is_some() {
+        return true;
+    }
+    let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
+    if threads == 1 {
+        // SAFETY: there is no other thread, and this one starts none before the call returns.
+        unsafe { std::env::set_var(name, value) };
+    }
+    threads == 1
+}
+
+/// How many bytes this process may lock; `None` is any number.
+pub fn lockable() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes the structure.
+    unsafe { syscall!(getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit)) }.ok()?;
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! Signals to other processes.
+//! Signals to other processes, and this process's handlers of fatal ones.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -48,11 +48,54 @@ pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
 }
 
+/// The signals by which programs end when something is wrong; libraries like to handle them.
+const FATAL: [libc::c_int; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGINT, libc::SIGTERM];
+
+/// Does `work`, which may load a library whose constructors replace handlers of fatal signals, and puts the handlers back.
+pub fn keeping_handlers<R>(work: impl FnOnce() -> R) -> R {
+    let handlers = FATAL.map(|signal| {
+        // SAFETY: all-zero is an action; with null for the new one, the present one is only written there.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            (libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0).then_some(action)
+        }
+    });
+    let result = work();
+    for (signal, handler) in FATAL.iter().zip(&handlers) {
+        if let Some(handler) = handler {
+            // SAFETY: the action that was in force before.
+            unsafe { libc::sigaction(*signal, handler, std::ptr::null_mut()) };
+        }
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::Command;
+
+    #[test]
+    fn handlers_survive_what_replaces_them() {
+        let handler = |signal| {
+            // SAFETY: only asks.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
+                action.sa_sigaction
+            }
+        };
+        let before = handler(libc::SIGILL);
+        let during = keeping_handlers(|| {
+            // SAFETY: ignoring a signal runs no code.
+            unsafe { libc::signal(libc::SIGILL, libc::SIG_IGN) };
+            handler(libc::SIGILL)
+        });
+        assert_eq!(during, libc::SIG_IGN);
+        assert_eq!(handler(libc::SIGILL), before);
+    }
 
     #[test]
     fn a_process_and_a_group_can_be_signalled_and_then_are_gone() {

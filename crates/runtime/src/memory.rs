@@ -5,6 +5,7 @@ use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
 use crate::fast::FAST;
+use crate::network;
 
 /// Grows in steps of this many bytes, so that small allocations do not each ask the kernel.
 const STEP: u64 = 1 << 20;
@@ -95,9 +96,15 @@ impl SymmetricHeap {
             return Ok(());
         }
         let step = STEP.max(self.page);
-        let to = need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
-        let more = to - self.committed;
+        let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
         let free = machine::available();
+        // Registrations are few if each is a part of what is there already.
+        let roomy = rounded(need + need / 8);
+        let to = match network::registers_growth() && roomy - self.committed <= free.bytes / 2 {
+            true => roomy,
+            false => rounded(need),
+        };
+        let more = to - self.committed;
         // Beyond a control group's limit the kernel kills instead of refusing, so ask first. Huge pages are a reserve
         // of their own, which refuses.
         if self.page <= machine::page_size() as u64 && more > free.bytes {
@@ -111,7 +118,7 @@ impl SymmetricHeap {
         backed.map_err(|error| self.refused(call, more, &format!("the kernel says: {error}")))?;
         self.committed = to;
         FAST.heap.grow(self.committed as usize);
-        Ok(())
+        network::heap_has_grown(self.committed as usize)
     }
 
     fn refused(&self, call: &str, more: u64, why: &str) -> Error {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::Job;
-use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Segment};
+use oxshmem_transport::{Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
 use crate::context::Context;
 use crate::control;
@@ -52,10 +52,12 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     same_program(job, epoch)?;
     let secret = job_secret(job, epoch)?;
     let Chosen { fabric, rejected } = transports::choose(&Joining { job, settings, secret: &secret }, epoch)?;
-    let (heap, _) = FAST.heap.own();
+    let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
-    fabric.register(Region::Heap, segment(heap, heap_window))?;
+    // What has to have its pages is registered as it gets them.
+    let heap_now = if pins(&*fabric) { committed } else { heap_window };
+    fabric.register(Region::Heap, segment(heap, heap_now))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
     job.put(&card_key(epoch, job.rank()), &fabric.card())?;
@@ -65,6 +67,23 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     *REJECTED.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
     FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
     Ok(())
+}
+
+fn pins(fabric: &dyn Fabric) -> bool {
+    fabric.capabilities().features.contains(Features::PINS)
+}
+
+/// Whether each growth of the heap is a registration.
+pub(crate) fn registers_growth() -> bool {
+    fabric().is_some_and(pins)
+}
+
+/// The heap has grown to so many bytes.
+pub(crate) fn heap_has_grown(len: usize) -> Result<(), Error> {
+    match fabric().filter(|fabric| pins(*fabric)) {
+        Some(fabric) => fabric.register(Region::Heap, Segment { base: FAST.heap.own().0 as *mut u8, len }),
+        None => Ok(()),
+    }
 }
 
 /// What `SHMEM_INFO` says of the choice: why everything else was not chosen.

@@ -8,6 +8,7 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_base::{Error, names};
 use oxshmem_bootstrap::Job;
 use oxshmem_transport::Fabric;
+use oxshmem_transport_ofi::Selection;
 
 /// A transport that a user can name: `SHMEM_TRANSPORT=name` or `name:detail`.
 struct Candidate {
@@ -21,12 +22,19 @@ struct Candidate {
 type Opened = Result<Box<dyn Fabric>, Error>;
 
 /// All transports between nodes. Among equally good ways the earlier row wins.
-const CANDIDATES: &[Candidate] = &[Candidate { name: "tcp", offers: tcp_offers, open: tcp_open }];
+const CANDIDATES: &[Candidate] = &[
+    Candidate { name: "ofi", offers: ofi_offers, open: ofi_open },
+    Candidate { name: "tcp", offers: tcp_offers, open: tcp_open },
+];
 
 /// What is wanted of a candidate.
 struct Wanted<'w> {
+    /// The user has named this candidate; otherwise it is asked because it may be the best.
+    named: bool,
     /// What stands behind the colon.
     detail: Option<&'w str>,
+    /// How many PEs the job has.
+    pes: u32,
 }
 
 /// What a candidate could do on one node.
@@ -40,8 +48,14 @@ struct Offers {
 /// How good a way is: the first is for those who ask for it by name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Grade {
+    /// Software that others have written around sockets or shared memory.
+    Software,
     /// The kernel's sockets, driven by ourselves.
     Sockets,
+    /// A card, whose endpoints are made to look like ours by another layer.
+    Layered,
+    /// A card, driven by who knows it.
+    Card,
 }
 
 /// Who joins the network.
@@ -69,7 +83,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32) -> Result<Chosen, Error>
     let asked = Asked::read(settings)?;
     let key = format!("ways.{epoch}");
     if job.node().my_index == 0 {
-        job.put(&key, mine(settings, &asked).to_string().as_bytes())?;
+        job.put(&key, mine(settings, &asked, job.size()).to_string().as_bytes())?;
     }
     job.fence()?;
     let decision = format!("way.{epoch}");
@@ -153,13 +167,13 @@ impl Ballot {
 }
 
 /// What this node could do.
-fn mine(settings: &Settings, asked: &Asked<'_>) -> Ballot {
+fn mine(settings: &Settings, asked: &Asked<'_>, pes: u32) -> Ballot {
     let mut ways: Vec<(Grade, String)> = Vec::new();
     let mut rejected = Vec::new();
     for candidate in CANDIDATES {
         let wanted = match asked {
-            Asked::Best => Wanted { detail: None },
-            Asked::One(one, detail) if one.name == candidate.name => Wanted { detail: *detail },
+            Asked::Best => Wanted { named: false, detail: None, pes },
+            Asked::One(one, detail) if one.name == candidate.name => Wanted { named: true, detail: *detail, pes },
             Asked::One(one, _) => {
                 rejected.push(format!("{} (SHMEM_TRANSPORT names {})", candidate.name, one.name));
                 continue;
@@ -202,6 +216,42 @@ fn agreed(ballots: &[Ballot]) -> Ballot {
     outcome
 }
 
+fn ofi_selection(settings: &Settings, pes: u32, provider: Option<&str>) -> Selection {
+    let provider = provider.map(String::from).or_else(|| settings.ofi_provider.clone());
+    let (fabric, domain) = (settings.ofi_fabric.clone(), settings.ofi_domain.clone());
+    Selection { provider, fabric, domain, preferred: None, pes }
+}
+
+fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
+    let selection = ofi_selection(settings, wanted.pes, wanted.detail);
+    let mut offers = Offers::default();
+    let found = match oxshmem_transport_ofi::offers(&selection) {
+        Ok(found) => found,
+        Err(error) => {
+            offers.rejected.push(format!("ofi ({})", error.in_one_line()));
+            return offers;
+        }
+    };
+    for offer in found {
+        match (offer.card, offer.native) {
+            _ if !offer.remote && selection.provider.is_none() => {
+                offers.rejected.push(format!("ofi:{} (this host only)", offer.provider));
+            }
+            (true, true) => offers.ways.push((Grade::Card, offer.provider)),
+            (true, false) => offers.ways.push((Grade::Layered, offer.provider)),
+            (false, _) if wanted.named => offers.ways.push((Grade::Software, offer.provider)),
+            (false, _) => offers.rejected.push(format!("ofi:{} (software, no card)", offer.provider)),
+        }
+    }
+    offers
+}
+
+fn ofi_open(joining: &Joining<'_>, provider: &str) -> Opened {
+    let Joining { job, settings, .. } = *joining;
+    let selection = ofi_selection(settings, job.size(), Some(provider));
+    oxshmem_transport_ofi::open(&oxshmem_transport_ofi::Options { me: job.rank(), pes: job.size(), selection })
+}
+
 fn tcp_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     match wanted.detail {
         None => Offers { ways: vec![(Grade::Sockets, String::new())], ..Offers::default() },
@@ -236,7 +286,7 @@ mod tests {
     fn asked(transport: &str) -> Result<String, Error> {
         let settings = Settings { transport: transport.into(), ..Settings::default() };
         let asked = Asked::read(&settings)?;
-        Ok(mine(&settings, &asked).to_string())
+        Ok(mine(&settings, &asked, 2).to_string())
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub trait Messages: Send + Sync {
 
     /// The next message and its sender; waits at most `patience` for one.
     fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)>;
+
+    /// Whether messages to a PE stay in order and arrive after the puts that were issued to it before have taken effect.
+    fn follow_puts(&self) -> bool {
+        false
+    }
 }
 
 /// `fabric` with everything filled in. `messages` is needed if it has no atomics.
@@ -98,8 +103,11 @@ impl Fabric for Filled {
             lane: self.fabric.lane(options)?,
             longest: self.had.longest,
             fused: self.had.features.contains(Features::FUSED_SIGNAL) && self.service.is_none(),
+            follow: self.had.features.contains(Features::ORDERED)
+                && self.service.as_ref().is_some_and(|service| service.messages.follow_puts()),
             service: self.service.clone(),
             waiting: HashMap::new(),
+            era: 0,
             error: None,
         }))
     }
@@ -214,12 +222,18 @@ struct FilledLane {
     longest: usize,
     fused: bool,
     service: Option<Arc<Service>>,
+    /// Puts stay in order, and messages come after them: a fence waits for nothing, and a put only for the answers of
+    /// atomics on its PE that were asked for before the last fence.
+    follow: bool,
     waiting: HashMap<u64, Waiting>,
+    /// Counts fences.
+    era: u64,
     error: Option<Error>,
 }
 
 struct Waiting {
     pe: u32,
+    era: u64,
     width: Width,
     old: *mut u8,
 }
@@ -237,10 +251,10 @@ impl FilledLane {
     /// Takes the answers that have come.
     fn collect(&mut self) -> usize {
         let Some(service) = &self.service else { return 0 };
+        service.serve(Duration::ZERO);
         if self.waiting.is_empty() {
             return 0;
         }
-        service.serve(Duration::ZERO);
         let mut replies = service.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.waiting.len();
         self.waiting.retain(|number, asked| match replies.remove(number) {
@@ -257,6 +271,15 @@ impl FilledLane {
         });
         before - self.waiting.len()
     }
+
+    /// Waits until nothing that was asked of `pe` before the last fence could still take effect after what is issued now.
+    fn settle(&mut self, pe: u32) {
+        let era = self.era;
+        let early = |lane: &Self| lane.waiting.values().any(|asked| asked.pe == pe && asked.era < era);
+        while self.follow && !self.waiting.is_empty() && early(self) && self.progress().is_ok() {
+            std::thread::yield_now();
+        }
+    }
 }
 
 impl Remote {
@@ -268,6 +291,7 @@ impl Remote {
 // SAFETY: buffers are handed on to the inner lane under the same promises; `old` is written before completion.
 unsafe impl Lane for FilledLane {
     unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
+        self.settle(to.pe);
         for (start, n) in self.pieces(n) {
             // SAFETY: a piece of what the caller promised.
             unsafe { self.lane.put(to.plus(start), source.add(start), n) };
@@ -275,6 +299,7 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+        self.settle(to.pe);
         for (start, n) in self.pieces(n) {
             // SAFETY: a piece of what the caller promised.
             unsafe { self.lane.put_nbi(to.plus(start), source.add(start), n) };
@@ -296,7 +321,7 @@ unsafe impl Lane for FilledLane {
         let number = service.last.fetch_add(1, Ordering::Relaxed);
         let ask = Letter::Ask { number, region: to.region, offset: to.offset, width, amo };
         match service.messages.send(to.pe, &ask.encode()) {
-            Ok(()) => drop(self.waiting.insert(number, Waiting { pe: to.pe, width, old })),
+            Ok(()) => drop(self.waiting.insert(number, Waiting { pe: to.pe, era: self.era, width, old })),
             Err(error) => drop(self.error.get_or_insert(error)),
         }
     }
@@ -308,14 +333,17 @@ unsafe impl Lane for FilledLane {
                 return self.lane.put_signal(to, source, n, signal, update);
             }
             self.put_nbi(to, source, n);
-            self.fence();
+            if !self.follow || to.pe != signal.pe {
+                self.fence();
+            }
             self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
         }
     }
 
-    /// Atomics made of messages know nothing of the inner lane's order: both sides are waited for.
+    /// Atomics made of messages know nothing of the inner lane's order, unless they follow it: both sides are waited for.
     fn fence(&mut self) {
-        if self.service.is_none() {
+        if self.service.is_none() || self.follow {
+            self.era += 1;
             return self.lane.fence();
         }
         while self.outstanding() > 0 && self.progress().is_ok() {

@@ -234,9 +234,42 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "auto",
-        doc: "how PEs of different nodes reach each other: tcp, or auto for the best that all nodes have",
+        doc: "how PEs of different nodes reach each other: tcp, ofi, ofi:PROVIDER, or auto for the best that all nodes have",
         apply: |settings, reading| {
             settings.transport = reading.text_or_auto();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_PROVIDER",
+        aliases: &[],
+        value: Value::Text,
+        default: "the best that is there",
+        doc: "the provider that libfabric is to use, for example verbs;ofi_rxm",
+        apply: |settings, reading| {
+            settings.ofi_provider = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_FABRIC",
+        aliases: &[],
+        value: Value::Text,
+        default: "any",
+        doc: "the fabric that libfabric is to use, as `fi_info` names it",
+        apply: |settings, reading| {
+            settings.ofi_fabric = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_DOMAIN",
+        aliases: &[],
+        value: Value::Text,
+        default: "the nearest",
+        doc: "the domain that libfabric is to use: a card or an interface, as `fi_info` names it",
+        apply: |settings, reading| {
+            settings.ofi_domain = reading.text();
             Ok(())
         },
     },

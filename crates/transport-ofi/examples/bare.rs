@@ -1,0 +1,250 @@
+//! What the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare `fi_write`
+//! and by our lanes, in turn between the same two processes over the same libfabric provider.
+//!
+//! `cargo run --release -p oxshmem-transport-ofi --example bare [PROVIDER...]`
+
+use std::ffi::{CString, c_void};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
+use oxshmem_transport_ofi::{Options, Selection, open};
+
+/// Round trips of one measurement; the least of several counts, because nothing but disturbance makes them differ.
+const ROUNDS: u64 = 2_000;
+const TIMES: usize = 15;
+/// What is shown to be kept.
+const LIMIT: f64 = 1.15;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, provider] = &arguments[..]
+        && word == "--second"
+    {
+        let mut link = Link { from: Box::new(BufReader::new(std::io::stdin())), to: Box::new(std::io::stdout()) };
+        measure(provider, 1, &mut link);
+        return;
+    }
+    let usual = ["shm", "tcp", "tcp;ofi_rxm"].map(String::from);
+    let mut kept = true;
+    for provider in if arguments.is_empty() { &usual[..] } else { &arguments } {
+        let program = std::env::current_exe().expect("this program has a path");
+        let mut second = Command::new(program)
+            .args(["--second", provider])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the second process starts");
+        let (to, from) = (second.stdin.take().expect("a pipe"), second.stdout.take().expect("a pipe"));
+        let mut link = Link { from: Box::new(BufReader::new(from)), to: Box::new(to) };
+        let [bare, ours] = measure(provider, 0, &mut link);
+        second.wait().expect("the second process ends");
+        let ratio = ours / bare;
+        kept &= ratio <= LIMIT;
+        println!("{provider:<14} bare {bare:8.2} us   oxshmem {ours:8.2} us   ratio {ratio:.3} (limit {LIMIT})");
+    }
+    if !kept {
+        println!("above the limit");
+        std::process::exit(1);
+    }
+}
+
+/// One-way times of bare and of our puts, in microseconds.
+fn measure(provider: &str, me: u64, link: &mut Link) -> [f64; 2] {
+    let bare = Bare::open(provider, link);
+    let mut ours = Ours::open(provider, me as u32, link);
+    let mut least = [f64::INFINITY; 2];
+    for time in 0..TIMES as u64 {
+        let first = time * ROUNDS + 1;
+        for (way, least) in least.iter_mut().enumerate() {
+            link.meet();
+            let start = Instant::now();
+            for round in first..first + ROUNDS {
+                // The first puts, then waits for the answer; the second waits, then answers.
+                for puts in [me == 0, me != 0] {
+                    match (puts, way) {
+                        (true, 0) => bare.put(round),
+                        (true, _) => ours.put(round),
+                        (false, 0) => bare.wait(round),
+                        (false, _) => ours.wait(round),
+                    }
+                }
+            }
+            *least = least.min(start.elapsed().as_secs_f64() * 1e6 / (2 * ROUNDS) as f64);
+        }
+    }
+    link.meet();
+    ours.close();
+    least
+}
+
+/// The pipe between the two processes.
+struct Link {
+    from: Box<dyn BufRead>,
+    to: Box<dyn Write>,
+}
+
+impl Link {
+    /// Both give something and get what the other gives.
+    fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
+        self.to.write_all(&(mine.len() as u64).to_le_bytes()).and_then(|()| self.to.write_all(mine)).expect("a pipe");
+        self.to.flush().expect("a pipe");
+        let mut length = [0; 8];
+        self.from.read_exact(&mut length).expect("the other process lives");
+        let mut theirs = vec![0; u64::from_le_bytes(length) as usize];
+        self.from.read_exact(&mut theirs).expect("the other process lives");
+        theirs
+    }
+
+    fn meet(&mut self) {
+        self.swap(&[]);
+    }
+}
+
+/// As a program would use libfabric that wants nothing but this.
+struct Bare {
+    words: Box<[AtomicU64; 2]>,
+    ep: *mut fi::fid_ep,
+    cq: *mut fi::fid_cq,
+    desc: *mut c_void,
+    peer: fi::fi_addr_t,
+    address: u64,
+    key: u64,
+}
+
+impl Bare {
+    fn open(provider: &str, link: &mut Link) -> Self {
+        let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let library = Libfabric::open().expect("libfabric is here");
+        let name = CString::new(provider).expect("a name");
+        // SAFETY: as libfabric's manual shows it; everything stays open until the process ends.
+        unsafe {
+            let hints = (library.dupinfo)(ptr::null());
+            (*hints).caps = fi::FI_MSG | fi::FI_RMA;
+            (*(*hints).ep_attr).type_ = fi::FI_EP_RDM;
+            (*(*hints).domain_attr).mr_mode =
+                fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY;
+            (*(*hints).domain_attr).threading = fi::FI_THREAD_DOMAIN;
+            (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr());
+            let mut info = ptr::null_mut();
+            let code = (library.getinfo)(fi::VERSION, ptr::null(), ptr::null(), 0, hints, &raw mut info);
+            assert_eq!(code, 0, "libfabric has no {provider}");
+            let (mut fabric, mut domain) = (ptr::null_mut(), ptr::null_mut());
+            assert_eq!((library.fabric)((*info).fabric_attr, &raw mut fabric, ptr::null_mut()), 0);
+            assert_eq!(fi_domain(fabric, info, &raw mut domain, ptr::null_mut()), 0);
+            let (mut av, mut cq, mut ep) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            let mut attr: fi::fi_av_attr = std::mem::zeroed();
+            attr.type_ = fi::FI_AV_TABLE;
+            assert_eq!(fi_av_open(domain, &raw mut attr, &raw mut av, ptr::null_mut()), 0);
+            let mut attr: fi::fi_cq_attr = std::mem::zeroed();
+            attr.format = fi::FI_CQ_FORMAT_CONTEXT;
+            attr.wait_obj = fi::FI_WAIT_NONE;
+            assert_eq!(fi_cq_open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()), 0);
+            assert_eq!(fi_endpoint(domain, info, &raw mut ep, ptr::null_mut()), 0);
+            assert_eq!(fi_bind(&raw mut (*ep).fid, &raw mut (*av).fid, 0), 0);
+            assert_eq!(fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV), 0);
+            assert_eq!(fi_enable(&raw mut (*ep).fid), 0);
+            let iov = fi::iovec { iov_base: words.as_ptr().cast_mut().cast(), iov_len: 16 };
+            let mut attr: fi::fi_mr_attr = std::mem::zeroed();
+            attr.mr_iov = &raw const iov;
+            attr.iov_count = 1;
+            attr.access = fi::FI_READ | fi::FI_WRITE | fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE;
+            attr.requested_key = 1;
+            let mut mr = ptr::null_mut();
+            assert_eq!(fi_mr_regattr(domain, &raw const attr, 0, &raw mut mr), 0);
+            let mut bytes = vec![0u8; 256];
+            let mut length = bytes.len();
+            assert_eq!(fi_getname(ep, bytes.as_mut_ptr().cast(), &raw mut length), 0);
+            bytes.truncate(length);
+            let virtual_addresses = (*(*info).domain_attr).mr_mode & fi::FI_MR_VIRT_ADDR != 0;
+            let base = if virtual_addresses { words.as_ptr().expose_provenance() as u64 } else { 0 };
+            let theirs = link.swap(&[&base.to_le_bytes()[..], &fi_mr_key(mr).to_le_bytes(), &bytes].concat());
+            let number = |at: usize| u64::from_le_bytes(theirs[at..at + 8].try_into().expect("eight bytes"));
+            let mut peer = fi::FI_ADDR_UNSPEC;
+            assert_eq!(fi_av_insert(av, theirs[16..].as_ptr().cast(), 1, &raw mut peer, 0, ptr::null_mut()), 1);
+            Self { words, ep, cq, desc: fi_mr_desc(mr), peer, address: number(0), key: number(8) }
+        }
+    }
+
+    fn look(&self) {
+        let mut entry = fi::fi_cq_entry { op_context: ptr::null_mut() };
+        // SAFETY: the queue is open; one entry of its form.
+        unsafe { fi_cq_read(self.cq, (&raw mut entry).cast(), 1) };
+    }
+
+    /// Writes the second word to the peer's first.
+    fn put(&self, round: u64) {
+        self.words[1].store(round, Ordering::Relaxed);
+        let source = self.words[1].as_ptr().cast();
+        // SAFETY: the words are registered, and the source is left alone until the peer has answered.
+        while unsafe { fi_write(self.ep, source, 8, self.desc, self.peer, self.address, self.key, ptr::null_mut()) }
+            != 0
+        {
+            self.look();
+        }
+    }
+
+    fn wait(&self, round: u64) {
+        while self.words[0].load(Ordering::Acquire) < round {
+            self.look();
+        }
+    }
+}
+
+struct Ours {
+    words: Box<[AtomicU64; 2]>,
+    fabric: Box<dyn Fabric>,
+    lane: Box<dyn Lane>,
+    peer: u32,
+}
+
+struct Both([Vec<u8>; 2]);
+
+impl Cards for Both {
+    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        Ok(self.0[pe as usize].clone())
+    }
+}
+
+impl Ours {
+    fn open(provider: &str, me: u32, link: &mut Link) -> Self {
+        let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
+        let fabric = open(&Options { me, pes: 2, selection }).expect("the provider opens");
+        let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: 16 };
+        fabric.register(Region::Heap, segment).expect("memory is registered");
+        let (mine, theirs) = (fabric.card(), link.swap(&fabric.card()));
+        let cards = if me == 0 { [mine, theirs] } else { [theirs, mine] };
+        fabric.connect(Box::new(Both(cards))).expect("the provider connects");
+        let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
+        Self { words, fabric, lane, peer: 1 - me }
+    }
+
+    fn put(&mut self, round: u64) {
+        let to = Remote { pe: self.peer, region: Region::Heap, offset: 0 };
+        let source = round.to_ne_bytes();
+        // SAFETY: inside the region; the source is copied.
+        unsafe { self.lane.put(to, source.as_ptr(), 8) };
+    }
+
+    fn wait(&self, round: u64) {
+        while self.words[0].load(Ordering::Acquire) < round {
+            self.fabric.progress();
+        }
+    }
+
+    fn close(mut self) {
+        while self.lane.outstanding() > 0 {
+            self.lane.progress().expect("no operation fails");
+        }
+        drop(self.lane);
+        self.fabric.close();
+    }
+}

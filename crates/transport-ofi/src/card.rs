@@ -1,0 +1,72 @@
+//! What a PE tells the others: the provider it has opened, its endpoint's address, and the memory it has registered.
+
+use oxshmem_base::Error;
+
+use crate::region::Window;
+
+/// A PE's address card.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Card {
+    pub(crate) provider: String,
+    pub(crate) name: Vec<u8>,
+    pub(crate) windows: Vec<Window>,
+}
+
+const VERSION: u8 = 1;
+
+impl Card {
+    /// As bytes: a version, then each part behind its length.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        for part in [self.provider.as_bytes(), &self.name] {
+            bytes.extend((part.len() as u16).to_le_bytes());
+            bytes.extend(part);
+        }
+        self.windows.iter().for_each(|window| bytes.extend(window.encode()));
+        bytes
+    }
+
+    /// From the bytes that PE `pe` published.
+    pub(crate) fn decode(pe: u32, bytes: &[u8]) -> Result<Self, Error> {
+        Self::parse(bytes).ok_or_else(|| {
+            Error::new(format!("the address card of PE {pe} cannot be read"))
+                .because(format!("it is {} bytes long and not of libfabric's kind", bytes.len()))
+                .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (version, mut rest) = bytes.split_first()?;
+        if *version != VERSION {
+            return None;
+        }
+        let mut part = || {
+            let (length, behind) = rest.split_first_chunk::<2>()?;
+            let (part, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
+            rest = behind;
+            Some(part.to_vec())
+        };
+        let (provider, name) = (String::from_utf8(part()?).ok()?, part()?);
+        let windows = rest.chunks(Window::BYTES).map(Window::decode).collect::<Option<_>>()?;
+        Some(Self { provider, name, windows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxshmem_transport::Region;
+
+    use super::*;
+
+    #[test]
+    fn a_card_survives_and_garbage_does_not() {
+        let window = Window { region: Region::Statics, start: 4096, len: 1 << 40, address: 0x7f00_1234_0000, key: 77 };
+        let card =
+            Card { provider: "tcp;ofi_rxm".into(), name: vec![2, 0, 17, 92, 127, 0, 0, 1], windows: vec![window] };
+        let bytes = card.encode();
+        assert_eq!(Card::decode(0, &bytes), Ok(card));
+        for garbage in [&b""[..], b"\x02", &bytes[..4], &bytes[..bytes.len() - 1]] {
+            assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
+        }
+    }
+}

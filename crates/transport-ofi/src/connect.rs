@@ -1,0 +1,135 @@
+//! Peers, known when they are first needed: their addresses, their windows, and whether they have left.
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+
+use crate::card::Card;
+use crate::engine::Engine;
+use crate::message::Message;
+use crate::region::{Window, Windows};
+
+/// All PEs of the job; one that is not used costs a pointer.
+pub(crate) struct Peers {
+    of: Vec<Option<Box<Peer>>>,
+    leaving: bool,
+}
+
+/// What is known of one.
+#[derive(Default)]
+struct Peer {
+    /// Once its card has been read.
+    address: Option<fi::fi_addr_t>,
+    windows: Windows,
+    answers: u64,
+    /// How long it has said that a region is, when it had no window for us.
+    told_length: u64,
+    greeted: bool,
+    left: bool,
+}
+
+impl Peers {
+    pub(crate) fn new(pes: u32) -> Self {
+        Self { of: (0..pes).map(|_| None).collect(), leaving: false }
+    }
+
+    fn get(&self, pe: u32) -> Option<&Peer> {
+        self.of.get(pe as usize)?.as_deref()
+    }
+
+    fn known(&mut self, pe: u32) -> Option<&mut Peer> {
+        Some(self.of.get_mut(pe as usize)?.get_or_insert_default())
+    }
+
+    /// The windows of a peer whose card has been read.
+    pub(crate) fn windows(&self, pe: u32) -> &Windows {
+        const NONE: &Windows = &Windows::NONE;
+        self.get(pe).map_or(NONE, |peer| &peer.windows)
+    }
+
+    pub(crate) fn learn(&mut self, pe: u32, window: Option<Window>, len: u64) {
+        if let Some(peer) = self.known(pe) {
+            match window {
+                Some(window) => peer.windows.add(window),
+                None => peer.told_length = len,
+            }
+            peer.answers += 1;
+        }
+    }
+
+    /// How often it has answered.
+    pub(crate) fn answers(&self, pe: u32) -> u64 {
+        self.get(pe).map_or(0, |peer| peer.answers)
+    }
+
+    pub(crate) fn told_length(&self, pe: u32) -> u64 {
+        self.get(pe).map_or(0, |peer| peer.told_length)
+    }
+
+    /// It knows us, so it has to hear from us before we go.
+    pub(crate) fn note_hello(&mut self, pe: u32) {
+        self.known(pe);
+    }
+
+    pub(crate) fn note_farewell(&mut self, pe: u32) {
+        if let Some(peer) = self.known(pe) {
+            peer.left = true;
+        }
+    }
+
+    pub(crate) fn has_left(&self, pe: u32) -> bool {
+        self.get(pe).is_some_and(|peer| peer.left)
+    }
+
+    /// From now on it is no error that a peer is not there. Returns everybody who is known.
+    pub(crate) fn begin_leaving(&mut self) -> Vec<u32> {
+        self.leaving = true;
+        let known = self.of.iter().zip(0..).filter(|(peer, _)| peer.is_some());
+        known.map(|(_, pe)| pe).collect()
+    }
+
+    pub(crate) fn leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// How many have not said farewell.
+    pub(crate) fn awaited(&self) -> usize {
+        self.of.iter().flatten().filter(|peer| !peer.left).count()
+    }
+}
+
+impl Engine {
+    /// The address of a peer to whom we are about to reach out: it learns of us.
+    pub(crate) fn address(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
+        if let Some(Peer { address: Some(address), greeted: true, .. }) = self.peers.get(pe) {
+            return Ok(*address);
+        }
+        let address = self.address_of(pe)?;
+        if let Some(peer) = self.peers.known(pe)
+            && !std::mem::replace(&mut peer.greeted, true)
+        {
+            self.send(pe, &Message::Hello);
+        }
+        Ok(address)
+    }
+
+    /// The address of a peer; its card is read when it is first needed.
+    pub(crate) fn address_of(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
+        if let Some(address) = self.peers.get(pe).and_then(|peer| peer.address) {
+            return Ok(address);
+        }
+        let Some(cards) = &self.cards else {
+            return Err(Error::new(format!("PE {pe} is not reached before the fabric is connected")));
+        };
+        let card = Card::decode(pe, &cards.card(pe)?)?;
+        let mine = self.port.info.provider();
+        if card.provider != mine {
+            return Err(Error::new(format!("PE {pe} uses libfabric's provider {}, this PE {mine}", card.provider))
+                .fix("set SHMEM_TRANSPORT=ofi:PROVIDER to one that all nodes have"));
+        }
+        let address = self.port.insert(&card.name)?;
+        let peer = self.peers.known(pe).ok_or_else(|| Error::new(format!("there is no PE {pe}")))?;
+        card.windows.into_iter().for_each(|window| peer.windows.add(window));
+        peer.address = Some(address);
+        Ok(address)
+    }
+}

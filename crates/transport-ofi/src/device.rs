@@ -1,0 +1,317 @@
+//! What libfabric offers here, and which of it serves: reliable datagram endpoints with messages and remote memory.
+//!
+//! Nothing is decided by a provider's name, with one exception: the deprecated provider `sockets` is never used, because
+//! it hangs. Everything else follows from what an entry says of itself.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::{self, NonNull};
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::Libfabric;
+
+use crate::library::{library, meaning};
+
+/// What the user wants; what is not named is free.
+#[derive(Clone, Default, Debug)]
+pub struct Selection {
+    /// `verbs;ofi_rxm`, `cxi`, ...: whole, or its first part.
+    pub provider: Option<String>,
+    /// The fabric.
+    pub fabric: Option<String>,
+    /// The domain: a card, an interface.
+    pub domain: Option<String>,
+    /// The card that is nearest, used if it is there.
+    pub preferred: Option<String>,
+    /// How many PEs the job has; 0 if that is not known.
+    pub pes: u32,
+}
+
+/// Something that could carry the job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// The provider's full name.
+    pub provider: String,
+    /// The domain it would use.
+    pub domain: String,
+    /// A card does the work: it wants memory that is really there. The others are software on this machine's processors.
+    pub card: bool,
+    /// It reaches other hosts.
+    pub remote: bool,
+    /// The provider drives the card itself; otherwise one provider makes our kind of endpoint of another's.
+    pub native: bool,
+}
+
+/// What libfabric offers of what `selection` wants, best first; or why there is nothing.
+pub fn offers(selection: &Selection) -> Result<Vec<Offer>, Error> {
+    let mut offers: Vec<Offer> = Vec::new();
+    for info in list(library(selection.pes)?, selection)? {
+        let offer = info.offer();
+        if offers.iter().all(|known| known.provider != offer.provider) {
+            offers.push(offer);
+        }
+    }
+    offers.sort_by_key(|offer| (!offer.remote, !offer.card, !offer.native));
+    Ok(offers)
+}
+
+/// Does the card itself do what we need of memory at rest: it reads and writes pages that have to be there.
+fn wants_pages(mr_mode: c_int) -> bool {
+    mr_mode & (fi::FI_MR_ALLOCATED | fi::FI_MR_ENDPOINT) != 0
+}
+
+/// When an operation of ours is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Delivery {
+    /// When its effect can be seen at the target.
+    Complete,
+    /// When the target's card has it: a read behind it makes sure.
+    ReadBack,
+}
+
+/// An entry of libfabric's list that is ours.
+pub(crate) struct Info {
+    pub(crate) library: &'static Libfabric,
+    entry: NonNull<fi::fi_info>,
+    pub(crate) delivery: Delivery,
+}
+
+// SAFETY: the entry is plain memory of ours alone.
+unsafe impl Send for Info {}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: made by libfabric for us, freed once.
+        unsafe { (self.library.freeinfo)(self.entry.as_ptr()) };
+    }
+}
+
+impl Info {
+    /// A copy of one entry of a list.
+    ///
+    /// # Safety
+    /// `entry` is null or an entry that libfabric made.
+    unsafe fn copy(library: &'static Libfabric, entry: *const fi::fi_info, delivery: Delivery) -> Option<Self> {
+        // SAFETY: the caller's promise; null makes an empty entry.
+        let copy = unsafe { (library.dupinfo)(entry) };
+        NonNull::new(copy).map(|entry| Self { library, entry, delivery })
+    }
+
+    pub(crate) fn entry(&self) -> *mut fi::fi_info {
+        self.entry.as_ptr()
+    }
+
+    pub(crate) fn get(&self) -> &fi::fi_info {
+        // SAFETY: ours while `self` lives.
+        unsafe { self.entry.as_ref() }
+    }
+
+    pub(crate) fn tx(&self) -> &fi::fi_tx_attr {
+        // SAFETY: libfabric's entries have all attributes.
+        unsafe { &*self.get().tx_attr }
+    }
+
+    pub(crate) fn rx(&self) -> &fi::fi_rx_attr {
+        // SAFETY: as above.
+        unsafe { &*self.get().rx_attr }
+    }
+
+    pub(crate) fn ep(&self) -> &fi::fi_ep_attr {
+        // SAFETY: as above.
+        unsafe { &*self.get().ep_attr }
+    }
+
+    pub(crate) fn domain(&self) -> &fi::fi_domain_attr {
+        // SAFETY: as above.
+        unsafe { &*self.get().domain_attr }
+    }
+
+    pub(crate) fn fabric(&self) -> &fi::fi_fabric_attr {
+        // SAFETY: as above.
+        unsafe { &*self.get().fabric_attr }
+    }
+
+    pub(crate) fn provider(&self) -> String {
+        text(self.fabric().prov_name)
+    }
+
+    pub(crate) fn domain_name(&self) -> String {
+        text(self.domain().name)
+    }
+
+    /// Puts to one PE take effect in the order in which they were issued.
+    pub(crate) fn orders_puts(&self) -> bool {
+        let both = self.tx().msg_order & self.rx().msg_order;
+        both & fi::FI_ORDER_WAW != 0 && self.ep().max_order_waw_size >= self.ep().max_msg_size
+    }
+
+    /// A message arrives after the puts before it have taken effect, and messages stay in order.
+    pub(crate) fn orders_messages(&self) -> bool {
+        let (both, wanted) = (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_SAW | fi::FI_ORDER_SAS);
+        both & wanted == wanted && self.orders_puts()
+    }
+
+    fn offer(&self) -> Offer {
+        let provider = self.provider();
+        // Who says nothing of either reaches everybody.
+        let reach = self.get().caps & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
+        let remote = reach != fi::FI_LOCAL_COMM;
+        let card = wants_pages(self.domain().mr_mode) && remote;
+        Offer { native: !provider.contains(';'), provider, domain: self.domain_name(), card, remote }
+    }
+
+    /// A speed and a network, if the entry knows its card.
+    pub(crate) fn link(&self) -> Option<String> {
+        // SAFETY: null or part of the entry, as its members are.
+        let link = unsafe { self.get().nic.as_ref()?.link_attr.as_ref()? };
+        let network = text(link.network_type);
+        let speed = format!("{} Gb/s", link.speed / 1_000_000_000);
+        (link.speed >= 1_000_000_000).then(|| format!("{network} {speed}").trim().to_owned())
+    }
+}
+
+fn text(string: *const c_char) -> String {
+    if string.is_null() {
+        return String::new();
+    }
+    // SAFETY: a string of an entry that libfabric made.
+    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+}
+
+/// What we would like of an endpoint's ordering and completions, the best first.
+const WISHES: &[(Delivery, u64)] = &[
+    (Delivery::Complete, fi::FI_ORDER_WAW | fi::FI_ORDER_SAW | fi::FI_ORDER_SAS),
+    (Delivery::Complete, 0),
+    (Delivery::ReadBack, fi::FI_ORDER_RAW | fi::FI_ORDER_WAW | fi::FI_ORDER_SAW | fi::FI_ORDER_SAS),
+    (Delivery::ReadBack, fi::FI_ORDER_RAW),
+];
+
+/// Everything that fits the selection, in libfabric's order, each with the first wish that it grants.
+fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
+    let mut found: Vec<Info> = Vec::new();
+    let mut refusal = 0;
+    for &(delivery, order) in WISHES {
+        match query(library, selection, delivery, order) {
+            Ok(entries) => {
+                for info in entries {
+                    let same =
+                        |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
+                    if !found.iter().any(same) && fits(selection, &info) {
+                        found.push(info);
+                    }
+                }
+            }
+            Err(error) => refusal = error,
+        }
+    }
+    if found.is_empty() {
+        let wanted = [("provider", &selection.provider), ("fabric", &selection.fabric), ("domain", &selection.domain)];
+        let wanted: Vec<String> =
+            wanted.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
+        let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
+        let error = Error::new(format!("libfabric offers no endpoint{wanted} for remote memory"));
+        let why = match refusal {
+            0 => "what its list has is of another kind".into(),
+            code => meaning(library, code),
+        };
+        return Err(error.because(why).fix(slingshot().unwrap_or_else(|| {
+            "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into()
+        })));
+    }
+    Ok(found)
+}
+
+/// The entry to use: of the preferred card if it is among them.
+pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<Info, Error> {
+    let mut found = list(library, selection)?;
+    let preferred = |info: &Info| selection.preferred.as_ref().is_some_and(|name| info.domain_name() == *name);
+    // Stable: libfabric's order otherwise.
+    found.sort_by_key(|info| {
+        let offer = info.offer();
+        (!preferred(info), !offer.remote, !offer.card, !offer.native)
+    });
+    Ok(found.swap_remove(0))
+}
+
+/// Names are compared here, because libfabric's own filter differs between versions. The name of a card's or a socket's
+/// provider also stands for the layer that makes our kind of endpoint of it: `tcp` for `tcp;ofi_rxm`.
+fn fits(selection: &Selection, info: &Info) -> bool {
+    let provider = info.provider();
+    let named = |wanted: &Option<String>, name: String| wanted.as_ref().is_none_or(|wanted| *wanted == name);
+    let core = provider.split(';').next().unwrap_or_default();
+    // The deprecated one hangs.
+    core != "sockets"
+        && selection.provider.as_ref().is_none_or(|wanted| *wanted == provider || *wanted == core)
+        && named(&selection.fabric, text(info.fabric().name))
+        && named(&selection.domain, info.domain_name())
+}
+
+/// One question to libfabric.
+fn query(
+    library: &'static Libfabric,
+    selection: &Selection,
+    delivery: Delivery,
+    order: u64,
+) -> Result<Vec<Info>, c_int> {
+    // SAFETY: null asks for an empty entry.
+    let hints = unsafe { Info::copy(library, ptr::null(), delivery) }.ok_or(-fi::FI_ENOMEM)?;
+    let provider = selection.provider.as_deref().and_then(|name| CString::new(name).ok());
+    // SAFETY: an empty entry of ours has all attributes.
+    unsafe {
+        let entry = &mut *hints.entry();
+        entry.caps = fi::FI_MSG | fi::FI_RMA;
+        entry.mode = fi::FI_CONTEXT | fi::FI_CONTEXT2;
+        (*entry.ep_attr).type_ = fi::FI_EP_RDM;
+        let domain = &mut *entry.domain_attr;
+        domain.mr_mode =
+            fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY | fi::FI_MR_ENDPOINT;
+        domain.threading = fi::FI_THREAD_DOMAIN;
+        domain.resource_mgmt = fi::FI_RM_ENABLED;
+        (*entry.tx_attr).msg_order = order;
+        (*entry.rx_attr).msg_order = order;
+        (*entry.tx_attr).op_flags = match delivery {
+            Delivery::Complete => fi::FI_DELIVERY_COMPLETE,
+            Delivery::ReadBack => fi::FI_TRANSMIT_COMPLETE,
+        };
+        if let Some(provider) = &provider {
+            // Freed with the entry, by libfabric with `free`.
+            (*entry.fabric_attr).prov_name = libc::strdup(provider.as_ptr());
+        }
+    }
+    let mut list = ptr::null_mut();
+    // SAFETY: the hints are an entry of libfabric's making; the list is freed below.
+    let code = unsafe { (library.getinfo)(fi::VERSION, ptr::null(), ptr::null(), 0, hints.entry(), &raw mut list) };
+    if code != 0 {
+        return Err(code);
+    }
+    let mut found = Vec::new();
+    let mut entry = list;
+    while !entry.is_null() {
+        // SAFETY: an entry of libfabric's list.
+        found.extend(unsafe { Info::copy(library, entry, delivery) });
+        // SAFETY: as above.
+        entry = unsafe { (*entry).next };
+    }
+    // SAFETY: the list that libfabric has just made.
+    unsafe { (library.freeinfo)(list) };
+    Ok(found)
+}
+
+/// A machine with Slingshot cards lets a job use them only if its launcher has asked for it; the variables tell.
+fn slingshot() -> Option<String> {
+    let card = std::fs::read_dir("/sys/class/cxi").ok()?.next()?.ok()?.file_name();
+    let missing: Vec<&str> = ["SLINGSHOT_VNIS", "SLINGSHOT_SVC_IDS", "SLINGSHOT_DEVICES"]
+        .into_iter()
+        .filter(|name| std::env::var_os(name).is_none())
+        .collect();
+    let card = card.to_string_lossy().into_owned();
+    Some(if missing.is_empty() {
+        format!("this node has the Slingshot card {card} and the job has a VNI: look whether `fi_info -p cxi` finds it")
+    } else {
+        format!(
+            "this node has the Slingshot card {card}, but the job has no VNI ({} not set): start it with \
+             `srun --network=job_vni,def_tles=0` or `mpiexec --single-node-vni`",
+            missing.join(", ")
+        )
+    })
+}

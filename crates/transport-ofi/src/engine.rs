@@ -1,0 +1,592 @@
+//! One endpoint with everything that is under way on it. Whoever holds the lock moves all of it on: completions, peers'
+//! questions, messages that had to wait.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::{Cards, OutOfRange, Region, Remote};
+
+use crate::account::Account;
+use crate::connect::Peers;
+use crate::device::Delivery;
+use crate::message::Message;
+use crate::operation::{Operation, Operations, Purpose, ROOM, context};
+use crate::port::{Port, Registration};
+use crate::region::{Own, Place, Windows};
+
+/// How long a PE waits for one that the network cannot reach, or that does not answer.
+const GIVE_UP: Duration = Duration::from_secs(120);
+
+pub(crate) struct Engine {
+    // First: the endpoint closes while what it uses still lives.
+    own: Own,
+    rooms: Option<Registration>,
+    pub(crate) port: Port,
+    operations: Operations,
+    accounts: Vec<Option<Arc<Account>>>,
+    pub(crate) peers: Peers,
+    pub(crate) cards: Option<Box<dyn Cards>>,
+    pub(crate) me: u32,
+    /// Messages that the endpoint could not take yet.
+    outbox: VecDeque<(u32, Vec<u8>)>,
+    /// Letters for the software above, with their senders.
+    pub(crate) mail: VecDeque<(u32, Vec<u8>)>,
+    /// Why the endpoint is of no use any more.
+    pub(crate) broken: Option<Error>,
+    inject: usize,
+    longest: usize,
+    local: bool,
+}
+
+// SAFETY: libfabric's objects belong to no thread, and whoever uses them holds the lock around the engine.
+unsafe impl Send for Engine {}
+
+/// An operation's errors: of that operation, or of everything.
+pub(crate) type Issued = Result<(), Error>;
+
+/// Which way an operation goes, and where its local bytes are.
+#[derive(Clone, Copy)]
+pub(crate) enum Transfer {
+    /// From here, copied if the flag says so.
+    Put(*const u8, bool),
+    /// To here.
+    Get(*mut u8),
+}
+
+impl Engine {
+    pub(crate) fn new(mut port: Port, me: u32, pes: u32, issued: usize, receives: usize) -> Result<Self, Error> {
+        let mut operations = Operations::new(issued + receives);
+        let local = port.mr_mode() & fi::FI_MR_LOCAL != 0;
+        let (bytes, len) = operations.bytes();
+        let rooms = if local { Some(port.register(bytes, len)?) } else { None };
+        let inject = port.info.tx().inject_size;
+        let longest = port.info.ep().max_msg_size;
+        let posted: Vec<*mut Operation> = (0..receives).filter_map(|_| operations.take(Purpose::Receive)).collect();
+        let mut engine = Self {
+            own: Own::default(),
+            rooms,
+            port,
+            operations,
+            accounts: Vec::new(),
+            peers: Peers::new(pes),
+            cards: None,
+            me,
+            outbox: VecDeque::new(),
+            mail: VecDeque::new(),
+            broken: None,
+            inject,
+            longest,
+            local,
+        };
+        posted.into_iter().for_each(|operation| engine.receive(operation));
+        engine.broken.clone().map_or(Ok(engine), Err)
+    }
+
+    pub(crate) fn register(&mut self, region: Region, segment: oxshmem_transport::Segment) -> Issued {
+        self.own.register(&mut self.port, region, segment)
+    }
+
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.own.windows
+    }
+
+    /// A number for an account.
+    pub(crate) fn enlist(&mut self, account: Arc<Account>) -> u32 {
+        let free = self.accounts.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.accounts.push(None);
+            self.accounts.len() - 1
+        });
+        self.accounts[number] = Some(account);
+        number as u32
+    }
+
+    pub(crate) fn delist(&mut self, number: u32) {
+        self.accounts[number as usize] = None;
+    }
+
+    /// Issues the pieces of a transfer; returns how many there are. The range is checked first, so that what does not
+    /// fit has no effect.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    pub(crate) unsafe fn transfer(
+        &mut self,
+        account: u32,
+        remote: Remote,
+        transfer: Transfer,
+        n: usize,
+        issued: &mut u64,
+    ) -> Issued {
+        let address = self.address(remote.pe)?;
+        self.cover(remote, n)?;
+        let mut done = 0;
+        while done < n {
+            let at = remote.offset + done as u64;
+            let place = self.peers.windows(remote.pe).find(remote.region, at);
+            let Some(place) = place else { return Err(self.out_of_range(remote, n)) };
+            let room = usize::try_from(place.room).unwrap_or(usize::MAX);
+            let piece = (n - done).min(room).min(self.longest);
+            // SAFETY: a piece of what the caller promised.
+            let local = unsafe { transfer.plus(done) };
+            // SAFETY: as above.
+            done += unsafe { self.piece(account, remote.pe, address, place, local, piece)? };
+            *issued += 1;
+        }
+        Ok(())
+    }
+
+    /// Issues one piece, or the beginning of it; returns how much.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    unsafe fn piece(
+        &mut self,
+        account: u32,
+        pe: u32,
+        address: fi::fi_addr_t,
+        place: Place,
+        transfer: Transfer,
+        n: usize,
+    ) -> Result<usize, Error> {
+        let operation = self.take(Purpose::Put { account, pe })?;
+        // SAFETY: the operation was just taken.
+        let room = unsafe { self.operations.room(operation) };
+        let mut n = n;
+        let mut flags = fi::FI_COMPLETION | self.completion();
+        let (buffer, known) = match transfer {
+            Transfer::Put(source, true) => {
+                n = n.min(ROOM);
+                // SAFETY: `n` bytes fit into the room; the caller vouches for the source.
+                unsafe { ptr::copy_nonoverlapping(source, room, n) };
+                if n <= self.inject {
+                    flags |= fi::FI_INJECT;
+                }
+                (room, self.rooms.as_ref().map(|rooms| rooms.desc))
+            }
+            Transfer::Put(source, false) => (source.cast_mut(), self.descriptor(source, n)),
+            Transfer::Get(dest) => {
+                let known = self.descriptor(dest, n);
+                let through = self.local && known.is_none() && n <= ROOM;
+                let copy_to = if through { dest } else { ptr::null_mut() };
+                // SAFETY: just taken, so it is ours.
+                unsafe { (*operation).purpose = Purpose::Get { account, pe, dest: copy_to, n } };
+                if through { (room, self.rooms.as_ref().map(|rooms| rooms.desc)) } else { (dest, known) }
+            }
+        };
+        let desc = match known {
+            Some(desc) => desc,
+            None if !self.local => ptr::null_mut(),
+            None => match self.port.register(buffer, n) {
+                Ok(registration) => {
+                    let desc = registration.desc;
+                    // SAFETY: just taken, so it is ours.
+                    unsafe { (*operation).registration = Some(registration) };
+                    desc
+                }
+                Err(error) => {
+                    // SAFETY: libfabric has not had it.
+                    unsafe { self.operations.give_back(operation) };
+                    return Err(error);
+                }
+            },
+        };
+        let iov = fi::iovec { iov_base: buffer.cast(), iov_len: n };
+        let remote = fi::fi_rma_iov { addr: place.address, len: n, key: place.key };
+        let mut desc = desc;
+        let message = fi::fi_msg_rma {
+            msg_iov: &raw const iov,
+            desc: &raw mut desc,
+            iov_count: 1,
+            addr: address,
+            rma_iov: &raw const remote,
+            rma_iov_count: 1,
+            context: context(operation),
+            data: 0,
+        };
+        let outcome = self.insist(pe, |engine| {
+            let ep = engine.port.ep;
+            match transfer {
+                // SAFETY: the endpoint is open; buffers stay until the completion, by the caller's promise or because
+                // they are the operation's own.
+                Transfer::Put(..) => unsafe { fi_writemsg(ep, &raw const message, flags) },
+                // SAFETY: as above.
+                Transfer::Get(_) => unsafe {
+                    let fi::fi_msg_rma { addr, context, .. } = message;
+                    fi_read(ep, buffer.cast(), n, desc, addr, remote.addr, remote.key, context)
+                },
+            }
+        });
+        if let Err(error) = outcome {
+            // SAFETY: libfabric has refused it.
+            unsafe { self.operations.give_back(operation) };
+            return Err(error);
+        }
+        Ok(n)
+    }
+
+    /// When puts are complete.
+    fn completion(&self) -> u64 {
+        match self.port.info.delivery {
+            Delivery::Complete => fi::FI_DELIVERY_COMPLETE,
+            Delivery::ReadBack => fi::FI_TRANSMIT_COMPLETE,
+        }
+    }
+
+    fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut std::ffi::c_void> {
+        if self.local { self.own.descriptor(at, n) } else { None }
+    }
+
+    /// A place for an operation; completions of others make room.
+    fn take(&mut self, purpose: Purpose) -> Result<*mut Operation, Error> {
+        let mut patience = Patience::default();
+        loop {
+            if let Some(error) = &self.broken {
+                return Err(error.clone());
+            }
+            if let Some(operation) = self.operations.take(Purpose::Free) {
+                // SAFETY: just taken, so it is ours.
+                unsafe { (*operation).purpose = purpose };
+                return Ok(operation);
+            }
+            if self.drain() > 0 {
+                patience = Patience::default();
+            } else if patience.ends() {
+                return Err(Error::new("the network completes nothing")
+                    .because(format!("all places for operations have been taken for {} s", GIVE_UP.as_secs())));
+            }
+        }
+    }
+
+    /// Tries until the endpoint takes the operation.
+    fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Issued {
+        let mut patience = Patience::default();
+        loop {
+            match attempt(self) as c_int {
+                0 => return Ok(()),
+                code if code == -fi::FI_EAGAIN => {
+                    if self.drain() > 0 {
+                        patience = Patience::default();
+                    } else if patience.ends() {
+                        return Err(self.unreachable(pe, &format!("no way for {} s", GIVE_UP.as_secs())));
+                    }
+                }
+                code => return Err(self.unreachable(pe, &self.port.meaning(code))),
+            }
+            if let Some(error) = &self.broken {
+                return Err(error.clone());
+            }
+        }
+    }
+
+    pub(crate) fn unreachable(&self, pe: u32, why: &str) -> Error {
+        let info = &self.port.info;
+        Error::new(format!("PE {pe} cannot be reached over {} on {}", info.provider(), info.domain_name()))
+            .because(why)
+            .fix("look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way")
+    }
+
+    /// Learns of every registration that holds a part of the range, or says that there is none.
+    fn cover(&mut self, remote: Remote, n: usize) -> Issued {
+        let Remote { pe, region, offset } = remote;
+        let Some(end) = offset.checked_add(n as u64) else { return Err(self.out_of_range(remote, n)) };
+        let mut at = offset;
+        while at < end {
+            match self.peers.windows(pe).find(region, at) {
+                Some(place) => at = at.saturating_add(place.room),
+                None => self.ask(remote, at, n)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn out_of_range(&self, Remote { pe, region, offset }: Remote, bytes: usize) -> Error {
+        self.peers.windows(pe).missing(region, offset, bytes).error(pe)
+    }
+
+    /// Asks a peer where one byte of a region is, and waits for the answer.
+    fn ask(&mut self, remote: Remote, at: u64, n: usize) -> Issued {
+        let before = self.peers.answers(remote.pe);
+        self.send(remote.pe, &Message::Where { region: remote.region as u8, offset: at });
+        let mut patience = Patience::default();
+        loop {
+            if self.drain() > 0 {
+                patience = Patience::default();
+            }
+            if self.peers.answers(remote.pe) != before {
+                break;
+            }
+            if let Some(error) = &self.broken {
+                return Err(error.clone());
+            }
+            if patience.ends() {
+                return Err(self.unreachable(remote.pe, "it does not say where its memory is"));
+            }
+        }
+        match self.peers.windows(remote.pe).find(remote.region, at) {
+            Some(_) => Ok(()),
+            None => {
+                let registered = self.peers.told_length(remote.pe) as usize;
+                let Remote { pe, region, offset } = remote;
+                Err(OutOfRange { region, offset, bytes: n, registered }.error(pe))
+            }
+        }
+    }
+
+    /// Sends a message, now or as soon as it goes.
+    pub(crate) fn send(&mut self, pe: u32, message: &Message) {
+        self.outbox.push_back((pe, message.encode(self.me)));
+        self.flush();
+    }
+
+    /// Sends what waits, in order. Returns how much went.
+    fn flush(&mut self) -> usize {
+        let mut sent = 0;
+        while let Some((pe, bytes)) = self.outbox.pop_front() {
+            match self.post(pe, &bytes) {
+                Ok(true) => sent += 1,
+                Ok(false) => {
+                    self.outbox.push_front((pe, bytes));
+                    break;
+                }
+                Err(error) => drop(self.broken.get_or_insert(error)),
+            }
+        }
+        sent
+    }
+
+    /// Gives the endpoint one message, if it takes it.
+    fn post(&mut self, pe: u32, bytes: &[u8]) -> Result<bool, Error> {
+        let address = self.address_of(pe)?;
+        let Some(operation) = self.operations.take(Purpose::Send { pe }) else { return Ok(false) };
+        // SAFETY: the operation is ours and its room longer than any message; libfabric gives it back by its completion.
+        let code = unsafe {
+            let room = self.operations.room(operation);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len());
+            let desc = self.rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc);
+            fi_send(self.port.ep, room.cast(), bytes.len(), desc, address, context(operation))
+        } as c_int;
+        if code == 0 {
+            return Ok(true);
+        }
+        // SAFETY: libfabric has refused it.
+        unsafe { self.operations.give_back(operation) };
+        if code == -fi::FI_EAGAIN { Ok(false) } else { Err(self.unreachable(pe, &self.port.meaning(code))) }
+    }
+
+    /// Gives the endpoint room for a message.
+    fn receive(&mut self, operation: *mut Operation) {
+        // SAFETY: the operation is ours until its completion; its room is as long as it says.
+        let attempt = || unsafe {
+            let room = self.operations.room(operation);
+            let desc = self.rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc);
+            fi_recv(self.port.ep, room.cast(), Message::LONGEST, desc, fi::FI_ADDR_UNSPEC, context(operation))
+        } as c_int;
+        // An endpoint that has just been enabled or has just given one back has a place.
+        let code = (0..1000).map(|_| attempt()).find(|&code| code != -fi::FI_EAGAIN).unwrap_or(-fi::FI_EAGAIN);
+        if code != 0 {
+            let info = &self.port.info;
+            let error = Error::new(format!("the endpoint of {} takes no room for messages", info.provider()))
+                .because(self.port.meaning(code));
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    /// Moves everything on; returns how much was done.
+    pub(crate) fn drain(&mut self) -> usize {
+        let mut done = 0;
+        loop {
+            let mut entries: [MaybeUninit<fi::fi_cq_msg_entry>; 16] = [const { MaybeUninit::uninit() }; 16];
+            // SAFETY: the queue is open; there is room for so many entries of the form it was opened with.
+            let read = unsafe { fi_cq_read(self.port.cq, entries.as_mut_ptr().cast(), entries.len()) };
+            match read {
+                1.. => {
+                    let read = read as usize;
+                    done += read;
+                    for entry in &entries[..read] {
+                        // SAFETY: so many have been written.
+                        let entry = unsafe { entry.assume_init_ref() };
+                        self.completed(entry.op_context.cast(), entry.len, None);
+                    }
+                    if read < entries.len() {
+                        break;
+                    }
+                }
+                code if code as c_int == -(fi::FI_EAVAIL as c_int) => done += self.failure(),
+                code if code as c_int == -fi::FI_EAGAIN || code == 0 => break,
+                code => {
+                    let error = Error::new("the network's completions cannot be read")
+                        .because(self.port.meaning(code as c_int));
+                    self.broken.get_or_insert(error);
+                    break;
+                }
+            }
+        }
+        if !self.outbox.is_empty() {
+            done += self.flush();
+        }
+        done
+    }
+
+    /// Takes one error from the queue.
+    fn failure(&mut self) -> usize {
+        /// Later versions of the library write a longer entry.
+        #[repr(C)]
+        union Longer {
+            entry: fi::fi_cq_err_entry,
+            bytes: [u64; 32],
+        }
+        let mut error = Longer { bytes: [0; 32] };
+        // SAFETY: the queue is open; the entry is longer than any version's, and all zero as the provider expects.
+        let read = unsafe { fi_cq_readerr(self.port.cq, &raw mut error.entry, 0) };
+        if read <= 0 {
+            return 0;
+        }
+        // SAFETY: written by the provider; every bit pattern is an entry.
+        let entry = unsafe { &error.entry };
+        let why = self.port.queue_meaning(entry);
+        self.completed(entry.op_context.cast(), 0, Some((entry.err, why)));
+        1
+    }
+
+    /// An operation is over.
+    fn completed(&mut self, operation: *mut Operation, len: usize, failed: Option<(c_int, String)>) {
+        if operation.is_null() {
+            return;
+        }
+        // SAFETY: libfabric gives back the context that it was given, which is an operation of ours.
+        if let Purpose::Receive = unsafe { &(*operation).purpose } {
+            if failed.as_ref().is_some_and(|(code, _)| *code == fi::FI_ECANCELED) {
+                return;
+            }
+            if failed.is_none() {
+                // SAFETY: the room holds what has come, which was written before the completion.
+                let bytes = unsafe {
+                    std::slice::from_raw_parts(self.operations.room(operation), len.min(Message::LONGEST)).to_vec()
+                };
+                self.hear(&bytes);
+            }
+            return self.receive(operation);
+        }
+        // SAFETY: as above; a completion is the end of it.
+        let (purpose, room) = unsafe {
+            let room = self.operations.room(operation);
+            (self.operations.give_back(operation), room)
+        };
+        let (account, pe) = match purpose {
+            Purpose::Put { account, pe } => (account, pe),
+            Purpose::Get { account, pe, dest, n } => {
+                if !dest.is_null() && failed.is_none() {
+                    // SAFETY: the lane's caller keeps the destination until completion, which is now; the place is free
+                    // but nobody has taken it yet.
+                    unsafe { ptr::copy_nonoverlapping(room, dest, n) };
+                }
+                (account, pe)
+            }
+            Purpose::Send { pe } => {
+                if let Some((_, why)) = failed {
+                    self.lost_message(pe, &why);
+                }
+                return;
+            }
+            Purpose::Free | Purpose::Receive => return,
+        };
+        let error = failed.map(|(_, why)| self.unreachable(pe, &why));
+        if let Some(account) = self.accounts.get(account as usize).and_then(Option::as_ref) {
+            account.complete(error);
+        }
+    }
+
+    /// A message could not be delivered: whoever has said farewell is not missed.
+    fn lost_message(&mut self, pe: u32, why: &str) {
+        if self.peers.has_left(pe) || self.peers.leaving() {
+            self.peers.note_farewell(pe);
+            return;
+        }
+        let error = self.unreachable(pe, why);
+        self.broken.get_or_insert(error);
+    }
+
+    /// What a peer says.
+    fn hear(&mut self, bytes: &[u8]) {
+        let Some((from, message)) = Message::decode(bytes) else {
+            tracing::warn!(bytes = bytes.len(), "a message that makes no sense was dropped");
+            return;
+        };
+        match message {
+            Message::Letter(letter) => self.mail.push_back((from, letter)),
+            Message::Where { region, offset } => {
+                let Ok(region) = Region::try_from(region) else { return };
+                let window = self.own.windows.around(region, offset).copied();
+                self.send(from, &Message::There(window, self.own.windows.len(region)));
+            }
+            Message::There(window, len) => self.peers.learn(from, window, len),
+            Message::Hello => self.peers.note_hello(from),
+            Message::Farewell => self.peers.note_farewell(from),
+        }
+    }
+
+    /// Says farewell to everybody who knows this PE, and serves until all of them have done so too.
+    pub(crate) fn part(&mut self) {
+        let known = self.peers.begin_leaving();
+        for pe in known {
+            self.send(pe, &Message::Farewell);
+        }
+        let mut patience = Patience::default();
+        while self.broken.is_none() && (self.peers.awaited() > 0 || !self.outbox.is_empty()) {
+            if self.drain() > 0 {
+                patience = Patience::default();
+            } else if patience.ends() {
+                tracing::warn!(peers = self.peers.awaited(), "some PEs have not said farewell");
+                return;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        // Their last messages are acknowledged by the endpoint when it is looked after.
+        for _ in 0..100 {
+            self.drain();
+        }
+    }
+}
+
+impl Transfer {
+    /// # Safety
+    /// `bytes` is not beyond the local buffer's end.
+    unsafe fn plus(self, bytes: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Put(source, copied) => Self::Put(source.add(bytes), copied),
+                Self::Get(dest) => Self::Get(dest.add(bytes)),
+            }
+        }
+    }
+}
+
+/// How long nothing has happened.
+#[derive(Default)]
+struct Patience {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// Nothing has happened again; whether that is enough. Others get the processor meanwhile.
+    fn ends(&mut self) -> bool {
+        self.looks += 1;
+        if self.looks < 64 {
+            std::hint::spin_loop();
+            return false;
+        }
+        std::thread::yield_now();
+        self.looks.is_multiple_of(64) && self.since.get_or_insert_with(Instant::now).elapsed() > GIVE_UP
+    }
+}

@@ -1,0 +1,170 @@
+//! The operations of one context.
+
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Amo, Lane, OutOfRange, Remote, SignalUpdate, Width, deliver_old};
+
+use crate::account::Account;
+use crate::device::Delivery;
+use crate::engine::Transfer;
+use crate::operation::ROOM;
+use crate::progress::Net;
+
+pub(crate) struct OfiLane {
+    net: Arc<Net>,
+    account: Arc<Account>,
+    number: u32,
+    issued: u64,
+    /// Where the last put to each PE went, if completed puts have to be read back before they can be relied on.
+    unread: Vec<Remote>,
+    reads_back: bool,
+}
+
+impl OfiLane {
+    pub(crate) fn new(net: Arc<Net>) -> Self {
+        let account = Arc::new(Account::default());
+        let mut engine = net.lock();
+        let number = engine.enlist(account.clone());
+        let reads_back = engine.port.info.delivery == Delivery::ReadBack;
+        drop(engine);
+        Self { net, account, number, issued: 0, unread: Vec::new(), reads_back }
+    }
+
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    unsafe fn transfer(&mut self, remote: Remote, transfer: Transfer, n: usize) {
+        let mut engine = self.net.lock();
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { engine.transfer(self.number, remote, transfer, n, &mut self.issued) };
+        drop(engine);
+        if let Err(error) = outcome {
+            self.account.fail(error);
+        } else if self.reads_back && matches!(transfer, Transfer::Put(..)) && n > 0 {
+            let last = Remote { offset: remote.offset + n as u64 - 1, ..remote };
+            self.unread.retain(|place| place.pe != remote.pe);
+            self.unread.push(last);
+        }
+    }
+
+    /// An operation of this PE on itself.
+    fn here(&mut self, outcome: Result<(), OutOfRange>) {
+        if let Err(wrong) = outcome {
+            self.account.fail(wrong.error(self.net.me));
+        }
+    }
+
+    fn under_way(&self) -> u64 {
+        self.issued - self.account.completed()
+    }
+
+    /// When all puts are complete where that is not enough: reads one byte of each PE, which comes after them.
+    fn read_back(&mut self) {
+        if self.unread.is_empty() || self.under_way() > 0 {
+            return;
+        }
+        for place in std::mem::take(&mut self.unread) {
+            let scrap = self.net.scrap();
+            // SAFETY: the scrap is the fabric's and as long as it is open; nobody reads it.
+            unsafe { self.transfer(place, Transfer::Get(scrap), 1) };
+        }
+    }
+
+    fn wait(&mut self) {
+        while self.outstanding() > 0 && self.net.failure().is_none() {
+            if self.net.lock().drain() == 0 {
+                std::thread::yield_now();
+            }
+            self.read_back();
+        }
+    }
+}
+
+// SAFETY: sources are copied, or read by the endpoint until it reports completion, which comes before `outstanding` says
+// so; destinations likewise. Remote memory is bounded by the windows that its owner has registered.
+unsafe impl Lane for OfiLane {
+    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
+        if to.pe == self.net.me || n <= ROOM {
+            if to.pe == self.net.me {
+                // SAFETY: the caller's promise.
+                let outcome = unsafe { self.net.memory.put(to.region, to.offset, source, n) };
+                return self.here(outcome);
+            }
+            // SAFETY: the caller's promise; the source is copied.
+            return unsafe { self.transfer(to, Transfer::Put(source, true), n) };
+        }
+        // SAFETY: the caller's promise holds until `wait` returns.
+        unsafe { self.transfer(to, Transfer::Put(source, false), n) };
+        self.wait();
+    }
+
+    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+        if to.pe == self.net.me {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { self.net.memory.put(to.region, to.offset, source, n) };
+            return self.here(outcome);
+        }
+        // SAFETY: the caller's promise. What is so short that it is sent from the call is cheaper to copy.
+        unsafe { self.transfer(to, Transfer::Put(source, n <= self.net.inject), n) };
+    }
+
+    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
+        if from.pe == self.net.me {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { self.net.memory.get(dest, from.region, from.offset, n) };
+            return self.here(outcome);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer(from, Transfer::Get(dest), n) };
+    }
+
+    /// Of this PE's own memory; those of others are messages (see `amo`), which software above this makes.
+    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        if to.pe != self.net.me {
+            self.account
+                .fail(Error::new("an atomic on another PE has come to a provider that leaves them to software"));
+            return;
+        }
+        let outcome = self.net.memory.amo(to.region, to.offset, width, amo);
+        // SAFETY: the caller's promise.
+        let outcome = outcome.map(|value| unsafe { deliver_old(old, width, value) });
+        self.here(outcome);
+    }
+
+    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_nbi(to, source, n) };
+        self.fence();
+        // SAFETY: null asks for no old value.
+        unsafe { self.amo(signal, Width::Eight, update.amo(), std::ptr::null_mut()) };
+    }
+
+    /// Free where the endpoint keeps the order of puts; otherwise what is under way is waited for.
+    fn fence(&mut self) {
+        if !self.net.ordered {
+            self.wait();
+        }
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.under_way() + self.unread.len() as u64
+    }
+
+    fn progress(&mut self) -> Result<usize, Error> {
+        let before = self.account.completed();
+        self.net.drain();
+        self.read_back();
+        match self.account.error().or_else(|| self.net.failure()) {
+            Some(error) => Err(error),
+            None => Ok((self.account.completed() - before) as usize),
+        }
+    }
+}
+
+impl Drop for OfiLane {
+    fn drop(&mut self) {
+        // The endpoint may still read and write the buffers of what is under way.
+        self.wait();
+        self.net.lock().delist(self.number);
+    }
+}

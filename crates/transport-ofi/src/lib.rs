@@ -1,0 +1,55 @@
+//! The provider over libfabric.
+//!
+//! libfabric is opened at run time; [`offers`] says what it has here, [`open`] makes an endpoint of
+//! one offer. Nothing is decided by a provider's name: what an entry of libfabric's list says of itself is obeyed.
+//!
+//! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
+//! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.
+//! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above.
+//!
+//! # What is demanded, and how it is met
+//!
+//! | an entry says | so |
+//! |---|---|
+//! | `FI_MR_VIRT_ADDR` | peers name a byte by its address here, otherwise by its distance from the registration's beginning |
+//! | `FI_MR_PROV_KEY` | keys travel in the card; otherwise they are ours and travel there too |
+//! | `FI_MR_ALLOCATED` | [`PINS`](oxshmem_transport::Features::PINS): the heap is registered as it grows; peers ask for windows that came later |
+//! | `FI_MR_ENDPOINT` | a registration is bound to the endpoint and enabled before its key is read |
+//! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation |
+//! | no `FI_DELIVERY_COMPLETE` | a completed put is read back (`FI_ORDER_RAW`) before it counts |
+//! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
+//! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for |
+//! | `inject_size` | short puts carry `FI_INJECT`; a call whose source must be free on return copies up to a page |
+//! | `max_msg_size`, queue sizes | longer transfers are split, no more is issued than the endpoint allows |
+//! | `FI_CONTEXT`, `FI_CONTEXT2` | every operation has its own place, which the provider may write to |
+//! | `FI_PROGRESS_MANUAL` | callers and the thread move the endpoint on |
+//!
+//! # Slingshot
+//!
+//! The provider `cxi` has not been tried by us; what it is known to demand is exercised by tests over a provider made of
+//! the same tables (`mock`). It wants `FI_MR_ENDPOINT` and `FI_MR_ALLOCATED`, with keys of its own (`FI_MR_PROV_KEY`) or
+//! ours; addresses are distances (no `FI_MR_VIRT_ADDR`). Its inject size is 192 bytes; it orders messages
+//! (`FI_ORDER_SAS`) but puts only up to a size (`max_order_waw_size`), so a fence waits for completions. A job may use its
+//! card only if the launcher has made a VNI for it and says so in `SLINGSHOT_VNIS`, `SLINGSHOT_SVC_IDS` and
+//! `SLINGSHOT_DEVICES`; where these are missing and a card is there, the error says which option of the launcher makes
+//! them.
+
+mod account;
+mod amo;
+mod card;
+mod connect;
+mod device;
+mod engine;
+mod lane;
+mod library;
+mod message;
+#[cfg(test)]
+mod mock;
+mod open;
+mod operation;
+mod port;
+mod progress;
+mod region;
+
+pub use device::{Offer, Selection, offers};
+pub use open::{Options, open};

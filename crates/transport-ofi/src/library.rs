@@ -1,0 +1,50 @@
+//! libfabric itself, opened when it is first asked for.
+//!
+//! Loading it runs constructors of what it depends on: the libraries of TrueScale and Omni-Path cards replace the handlers
+//! of fatal signals. A program's handlers are its own, so they are put back. Its providers for TrueScale (`psm`) and the
+//! deprecated `sockets` are kept out by `FI_PROVIDER`, and `FI_UNIVERSE_SIZE` says how many peers there will be, by which
+//! layers size their queues (for more than there are, some cards have no room). Both only if the user has not set them, and
+//! only while the process has one thread: changing the environment is not safe otherwise, and then nothing is changed.
+
+use std::ffi::{CStr, c_int};
+use std::sync::OnceLock;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_os::{process, signals};
+
+/// Providers that nobody gets without asking.
+const KEPT_OUT: &str = "^sockets,psm";
+
+/// As many peers as libfabric expects by itself.
+const USUAL_PEERS: u32 = 256;
+
+/// The library for a job of so many PEs (0: unknown), or a sentence about why not.
+pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
+    static OPENED: OnceLock<Result<&'static Libfabric, Error>> = OnceLock::new();
+    OPENED
+        .get_or_init(|| {
+            process::set_variable_if_alone("FI_PROVIDER", KEPT_OUT);
+            if (1..USUAL_PEERS).contains(&pes) {
+                process::set_variable_if_alone("FI_UNIVERSE_SIZE", &pes.to_string());
+            }
+            let opened = signals::keeping_handlers(Libfabric::open);
+            opened.map_err(|missing| {
+                Error::new("libfabric cannot be used")
+                    .because(missing)
+                    .fix("install libfabric 1.15 or later (Debian: libfabric1), or set LD_LIBRARY_PATH to where it is")
+            })
+        })
+        .clone()
+}
+
+/// What one of libfabric's answers means; they are negative.
+pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
+    // SAFETY: any number has a meaning, which is a string that stays.
+    let text = unsafe { (library.strerror)(code.saturating_neg()) };
+    if text.is_null() {
+        return format!("error {}", code.saturating_neg());
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

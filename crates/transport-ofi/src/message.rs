@@ -1,0 +1,81 @@
+//! What the PEs' providers tell each other: atomics for the target's processor, questions about memory, and farewells.
+
+use crate::region::Window;
+
+/// A message. Each begins with its kind and its sender.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Message {
+    /// For the software above that makes atomics.
+    Letter(Vec<u8>),
+    /// The sender wants to reach this byte of this region.
+    Where { region: u8, offset: u64 },
+    /// The window that holds it, or none.
+    There(Option<Window>, u64),
+    /// The sender will reach for our memory.
+    Hello,
+    /// The sender has nothing under way any more and will not answer.
+    Farewell,
+}
+
+impl Message {
+    /// The longest one.
+    pub(crate) const LONGEST: usize = 5 + 64;
+
+    pub(crate) fn encode(&self, from: u32) -> Vec<u8> {
+        let (kind, body) = match self {
+            Self::Letter(letter) => (1, letter.clone()),
+            Self::Where { region, offset } => (2, [&[*region][..], &offset.to_le_bytes()].concat()),
+            Self::There(Some(window), _) => (3, window.encode().to_vec()),
+            Self::There(None, len) => (4, len.to_le_bytes().to_vec()),
+            Self::Hello => (5, Vec::new()),
+            Self::Farewell => (6, Vec::new()),
+        };
+        [&[kind][..], &from.to_le_bytes(), &body].concat()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, Self)> {
+        let (&kind, rest) = bytes.split_first()?;
+        let (from, body) = rest.split_first_chunk::<4>()?;
+        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
+        let message = match kind {
+            1 => Self::Letter(body.to_vec()),
+            2 => {
+                let (&region, offset) = body.split_first()?;
+                Self::Where { region, offset: number(offset)? }
+            }
+            3 => Self::There(Some(Window::decode(body)?), 0),
+            4 => Self::There(None, number(body)?),
+            5 if body.is_empty() => Self::Hello,
+            6 if body.is_empty() => Self::Farewell,
+            _ => return None,
+        };
+        Some((u32::from_le_bytes(*from), message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxshmem_transport::Region;
+
+    use super::*;
+
+    #[test]
+    fn messages_survive_and_garbage_does_not() {
+        let window = Window { region: Region::Heap, start: 1, len: 2, address: 3, key: u64::MAX };
+        for message in [
+            Message::Letter(vec![7; 64]),
+            Message::Where { region: 2, offset: 1 << 40 },
+            Message::There(Some(window), 0),
+            Message::There(None, 99),
+            Message::Hello,
+            Message::Farewell,
+        ] {
+            let bytes = message.encode(70_000);
+            assert!(bytes.len() <= Message::LONGEST);
+            assert_eq!(Message::decode(&bytes), Some((70_000, message)));
+        }
+        for garbage in [&b""[..], b"\x01\0\0", b"\x09\0\0\0\0", b"\x03\0\0\0\0abc", b"\x05\0\0\0\0x"] {
+            assert_eq!(Message::decode(garbage), None);
+        }
+    }
+}

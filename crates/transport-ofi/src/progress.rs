@@ -1,0 +1,184 @@
+//! Who moves the endpoint on: callers that wait, and the thread that serves when nobody does.
+//!
+//! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
+//! comes. Atomics need the target's processor in any case, so there is always a thread: it sleeps on the queue's
+//! descriptor where there is one and naps ever longer where there is none; while callers poll it stays out of their way.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use oxshmem_base::Error;
+use oxshmem_os::sockets;
+use oxshmem_transport::Memory;
+
+use crate::engine::Engine;
+
+/// Shortest and longest nap of the thread while callers poll, and where there is nothing to sleep on.
+const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(800));
+
+/// What a fabric's parts share.
+pub(crate) struct Net {
+    pub(crate) me: u32,
+    engine: Mutex<Engine>,
+    /// This PE's own memory, for operations on itself and what peers' atomics need.
+    pub(crate) memory: Memory,
+    pub(crate) ordered: bool,
+    pub(crate) messages_follow: bool,
+    pub(crate) inject: usize,
+    descriptor: Option<i32>,
+    /// How often callers have polled: the thread steps aside while it changes.
+    polls: AtomicU64,
+    /// Letters that wait for the software above. Changed with the engine locked.
+    letters: AtomicU64,
+    /// Whether the engine is broken. Stored with the engine locked.
+    broken: AtomicBool,
+    /// Where bytes go that nobody wants.
+    scrap: Box<AtomicU64>,
+    rest: Mutex<Rest>,
+}
+
+/// What the thread remembers between two looks.
+struct Rest {
+    seen: u64,
+    nap: Duration,
+}
+
+impl Net {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let info = &engine.port.info;
+        Self {
+            me: engine.me,
+            memory: Memory::default(),
+            ordered: info.orders_puts(),
+            messages_follow: info.orders_messages(),
+            inject: info.tx().inject_size.min(crate::operation::ROOM),
+            descriptor: engine.port.descriptor,
+            polls: AtomicU64::new(0),
+            letters: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            scrap: Box::default(),
+            rest: Mutex::new(Rest { seen: 0, nap: NAPS.0 }),
+            engine: Mutex::new(engine),
+        }
+    }
+
+    /// The endpoint; a panic elsewhere is reported there.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked { net: self, engine: self.engine.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// A caller moves everything on, unless somebody does so at this moment.
+    pub(crate) fn drain(&self) -> usize {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        match self.engine.try_lock() {
+            Ok(engine) => Locked { net: self, engine }.drain(),
+            Err(_) => 0,
+        }
+    }
+
+    /// A caller sleeps until something comes, for `most` at most, and serves it; `None` where there is nothing to sleep on.
+    pub(crate) fn doze(&self, most: Duration) -> Option<usize> {
+        let descriptor = self.descriptor?;
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let mut engine = self.lock();
+        let done = engine.drain();
+        if done > 0 || !engine.mail.is_empty() || !engine.port.may_sleep() {
+            return Some(done);
+        }
+        drop(engine);
+        self.sleep_on(descriptor, most);
+        Some(self.drain())
+    }
+
+    fn sleep_on(&self, descriptor: i32, most: Duration) {
+        // SAFETY: the queue's own descriptor, open as long as the port, which `self` has.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        if let Err(error) = sockets::wait_readable(&descriptor, most.max(Duration::from_millis(1))) {
+            tracing::warn!(%error, "the network's descriptor cannot be waited for");
+        }
+    }
+
+    /// The next letter for the software above, if one has come.
+    pub(crate) fn letter(&self) -> Option<(u32, Vec<u8>)> {
+        if self.letters.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.lock().mail.pop_front()
+    }
+
+    /// The thread's turn: serves, sleeps for `patience` at most, and returns a letter if one has come.
+    pub(crate) fn rest(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let polls = self.polls.load(Ordering::Relaxed);
+        if polls != rest.seen {
+            // Callers poll, and serve while they do.
+            rest.seen = polls;
+            std::thread::sleep(rest.nap.min(patience));
+            rest.nap = (rest.nap * 2).min(NAPS.1);
+            return None;
+        }
+        let mut engine = self.lock();
+        let done = engine.drain();
+        if let Some(letter) = engine.mail.pop_front() {
+            rest.nap = NAPS.0;
+            return Some(letter);
+        }
+        if done > 0 {
+            rest.nap = NAPS.0;
+            return None;
+        }
+        let descriptor = self.descriptor.filter(|_| engine.port.may_sleep());
+        drop(engine);
+        match descriptor {
+            Some(descriptor) => self.sleep_on(descriptor, patience),
+            None => {
+                std::thread::sleep(rest.nap.min(patience));
+                rest.nap = (rest.nap * 2).min(NAPS.1);
+            }
+        }
+        None
+    }
+
+    /// Why the endpoint is of no use any more.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        if !self.broken.load(Ordering::Acquire) {
+            return None;
+        }
+        self.lock().broken.clone()
+    }
+
+    pub(crate) fn scrap(&self) -> *mut u8 {
+        self.scrap.as_ptr().cast()
+    }
+}
+
+/// The engine while it is held; who lets it go says what others want to know without it.
+pub(crate) struct Locked<'n> {
+    net: &'n Net,
+    engine: MutexGuard<'n, Engine>,
+}
+
+impl std::ops::Deref for Locked<'_> {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl std::ops::DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.net.letters.store(self.engine.mail.len() as u64, Ordering::Release);
+        if self.engine.broken.is_some() {
+            self.net.broken.store(true, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The suite of all providers over each provider of libfabric that works on any machine, with threads as PEs; the one for
+//! cards runs where there is a card.
+
+use std::sync::{Mutex, PoisonError};
+
+use oxshmem_transport::{Fabric, suite};
+use oxshmem_transport_ofi::{Options, Selection, offers, open};
+
+/// One job at a time: a hundred threads on a small machine would show nothing more.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The suite on `pes` PEs over the provider, if it is here.
+fn over(provider: &str, pes: u32) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
+    if let Err(error) = offers(&selection) {
+        return println!("not run: {}", error.to_string().replace('\n', " "));
+    }
+    let fabric = |me| open(&Options { me, pes, selection: selection.clone() }).expect("the endpoint opens");
+    suite::threads(pes, |pes| (0..pes).map(fabric).collect::<Vec<Box<dyn Fabric>>>());
+}
+
+/// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`.
+#[test]
+fn net_two() {
+    over("net", 2);
+}
+
+#[test]
+fn net_four() {
+    over("net", 4);
+}
+
+/// Whatever this version makes of `tcp`: endpoints of its own or those of the layer above.
+#[test]
+fn tcp_two() {
+    over("tcp", 2);
+}
+
+#[test]
+fn tcp_by_rxm_two() {
+    over("tcp;ofi_rxm", 2);
+}
+
+#[test]
+fn tcp_by_rxm_four() {
+    over("tcp;ofi_rxm", 4);
+}
+
+#[test]
+fn shm_two() {
+    over("shm", 2);
+}
+
+#[test]
+fn shm_four() {
+    over("shm", 4);
+}
+
+#[test]
+fn verbs_by_rxm() {
+    over("verbs;ofi_rxm", 2);
+}
+
+#[test]
+fn alone() {
+    over("tcp", 1);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let selection = Selection { provider: Some("carrier_pigeon".into()), ..Selection::default() };
+    match offers(&selection) {
+        Ok(offers) => panic!("libfabric offers {offers:?}"),
+        Err(error) => {
+            assert!(error.to_string().contains("carrier_pigeon") || error.to_string().contains("libfabric.so.1"))
+        }
+    }
+}
+
+#[test]
+fn the_deprecated_provider_is_never_offered() {
+    match offers(&Selection::default()) {
+        Ok(offers) => assert!(!offers.iter().any(|offer| offer.provider.starts_with("sockets")), "{offers:?}"),
+        Err(error) => println!("not run: {}", error.to_string().replace('\n', " ")),
+    }
+}
