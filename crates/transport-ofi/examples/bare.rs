@@ -18,8 +18,8 @@ use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segmen
 use oxshmem_transport_ofi::{Options, Selection, open};
 
 /// Round trips of one measurement; the least of several counts, because nothing but disturbance makes them differ.
-const ROUNDS: u64 = 2_000;
-const TIMES: usize = 15;
+const ROUNDS: u64 = 200;
+const TIMES: usize = 80;
 /// What is shown to be kept.
 const LIMIT: f64 = 1.15;
 

@@ -139,6 +139,11 @@ impl Info {
         text(self.domain().name)
     }
 
+    /// The target's processor takes part in every operation.
+    fn is_software(&self) -> bool {
+        self.domain().data_progress == fi::FI_PROGRESS_MANUAL && !wants_pages(self.domain().mr_mode)
+    }
+
     /// Puts to one PE take effect in the order in which they were issued.
     pub(crate) fn orders_puts(&self) -> bool {
         let both = self.tx().msg_order & self.rx().msg_order;
@@ -154,7 +159,7 @@ impl Info {
     fn offer(&self) -> Offer {
         let provider = self.provider();
         // Who says nothing of either reaches everybody.
-        let reach = self.get().caps & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
+        let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
         let remote = reach != fi::FI_LOCAL_COMM;
         let card = wants_pages(self.domain().mr_mode) && remote;
         Offer { native: !provider.contains(';'), provider, domain: self.domain_name(), card, remote }
@@ -178,8 +183,10 @@ fn text(string: *const c_char) -> String {
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
-/// What we would like of an endpoint's ordering and completions, the best first.
+/// What we would like of an endpoint's ordering and completions, the best first. The first wish is for endpoints whose
+/// target's software would have to acknowledge every put; a card does that by itself.
 const WISHES: &[(Delivery, u64)] = &[
+    (Delivery::ReadBack, fi::FI_ORDER_RAW | fi::FI_ORDER_WAW | fi::FI_ORDER_SAW | fi::FI_ORDER_SAS),
     (Delivery::Complete, fi::FI_ORDER_WAW | fi::FI_ORDER_SAW | fi::FI_ORDER_SAS),
     (Delivery::Complete, 0),
     (Delivery::ReadBack, fi::FI_ORDER_RAW | fi::FI_ORDER_WAW | fi::FI_ORDER_SAW | fi::FI_ORDER_SAS),
@@ -190,13 +197,14 @@ const WISHES: &[(Delivery, u64)] = &[
 fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
     let mut found: Vec<Info> = Vec::new();
     let mut refusal = 0;
-    for &(delivery, order) in WISHES {
+    for (i, &(delivery, order)) in WISHES.iter().enumerate() {
         match query(library, selection, delivery, order) {
             Ok(entries) => {
                 for info in entries {
                     let same =
                         |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
-                    if !found.iter().any(same) && fits(selection, &info) {
+                    let suits = i > 0 || info.is_software();
+                    if suits && !found.iter().any(same) && fits(selection, &info) {
                         found.push(info);
                     }
                 }
@@ -271,7 +279,7 @@ fn query(
         (*entry.rx_attr).msg_order = order;
         (*entry.tx_attr).op_flags = match delivery {
             Delivery::Complete => fi::FI_DELIVERY_COMPLETE,
-            Delivery::ReadBack => fi::FI_TRANSMIT_COMPLETE,
+            Delivery::ReadBack => 0,
         };
         if let Some(provider) = &provider {
             // Freed with the entry, by libfabric with `free`.

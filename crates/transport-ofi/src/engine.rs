@@ -236,7 +236,7 @@ impl Engine {
     fn completion(&self) -> u64 {
         match self.port.info.delivery {
             Delivery::Complete => fi::FI_DELIVERY_COMPLETE,
-            Delivery::ReadBack => fi::FI_TRANSMIT_COMPLETE,
+            Delivery::ReadBack => 0,
         }
     }
 

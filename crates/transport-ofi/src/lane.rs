@@ -42,8 +42,10 @@ impl OfiLane {
             self.account.fail(error);
         } else if self.reads_back && matches!(transfer, Transfer::Put(..)) && n > 0 {
             let last = Remote { offset: remote.offset + n as u64 - 1, ..remote };
-            self.unread.retain(|place| place.pe != remote.pe);
-            self.unread.push(last);
+            match self.unread.iter_mut().rev().find(|place| place.pe == remote.pe) {
+                Some(place) => *place = last,
+                None => self.unread.push(last),
+            }
         }
     }
 
