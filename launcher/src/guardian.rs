@@ -62,34 +62,52 @@ pub fn keep(mark: &str) {
 
 /// Kills every process that carries the mark, until none is left.
 pub(crate) fn sweep(mark: &str) {
-    // A process that forks while we look may hide its child from one round, not from many.
-    for _ in 0..100 {
-        if kill_marked(mark) == 0 {
+    // A process that forks while we look may hide its child from one round, not from many; one that is becoming another
+    // program may take its time on a busy machine.
+    for _ in 0..2000 {
+        if look_around(mark) == 0 {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn kill_marked(mark: &str) -> usize {
+/// Kills whoever carries the mark. The number of those, and of processes that cannot be judged yet.
+fn look_around(mark: &str) -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    processes.filter(|&pid| pid != own && kill_if_marked(pid, mark).unwrap_or(false)).count()
+    processes.filter(|&pid| pid != own && judge(pid, mark).unwrap_or(false)).count()
 }
 
-fn kill_if_marked(pid: u32, mark: &str) -> std::io::Result<bool> {
+/// Kills a process that carries the mark; `true`: look again, because it did or because nobody can tell yet.
+fn judge(pid: u32, mark: &str) -> std::io::Result<bool> {
     let folder = format!("/proc/{pid}");
     if std::fs::metadata(&folder)?.uid() != std::fs::metadata("/proc/self")?.uid() {
         return Ok(false);
     }
     let process = Process::hold(pid)?;
     let environment = std::fs::read(format!("{folder}/environ"))?;
+    if environment.is_empty() {
+        return is_changing_programs(pid);
+    }
     let marked = environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark));
     if marked {
         process.signal(libc::SIGKILL)?;
     }
     Ok(marked)
+}
+
+/// Whether a process without an environment is in the middle of exec, where the kernel has given it new memory but not
+/// yet written the environment there. Its parent may already be running again. Kernel threads have no executable, and
+/// a program that was started with an empty environment has an address of it.
+fn is_changing_programs(pid: u32) -> std::io::Result<bool> {
+    std::fs::read_link(format!("/proc/{pid}/exe"))?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The fields after the command's closing bracket begin with the third, the state; the 51st is the environment's end.
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let dead = fields.first().is_none_or(|state| state.starts_with(['Z', 'X']));
+    Ok(!dead && fields.get(48).is_some_and(|end| *end == "0"))
 }
 
 fn carries(variable: &[u8], mark: &str) -> bool {
@@ -112,6 +130,17 @@ mod tests {
         assert!(!carries(b"OTHER=a1", "a1"));
         let (one, other) = (new_mark().unwrap(), new_mark().unwrap());
         assert!(one.len() >= 32 && one != other);
+    }
+
+    #[test]
+    fn a_sweep_finds_who_is_just_being_started() {
+        // `spawn` returns while the kernel still builds the child's environment.
+        for _ in 0..50 {
+            let mark = new_mark().unwrap();
+            let mut child = Command::new("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
+            sweep(&mark);
+            assert!(!child.wait().unwrap().success());
+        }
     }
 
     #[test]

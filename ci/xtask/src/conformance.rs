@@ -8,9 +8,12 @@ mod kill;
 mod program;
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use case::Case;
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
@@ -195,12 +198,14 @@ pub(crate) fn run(options: &Options) -> Counts {
 
 fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
     let mut counts = Counts::default();
+    let mut kept = String::new();
     for (name, _, verdict) in results {
         match verdict {
             Verdict::Passed => counts.passed += 1,
             Verdict::Failed(why) => {
                 counts.failed += 1;
                 println!("FAILED {name}: {why}");
+                kept += &format!("{name}: {why}\n");
             }
             Verdict::Skipped(why) => {
                 counts.skipped += 1;
@@ -209,7 +214,23 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
         }
     }
     println!("conformance: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+    keep(&kept);
     counts
+}
+
+/// Adds the messages of failed cases to a file that later runs leave alone: what fails once in a thousand runs must not
+/// scroll away.
+fn keep(failures: &str) {
+    if failures.is_empty() {
+        return;
+    }
+    let path = program::output_folder().join("failures.txt");
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let file = File::options().create(true).append(true).open(&path);
+    match file.and_then(|mut file| write!(file, "at {since} s\n{failures}")) {
+        Ok(()) => println!("the messages are kept in {}", path.display()),
+        Err(error) => println!("the messages are not kept: {}: {error}", path.display()),
+    }
 }
 
 /// `work` on every element, by AT_ONCE threads, with the results in the order of the elements.

@@ -72,19 +72,30 @@ fn namespaces_permitted() -> bool {
 }
 
 /// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
-/// The first argument is the checkout, which is also the working directory; one in /tmp is mounted there again.
-const SCRIPT: &str = "exec 2>/dev/null; here=$1; shift
+/// The first argument is the checkout, which is also the working directory; one in /tmp is mounted there again. The
+/// second is a file for the job's messages, opened before /tmp is covered.
+const SCRIPT: &str = "exec 2>/dev/null 3>\"$2\"; here=$1; shift 2
 mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp || exit 99
 [ -d \"$here\" ] || { mkdir -p \"$here\" && mount -c --bind /proc/self/cwd \"$here\"; } || exit 98
-before=$(ls -A /dev/shm /tmp); \"$@\" >/dev/null 2>&1; status=$?
+before=$(ls -A /dev/shm /tmp); \"$@\" >/dev/null 2>&3 3>&-; status=$?
 sleep 0.3; ls -A /dev/shm /tmp | grep -Fxv \"$before\"; tail -n +2 /proc/sysvipc/shm; exit $status";
 
+/// One round; a failure comes with what the job said.
 fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
+    let said = output_folder().join(format!("kill-{}-{victim:?}-{moment}", std::process::id()));
+    let result = kill_and_look(options, program, victim, moment, &said);
+    let words = fs::read_to_string(&said).unwrap_or_default();
+    // Nothing depends on it any more.
+    let _ = fs::remove_file(&said);
+    result.map_err(|why| format!("{why}\n  the job said:\n{}", job::indented(&words)))
+}
+
+fn kill_and_look(options: &Options, program: &Path, victim: Victim, moment: u64, said: &Path) -> Result<(), String> {
     let mark = format!("{}-{victim:?}-{moment}", std::process::id());
     let launcher = options.prefix.join("bin/oshrun");
     let mut script = Command::new("unshare");
-    script.args(["-m", "-i", "sh", "-c", SCRIPT, "sh"]).arg(crate::top()).arg(&launcher).args(["-n", PES]).arg(program);
-    script.current_dir(crate::top()).env(MARK, &mark);
+    script.args(["-m", "-i", "sh", "-c", SCRIPT, "sh"]).arg(crate::top()).arg(said);
+    script.arg(&launcher).args(["-n", PES]).arg(program).current_dir(crate::top()).env(MARK, &mark);
     let target = match victim {
         Victim::Launcher => launcher,
         Victim::Pe => program.to_path_buf(),
