@@ -4,12 +4,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
+use serde::{Deserialize, Serialize};
 
-/// Runs a program as the PEs of one OpenSHMEM job on this machine.
+use crate::hosts::{self, Host};
+
+/// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
 ///
 /// Several programs in one job are separated by a colon: oshrun -n 2 ./a : -n 2 ./b
+///
+/// Hosts are those of -H or --hostfile, or those that Slurm, PBS or Flux granted. An agent is started on each by ssh, or
+/// by the scheduler, and everything travels through its pipe: no port is opened for control and nothing stays behind.
+/// PEs get SHMEM_*, SMA_*, FI_*, UCX_*, PATH and LD_LIBRARY_PATH from here, and what -x names.
 ///
 /// The exit status is that of the first PE that fails, 128+N if signal N ended it, 124 after --timeout, 126 or 127 if
 /// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
@@ -19,9 +26,33 @@ pub struct Options {
     #[command(flatten)]
     app: App,
 
-    /// Accepted for other launchers' sake: on one machine all PEs share the node
-    #[arg(short = 'N', long = "ppn", value_name = "N")]
-    per_node: Option<u32>,
+    /// Run on these hosts; :N says for how many PEs one is meant, brackets mean several: -H n1:4,n2:4 or -H n[1-8]
+    #[arg(short = 'H', long = "host", value_name = "HOSTS", value_parser = host_list, conflicts_with = "hostfile")]
+    hosts: Option<Hosts>,
+
+    /// Run on the hosts that this file names, one a line: name, name:4 or name slots=4
+    #[arg(long, value_name = "FILE", visible_alias = "machinefile")]
+    hostfile: Option<PathBuf>,
+
+    /// So many PEs on each host; without -n they are all there are
+    #[arg(short = 'N', long = "ppn", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_host: Option<u32>,
+
+    /// How PEs are dealt to hosts: neighbours together, in turn, or together with each host's PEs dealt to its NUMA nodes
+    #[arg(long, value_enum, default_value_t = Map::Block)]
+    map: Map,
+
+    /// What starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}')
+    #[arg(long, value_name = "COMMAND")]
+    launch_agent: Option<String>,
+
+    /// The other hosts have oxshmem in this directory: DIR/bin/oshrun [default: the same path as here, or PATH]
+    #[arg(long, value_name = "DIR")]
+    remote_prefix: Option<PathBuf>,
+
+    /// Give up a host from which nothing has come for so long
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    host_timeout: Duration,
 
     /// Begin every line of output with the PE's number: [0] text
     #[arg(short, long)]
@@ -78,7 +109,8 @@ pub struct Options {
     #[arg(long, hide = true)]
     allow_run_as_root: bool,
 
-    #[arg(long, hide = true)]
+    /// Run more PEs than the scheduler's allocation has processors for
+    #[arg(long)]
     oversubscribe: bool,
 }
 
@@ -111,7 +143,7 @@ struct NextApp {
 }
 
 /// What the user wants, checked.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The programs, in the order of their PEs' numbers.
     pub programs: Vec<Program>,
@@ -133,14 +165,52 @@ pub struct Plan {
     pub bind: bool,
     /// As how many nodes the PEs count.
     pub nodes: u32,
+    /// Where the PEs run.
+    pub places: Places,
     /// Whether nothing is to be started.
     pub dry_run: bool,
     /// Whether to say more.
     pub verbose: bool,
 }
 
+/// Where the user wants the PEs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Places {
+    /// On which hosts; nothing: where the scheduler says, or here.
+    #[serde(skip)]
+    pub hosts: Option<Vec<Host>>,
+    /// How many on each.
+    pub per_host: Option<u32>,
+    /// Who goes where.
+    pub map: Map,
+    /// The remote shell.
+    pub launch_agent: Option<String>,
+    /// Where oxshmem is on other hosts.
+    pub remote_prefix: Option<PathBuf>,
+    /// How long a host may be silent.
+    pub host_timeout: Duration,
+    /// Whether a scheduler's limits are to be passed over.
+    pub oversubscribe: bool,
+    /// Whether the number of PEs was left to us.
+    pub size_is_open: bool,
+}
+
+/// How PEs are dealt to hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Map {
+    /// PEs with neighbouring numbers share a host.
+    Block,
+    /// Neighbours are on different hosts.
+    Cyclic,
+    /// As block; on each host PEs are dealt to its NUMA nodes in turn.
+    Numa,
+}
+
+/// What `-H` named.
+type Hosts = std::sync::Arc<Vec<Host>>;
+
 /// One program of the job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Program {
     /// How many PEs run it.
     pub count: u32,
@@ -153,7 +223,7 @@ pub struct Program {
 }
 
 /// How output lines begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Label {
     /// As the PE wrote them.
     None,
@@ -164,7 +234,7 @@ pub enum Label {
 }
 
 /// Who reads the launcher's standard input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stdin {
     /// Nobody.
     None,
@@ -175,7 +245,7 @@ pub enum Stdin {
 }
 
 /// A list of PE numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeList(Vec<(u32, u32)>);
 
 impl PeList {
@@ -199,6 +269,18 @@ impl Plan {
             apps[0].count.get_or_insert(4);
             apps[0].command.insert(0, demo()?);
         }
+        let hosts = match (&options.hosts, &options.hostfile) {
+            (Some(hosts), _) => Some(hosts.to_vec()),
+            (None, Some(file)) => Some(hosts::from_file(file)?),
+            (None, None) => None,
+        };
+        if hosts.is_some() && options.nodes > 1 {
+            return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
+        }
+        let size_is_open = apps.len() == 1 && apps[0].count.is_none();
+        if size_is_open && hosts.is_none() {
+            apps[0].count = options.per_host;
+        }
         let plan = Plan {
             programs: apps.into_iter().map(App::checked).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {
@@ -214,14 +296,31 @@ impl Plan {
             grace: options.grace,
             bind: options.bind,
             nodes: options.nodes,
+            places: Places {
+                hosts,
+                per_host: options.per_host,
+                map: options.map,
+                launch_agent: options.launch_agent,
+                remote_prefix: options.remote_prefix,
+                host_timeout: options.host_timeout,
+                oversubscribe: options.oversubscribe,
+                size_is_open,
+            },
             dry_run: options.dry_run,
             verbose: options.verbose,
         };
-        match plan.stdin {
-            Stdin::Pe(pe) if pe >= plan.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
-                .because(format!("the job has PEs 0 to {}", plan.size() - 1))
-                .into()),
-            _ => Ok(plan),
+        match plan.places.size_is_open {
+            true => Ok(plan),
+            false => plan.with_a_reader().map_err(Refusal::Error),
+        }
+    }
+
+    /// The plan, if the PE that is to read the input exists.
+    pub(crate) fn with_a_reader(self) -> Result<Plan, Error> {
+        match self.stdin {
+            Stdin::Pe(pe) if pe >= self.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
+                .because(format!("the job has PEs 0 to {}", self.size() - 1))),
+            _ => Ok(self),
         }
     }
 
@@ -321,6 +420,10 @@ fn demo() -> Result<OsString, Error> {
     }
 }
 
+fn host_list(text: &str) -> Result<Hosts, String> {
+    hosts::from_option(text).map(Hosts::new)
+}
+
 fn pe_list(text: &str) -> Result<PeList, String> {
     let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
     let range = |part: &str| match part.split_once('-') {
@@ -408,6 +511,26 @@ mod tests {
             ("--timeout 0 ./a", "above 0"),
             ("--timeot 3 ./a", "--timeout"),
             ("-x =3 ./a", "no name"),
+        ] {
+            let text = refused(line);
+            assert!(text.contains(word), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_how_many_on_each() {
+        let named = |line| plan(line).places.hosts.unwrap().len();
+        assert_eq!(named("-H a,b:2 ./a"), 2);
+        assert_eq!(named("--host n[1-3] -n 6 ./a"), 3);
+        assert_eq!(plan("-N 4 ./a").size(), 4);
+        assert!(plan("-H a,b -N 4 ./a").places.size_is_open);
+        assert_eq!(plan("-H a -np 3 --map cyclic ./a").places.map, Map::Cyclic);
+        for (line, word) in [
+            ("-H a --hostfile f ./a", "hostfile"),
+            ("-H , ./a", "no host"),
+            ("--hostfile /no/such/file ./a", "/no/such/file"),
+            ("-H a --nodes 2 ./a", "--nodes"),
+            ("--map random ./a", "random"),
         ] {
             let text = refused(line);
             assert!(text.contains(word), "{line}: {text}");

@@ -1,101 +1,117 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::Conversation;
-use oxshmem_bootstrap::pmi1::{Reply, Request};
 use oxshmem_os::descriptors;
-use tokio::net::UnixStream;
-use tokio::process::Child;
-use tokio::sync::{Mutex, mpsc, watch};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use crate::arguments::Plan;
-use crate::output::{self, Stream, Style};
-use crate::pe::{self, Started};
-use crate::pmi::{Outcome, Server, Stage};
+use crate::arguments::{Plan, Stdin};
+use crate::crew::Outlet;
+use crate::input::{self, Reader};
+use crate::layout::Layout;
+use crate::link::frame::{Order, Post, Report};
 use crate::prepare::Prepared;
+use crate::program::Unusable;
+use crate::screen::Screen;
 use crate::signals::{Signals, Wish};
-use crate::watch::{Event, pass_on, watch_over};
-use crate::{guardian, input, say, verdict};
+use crate::station::Station;
+use crate::{guardian, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
 const SHORT_GRACE: Duration = Duration::from_millis(500);
 /// How long other PEs may outlive one that did not finalize before a note says so.
 const NOTE_AFTER: Duration = Duration::from_secs(1);
+/// How long the agents' pipes may take to swallow that the job stops.
+const STOP_AFTER: Duration = Duration::from_millis(100);
+/// How long hosts may take to say whether somebody died before a PE ended the job.
+const CENSUS: Duration = Duration::from_secs(1);
 
 /// Runs the job and returns the launcher's exit status.
 pub fn run(plan: &Plan) -> i32 {
-    let prepared = match Prepared::new(plan) {
-        Ok(prepared) => prepared,
+    match prepare(plan) {
+        Ok(status) => status,
         Err((status, error)) => {
             say(&error.to_string());
-            return status;
-        }
-    };
-    if plan.dry_run {
-        prepared.show();
-        return 0;
-    }
-    let mark = guardian::new_mark();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match mark.and_then(|mark| Ok((mark, runtime?))) {
-        Ok((mark, runtime)) => {
-            let status = LocalSet::new().block_on(&runtime, carry_out(&prepared, &mark));
-            // A thread may still wait for input that nobody wants any more.
-            runtime.shutdown_background();
             status
-        }
-        Err(error) => {
-            say(&Error::new("the launcher cannot start").because(error).to_string());
-            1
         }
     }
 }
 
-async fn carry_out(prepared: &Prepared<'_>, mark: &str) -> i32 {
+fn prepare(plan: &Plan) -> Result<i32, Unusable> {
+    let unable = |error| (1, Error::new("the launcher cannot start").because(error));
+    let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
+    if plan.dry_run {
+        layout.show()?;
+        return Ok(0);
+    }
+    let prepared = match layout.here {
+        true => Some(Prepared::new(Rc::clone(&layout.post), layout.post.seats[0].clone(), true)?),
+        false => None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unable)?;
+    let status = LocalSet::new().block_on(&runtime, carry_out(layout.post, prepared));
+    // A thread may still wait for input that nobody wants any more.
+    runtime.shutdown_background();
+    Ok(status)
+}
+
+/// `prepared`: the PEs are on this machine.
+async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
     let mut signals = Signals::listen();
     // Each PE costs four descriptors. Below the usual limit the PEs shall inherit it as it is.
-    if prepared.apps.len() > 200 {
+    if prepared.as_ref().is_some_and(|prepared| prepared.pes().len() > 200) || post.seats.len() > 200 {
         // If this fails the start of a PE will say so.
         let _ = descriptors::raise_limit();
     }
-    let mut guard = guardian::post(mark).ok();
-    prepared.note_crowding();
-    let mut job = Job::new(prepared);
-    job.start(prepared, mark);
-    job.attend(&mut signals).await;
-    if job.pes.iter().any(|pe| pe::has_remains(pe.pid)) {
-        guardian::sweep(mark);
+    let mut guard = guardian::post(&post.mark).ok();
+    let mut job = Job::new(Rc::clone(&post));
+    match &prepared {
+        Some(prepared) => {
+            prepared.note_crowding();
+            job.station.start_crew(prepared);
+        }
+        None => {
+            job.station.start_branches(&post.seats);
+            job.send_input();
+        }
     }
+    job.attend(&mut signals).await;
     job.end_output().await;
-    job.explain();
     if let Some(guard) = &mut guard {
         guardian::dismiss(guard);
     }
     job.status.unwrap_or(0)
 }
 
-/// A PE that was started.
-#[derive(Debug)]
-struct Pe {
-    pid: u32,
-    pmi: Rc<UnixStream>,
-    conversation: Rc<RefCell<Conversation>>,
-    running: bool,
+/// What is known of a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pe {
+    /// It is to be started.
+    Expected,
+    Running {
+        pid: u32,
+    },
+    /// It has ended, or never was.
+    Ended {
+        pid: Option<u32>,
+    },
 }
 
-struct Job<'a> {
-    plan: &'a Plan,
-    server: Server,
+struct Job {
+    post: Rc<Post>,
+    station: Station,
     pes: Vec<Pe>,
-    running: usize,
+    /// Which host each PE is on, where there are several.
+    hosts: Vec<u32>,
+    /// How many have not ended.
+    left: usize,
     /// The exit status, once the first failure has decided it.
     status: Option<i32>,
     /// The sentence about it, until it has been said. It comes after what the PEs still had to say.
@@ -104,13 +120,22 @@ struct Job<'a> {
     ending: Option<Ending>,
     /// The last signal that was passed on to the PEs and ends those that do not handle it.
     forwarded: Option<i32>,
+    /// A PE that ends the job, its status, and until when we look whether another one's death is the reason.
+    abort: Option<(u32, i32, Instant)>,
+    /// Every PE that has asked to end the job.
+    aborters: BTreeSet<u32>,
     /// A PE that ended well without having left the job, and when the user is told.
-    deserter: Option<(usize, Instant)>,
+    deserter: Option<(u32, Instant)>,
     timeout: Option<Instant>,
-    events: mpsc::UnboundedReceiver<(usize, Event)>,
-    report: mpsc::UnboundedSender<(usize, Event)>,
-    pumps: JoinSet<()>,
-    over: watch::Sender<bool>,
+    /// When we stop ourselves, after the PEs.
+    stop_at: Option<Instant>,
+    readers: Vec<Reader>,
+    screen: Option<Screen>,
+    /// Orders from those who carry input and output.
+    orders: mpsc::UnboundedReceiver<Order>,
+    order: mpsc::UnboundedSender<Order>,
+    /// Hosts that are not done.
+    hosts_left: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -121,144 +146,199 @@ enum Ending {
     Killed,
 }
 
-type Sinks = Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>;
+/// The number of the launcher's own station where all PEs are on hosts with agents.
+const NO_HOST: u32 = u32::MAX;
 
-impl<'a> Job<'a> {
-    fn new(prepared: &Prepared<'a>) -> Job<'a> {
-        let (report, events) = mpsc::unbounded_channel();
-        let space = format!("oxshmem_{}", std::process::id());
+impl Job {
+    fn new(post: Rc<Post>) -> Job {
+        let (order, orders) = mpsc::unbounded_channel();
+        let size = post.plan.size() as usize;
+        let mut hosts = vec![0; size];
+        for seat in &post.seats {
+            seat.pes.iter().for_each(|&pe| hosts[pe as usize] = seat.host);
+        }
+        let here = post.seats[0].name.is_empty();
+        let host = if here { 0 } else { NO_HOST };
+        let mark = format!("{}.{host}", post.mark);
         Job {
-            plan: prepared.plan,
-            server: Server::new(space, prepared.apps.clone(), prepared.plan.nodes),
-            pes: Vec::with_capacity(prepared.apps.len()),
-            running: 0,
+            station: Station::new(Rc::clone(&post), host, mark, Outlet::own()),
+            pes: vec![Pe::Expected; size],
+            hosts,
+            left: size,
             status: None,
             sentence: None,
             ending: None,
             forwarded: None,
+            abort: None,
+            aborters: BTreeSet::new(),
             deserter: None,
-            timeout: prepared.plan.timeout.map(|timeout| Instant::now() + timeout),
-            events,
-            report,
-            pumps: JoinSet::new(),
-            over: watch::Sender::new(false),
+            timeout: post.plan.timeout.map(|timeout| Instant::now() + timeout),
+            stop_at: None,
+            readers: Vec::new(),
+            screen: Some(Screen::new(order.clone())),
+            orders,
+            order,
+            hosts_left: post.seats.iter().map(|seat| seat.host).chain((!here).then_some(NO_HOST)).collect(),
+            post,
         }
     }
 
-    /// Starts the PEs. If one cannot be started the job ends.
-    fn start(&mut self, prepared: &Prepared<'_>, mark: &str) {
-        let sinks: Sinks = Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr())));
-        let mut readers = Vec::new();
-        let size = self.plan.size();
-        for pe in 0..size {
-            let Started { mut child, pid, pmi } = match prepared.start(pe, mark) {
-                Ok(started) => started,
-                Err((status, error)) => {
-                    let sentence = format!("PE {pe} of {size} could not be started: {error}");
-                    return self.fail(status, sentence, SHORT_GRACE);
-                }
-            };
-            self.carry_output(pe, &mut child, &sinks);
-            readers.extend(child.stdin.take());
-            let (pmi, conversation) = (Rc::new(pmi), Rc::<RefCell<Conversation>>::default());
-            let watched = (Rc::clone(&pmi), Rc::clone(&conversation));
-            tokio::task::spawn_local(watch_over(pe as usize, child, watched.0, watched.1, self.report.clone()));
-            self.pes.push(Pe { pid, pmi, conversation, running: true });
-            self.running += 1;
-            if self.plan.verbose {
-                say(&format!("PE {pe} is pid {pid}"));
-            }
-        }
-        if !readers.is_empty() {
-            tokio::task::spawn_local(input::copy(readers));
+    /// Sends our input to the PEs elsewhere that read it.
+    fn send_input(&mut self) {
+        let size = self.pes.len() as u32;
+        self.readers = match self.plan().stdin {
+            Stdin::None => Vec::new(),
+            Stdin::All => (0..size).map(Reader::new).collect(),
+            Stdin::Pe(pe) => vec![Reader::new(pe)],
+        };
+        if !self.readers.is_empty() {
+            tokio::task::spawn_local(input::send(self.readers.clone(), self.order.clone()));
         }
     }
 
-    fn carry_output(&mut self, pe: u32, child: &mut Child, sinks: &Sinks) {
-        let plan = self.plan;
-        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
-        if let Some(source) = child.stdout.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stdout));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.0, style, over).await });
-        }
-        if let Some(source) = child.stderr.take() {
-            let (sinks, over, style) = (Rc::clone(sinks), self.over.subscribe(), style(Stream::Stderr));
-            self.pumps.spawn_local(async move { output::pump(source, &sinks.1, style, over).await });
-        }
+    fn plan(&self) -> &Plan {
+        &self.post.plan
     }
 
     /// The loop: until the last PE has ended.
     async fn attend(&mut self, signals: &mut Signals) {
-        while self.running > 0 {
+        while self.left > 0 {
             let kill_at = match self.ending {
                 Some(Ending::Asked { kill_at }) => Some(kill_at),
                 _ => None,
             };
             let timeout = self.timeout.filter(|_| self.ending.is_none());
             let note_at = self.deserter.map(|(_, at)| at);
+            let abort_at = self.abort.filter(|_| self.ending.is_none()).map(|(_, _, at)| at);
             tokio::select! {
                 biased;
                 wish = signals.next() => self.obey(wish),
-                Some((pe, event)) = self.events.recv() => match event {
-                    Event::Asked(request) => self.serve(pe, request),
-                    Event::Babbled(why) => self.babbled(pe, &why),
-                    Event::Ended(status) => self.ended(pe, status),
-                },
+                Some(order) = self.orders.recv() => self.station.obey(order),
+                report = self.station.next() => self.take(report),
                 () = at(kill_at) => self.kill(),
                 () = at(timeout) => self.timed_out(),
+                () = at(abort_at) => self.aborted(),
+                () = at(self.stop_at) => self.stop(),
                 () = at(note_at) => self.note_deserter(),
             }
         }
     }
 
-    /// Waits until what the PEs have written is out.
+    /// Waits until what the PEs have written is out and no host has anything left of the job.
     async fn end_output(&mut self) {
-        self.over.send_replace(true);
-        while self.pumps.join_next().await.is_some() {}
+        self.station.obey(Order::Finish);
+        while !(self.hosts_left.is_empty() && self.station.is_alone()) {
+            tokio::select! {
+                Some(order) = self.orders.recv() => self.station.obey(order),
+                report = self.station.next() => self.take(report),
+            }
+        }
+        if let Some(screen) = self.screen.take() {
+            screen.end().await;
+        }
+        self.explain();
     }
 
-    fn serve(&mut self, pe: usize, request: Request) {
-        match self.server.handle(pe, request) {
-            Outcome::Answer(reply) => self.answer(pe, &reply),
-            Outcome::Wait => self.look_for_hopeless_barrier(),
-            Outcome::Release => (0..self.pes.len()).for_each(|pe| self.answer(pe, &Reply::BarrierOut)),
-            Outcome::Abort(status) => self.aborted(pe, status & 0xff),
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
+            Report::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
+            Report::Ended { pe, status, joined } => self.ended(pe, ExitStatus::from_raw(status), joined),
+            Report::Aborted { pe, status } => self.about_to_abort(pe, status),
+            Report::Counted => self.aborted(),
+            Report::Babbled { pe, why } => {
+                let sentence = format!("{} does not speak PMI on PMI_FD: {why}; exit 1", self.named(pe));
+                self.fail(1, sentence, SHORT_GRACE);
+            }
+            // Everybody is in: what was put goes down to all of them.
+            Report::Fence { values, last } => self.station.obey(Order::Fenced { values, last }),
+            Report::Stuck { waiting } => self.stuck(waiting),
+            Report::Output { host, stream, bytes } => {
+                if let Some(screen) = &self.screen {
+                    screen.show(host, stream, bytes);
+                }
+            }
+            Report::Taken { pe, bytes } => {
+                self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
+            }
+            Report::Lost { hosts, why } => self.lost(&hosts, &why),
+            Report::Done { host } => drop(self.hosts_left.remove(&host)),
+            Report::Beat => {}
         }
     }
 
-    fn answer(&self, pe: usize, reply: &Reply) {
-        let Pe { pmi, conversation, .. } = &self.pes[pe];
-        let bytes = conversation.borrow_mut().encode(reply);
-        // A PE that has gone, or that asks without ever reading, gets no answer.
-        let _ = pmi.try_write(&bytes);
-        // What it sent behind its first line could not be read before it was agreed how.
-        if matches!(reply, Reply::Init { .. }) {
-            pass_on(conversation, &|event| drop(self.report.send((pe, event))));
+    fn started(&mut self, pe: u32, pid: u32) {
+        self.pes[pe as usize] = Pe::Running { pid };
+        if self.plan().verbose {
+            let place = self.host_name(pe).map(|name| format!(" on {name}")).unwrap_or_default();
+            say(&format!("PE {pe} is pid {pid}{place}"));
+        }
+        // It missed the signal that ended the others.
+        if self.ending.is_some() {
+            self.station.obey(Order::Signal { signal: libc::SIGKILL, except: None });
         }
     }
 
-    /// `shmem_global_exit`: the status of the first caller is the job's.
-    fn aborted(&mut self, pe: usize, status: i32) {
+    fn unstartable(&mut self, pe: u32, status: i32, why: &str, others: &[u32]) {
+        let place = self.host_name(pe).map(|name| format!(" on host {name}")).unwrap_or_default();
+        let sentence = format!("PE {pe} of {} could not be started{place}: {why}", self.pes.len());
+        self.forget(pe);
+        others.iter().for_each(|&pe| self.forget(pe));
+        self.fail(status, sentence, SHORT_GRACE);
+    }
+
+    /// Counts a PE out.
+    fn forget(&mut self, pe: u32) {
+        let pe = &mut self.pes[pe as usize];
+        let pid = match *pe {
+            Pe::Expected => None,
+            Pe::Running { pid } => Some(pid),
+            Pe::Ended { .. } => return,
+        };
+        *pe = Pe::Ended { pid };
+        self.left -= 1;
+    }
+
+    /// Hosts that can tell us nothing any more. Whatever runs there ends by itself, because its agent has.
+    fn lost(&mut self, hosts: &[u32], why: &str) {
+        let name = self.post.seats.iter().find(|seat| seat.host == hosts[0]).map_or("", |seat| &seat.name).to_string();
+        let gone: Vec<u32> =
+            (0..self.pes.len() as u32).filter(|&pe| hosts.contains(&self.hosts[pe as usize])).collect();
+        gone.into_iter().for_each(|pe| self.forget(pe));
+        self.hosts_left.retain(|host| !hosts.contains(host));
+        let below = match hosts.len() {
+            1 => String::new(),
+            more => format!(" and {} more behind it", more - 1),
+        };
+        let others = verdict::stopped(self.running());
+        self.fail(1, format!("host {name}{below}: {why}{others}; exit 1"), SHORT_GRACE);
+    }
+
+    /// `shmem_global_exit`: the status of the first caller is the job's. But a PE also ends the job when another one is
+    /// gone, and may know of that before us; then the other one's end decides. So first everybody who is dying is heard.
+    fn about_to_abort(&mut self, pe: u32, status: i32) {
+        self.aborters.insert(pe);
+        if self.abort.is_none() {
+            self.abort = Some((pe, status, Instant::now() + CENSUS));
+            self.station.obey(Order::Census);
+        }
+    }
+
+    fn aborted(&mut self) {
+        let Some((pe, status, _)) = self.abort else { return };
         if self.ending.is_some() {
             return;
         }
         self.status = Some(status);
-        if status != 0 || self.plan.verbose {
-            let others = verdict::stopped(self.running.saturating_sub(1));
+        if status != 0 || self.plan().verbose {
+            let others = verdict::stopped(self.running().saturating_sub(usize::from(self.runs(pe))));
             self.sentence = Some(format!("{} ended the job{others}; exit {status}", self.named(pe)));
         }
         self.end(SHORT_GRACE, Some(pe));
     }
 
-    fn babbled(&mut self, pe: usize, why: &str) {
-        let sentence = format!("{} does not speak PMI on PMI_FD: {why}; exit 1", self.named(pe));
-        self.fail(1, sentence, SHORT_GRACE);
-    }
-
-    fn ended(&mut self, pe: usize, status: ExitStatus) {
-        self.running -= 1;
-        self.pes[pe].running = false;
-        self.server.leave_barrier(pe);
+    fn ended(&mut self, pe: u32, status: ExitStatus, joined: bool) {
+        self.forget(pe);
         let code = verdict::code(status);
         match self.ending {
             // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
@@ -268,32 +348,32 @@ impl<'a> Job<'a> {
                 self.status = Some(self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal));
             }
             Some(_) => {}
+            // It is about to be said why.
+            None if self.aborters.contains(&pe) => {}
             // Whoever sent the signal knows why the PE ended.
             None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
                 self.status = Some(code);
-                self.end(self.plan.grace, None);
+                self.end(self.plan().grace, None);
             }
             None if code != 0 => {
-                let (manner, others) = (verdict::manner(status), verdict::stopped(self.running));
+                let (manner, others) = (verdict::manner(status), verdict::stopped(self.running()));
                 self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {
-                if self.server.stage(pe) == Stage::Joined && self.deserter.is_none() {
+                if joined && self.deserter.is_none() {
                     self.deserter = Some((pe, Instant::now() + NOTE_AFTER));
                 }
-                self.look_for_hopeless_barrier();
             }
         }
     }
 
-    /// A barrier of the launcher cannot open any more if a PE has ended that belongs to it.
-    fn look_for_hopeless_barrier(&mut self) {
-        let waiting = self.server.waiting();
-        if waiting == 0 {
-            return;
-        }
-        if let Some(pe) = self.pes.iter().position(|pe| !pe.running) {
-            let (name, others) = (self.named(pe), verdict::stopped(self.running));
+    /// A barrier of the launcher cannot open any more.
+    fn stuck(&mut self, waiting: u32) {
+        let ended = |pe: &u32| matches!(self.pes[*pe as usize], Pe::Ended { .. });
+        if let Some(pe) = (0..self.pes.len() as u32).find(ended)
+            && self.abort.is_none()
+        {
+            let (name, others) = (self.named(pe), verdict::stopped(self.running()));
             let sentence =
                 format!("{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1");
             self.fail(1, sentence, SHORT_GRACE);
@@ -304,17 +384,17 @@ impl<'a> Job<'a> {
         if let Some((pe, _)) = self.deserter.take()
             && self.ending.is_none()
         {
-            let (name, running) = (self.named(pe), self.running);
+            let (name, running) = (self.named(pe), self.running());
             say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
         }
     }
 
     fn timed_out(&mut self) {
-        let (running, all, code) = (self.running, self.pes.len(), verdict::TIMED_OUT);
-        let limit = self.plan.timeout.unwrap_or_default();
+        let (running, all, code) = (self.running(), self.pes.len(), verdict::TIMED_OUT);
+        let limit = self.plan().timeout.unwrap_or_default();
         let sentence =
             format!("the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}");
-        self.fail(code, sentence, self.plan.grace);
+        self.fail(code, sentence, self.plan().grace);
     }
 
     /// Ends the job because of a failure.
@@ -327,11 +407,10 @@ impl<'a> Job<'a> {
     }
 
     /// Asks all PEs to end, except one that is ending anyway.
-    fn end(&mut self, grace: Duration, except: Option<usize>) {
-        for (_, pe) in self.pes.iter().enumerate().filter(|(i, pe)| pe.running && except != Some(*i)) {
-            pe::signal(pe.pid, libc::SIGTERM);
-            // A stopped process takes no other signal.
-            pe::signal(pe.pid, libc::SIGCONT);
+    fn end(&mut self, grace: Duration, except: Option<u32>) {
+        // Stopped processes would not hear the request.
+        for signal in [libc::SIGTERM, libc::SIGCONT] {
+            self.station.obey(Order::Signal { signal, except });
         }
         self.ending = Some(Ending::Asked { kill_at: Instant::now() + grace });
     }
@@ -347,13 +426,16 @@ impl<'a> Job<'a> {
         match wish {
             Wish::Stop => {
                 self.signal(libc::SIGTSTP);
-                Signals::stop_here();
+                match self.station.is_alone() {
+                    true => self.stop(),
+                    false => self.stop_at = Some(Instant::now() + STOP_AFTER),
+                }
             }
             Wish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => self.kill(),
             Wish::Forward(libc::SIGTERM) => {
                 self.forwarded = Some(libc::SIGTERM);
                 if self.ending.is_none() {
-                    self.end(self.plan.grace, None);
+                    self.end(self.plan().grace, None);
                 }
             }
             Wish::Forward(signal) => {
@@ -365,9 +447,15 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Sends a signal to every PE that still runs; the number of one that has ended may mean another process by now.
-    fn signal(&self, signal: i32) {
-        self.pes.iter().filter(|pe| pe.running).for_each(|pe| pe::signal(pe.pid, signal));
+    fn stop(&mut self) {
+        self.stop_at = None;
+        Signals::stop_here();
+        self.station.resume();
+    }
+
+    /// Sends a signal to every PE that still runs.
+    fn signal(&mut self, signal: i32) {
+        self.station.obey(Order::Signal { signal, except: None });
     }
 
     fn explain(&mut self) {
@@ -376,8 +464,27 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn named(&self, pe: usize) -> String {
-        format!("PE {pe} (pid {})", self.pes[pe].pid)
+    fn running(&self) -> usize {
+        self.pes.iter().filter(|pe| matches!(pe, Pe::Running { .. })).count()
+    }
+
+    fn runs(&self, pe: u32) -> bool {
+        matches!(self.pes[pe as usize], Pe::Running { .. })
+    }
+
+    /// The host of a PE, if there is anything to tell apart.
+    fn host_name(&self, pe: u32) -> Option<&str> {
+        let host = self.hosts[pe as usize];
+        let seat = self.post.seats.iter().find(|seat| seat.host == host && !seat.name.is_empty());
+        seat.map(|seat| seat.name.as_str())
+    }
+
+    fn named(&self, pe: u32) -> String {
+        let host = self.host_name(pe).map(|name| format!("{name}, ")).unwrap_or_default();
+        match self.pes[pe as usize] {
+            Pe::Running { pid } | Pe::Ended { pid: Some(pid) } => format!("PE {pe} ({host}pid {pid})"),
+            Pe::Expected | Pe::Ended { pid: None } => format!("PE {pe} ({host}not started)"),
+        }
     }
 }
 

@@ -1,21 +1,29 @@
 //! The launcher, the compiler wrappers and the tools: oshrun, oshcc, oshc++, oshfort, osh_info, oxshmem.
 #![deny(unsafe_code)]
 
+pub mod agent;
 pub mod arguments;
 pub mod calibrate;
 pub mod guardian;
+pub mod hosts;
 pub mod info;
 pub mod job;
 pub mod schedules;
 pub mod wrapper;
 
+mod branch;
+mod crew;
 mod input;
+mod layout;
+mod link;
 mod output;
 mod pe;
 mod pmi;
 mod prepare;
 mod program;
+mod screen;
 mod signals;
+mod station;
 mod verdict;
 mod watch;
 

@@ -3,12 +3,15 @@
 //! Complete lines go out at once, as many as one read brought. The beginning of a line waits for its end, so that no
 //! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen.
 
+use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 
 use crate::arguments::Label;
+use crate::link::frame::Report;
 
 /// How long the beginning of a line waits for its end.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -16,9 +19,11 @@ const PROMPT: Duration = Duration::from_millis(100);
 const LULL: Duration = Duration::from_millis(300);
 /// The longest line that is kept whole.
 const LONGEST: usize = 1 << 20;
+/// How much of one stream of a host may be on its way to the launcher. If nobody reads that, PEs wait when they write.
+pub(crate) const WINDOW: usize = 256 << 10;
 
 /// Which of a PE's two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
@@ -65,11 +70,50 @@ impl Style {
     }
 }
 
+/// Where lines go. An error: nobody will ever read them.
+pub(crate) trait Sink {
+    async fn write(&self, bytes: &[u8]) -> std::io::Result<()>;
+}
+
+impl<S: AsyncWrite + Unpin> Sink for Mutex<S> {
+    async fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut sink = self.lock().await;
+        sink.write_all(bytes).await?;
+        sink.flush().await
+    }
+}
+
+/// How much may be sent before the launcher has written some of it; closed when it cannot write any more.
+pub(crate) type Room = Rc<Semaphore>;
+
+/// One stream of a host's PEs, on its way up.
+pub(crate) struct Upward {
+    pub(crate) host: u32,
+    pub(crate) stream: Stream,
+    pub(crate) room: Room,
+    pub(crate) reports: mpsc::UnboundedSender<Report>,
+}
+
+impl Sink for Upward {
+    async fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let closed = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let wanted = bytes.len().min(WINDOW) as u32;
+        self.room.acquire_many(wanted).await.map_err(closed)?.forget();
+        let report = Report::Output { host: self.host, stream: self.stream, bytes: bytes.to_vec() };
+        self.reports.send(report).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Gives room back for so many written bytes.
+pub(crate) fn make_room(room: &Room, written: u32) {
+    room.add_permits((written as usize).min(WINDOW));
+}
+
 /// Carries one stream until its end. If the launcher's own output is closed the stream is dropped, so that the PE
 /// meets a broken pipe as it would without a launcher.
-pub(crate) async fn pump<S: AsyncWrite + Unpin>(
+pub(crate) async fn pump(
     mut source: impl AsyncRead + Unpin,
-    sink: &Mutex<S>,
+    sink: &impl Sink,
     style: Style,
     mut over: watch::Receiver<bool>,
 ) {
@@ -102,13 +146,8 @@ pub(crate) async fn pump<S: AsyncWrite + Unpin>(
     }
 }
 
-async fn write<S: AsyncWrite + Unpin>(sink: &Mutex<S>, bytes: &[u8]) -> std::io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let mut sink = sink.lock().await;
-    sink.write_all(bytes).await?;
-    sink.flush().await
+async fn write(sink: &impl Sink, bytes: &[u8]) -> std::io::Result<()> {
+    if bytes.is_empty() { Ok(()) } else { sink.write(bytes).await }
 }
 
 /// Returns when the job has been over for a while.

@@ -27,22 +27,23 @@ pub(crate) struct Streams {
 }
 
 /// The variables that tell a PE its place, apart from the descriptor's number.
-pub(crate) fn variables(pe: u32, size: u32, mark: &str) -> [(&'static str, String); 4] {
+pub(crate) fn variables(pe: u32, size: u32, here: u32, mark: &str) -> [(&'static str, String); 4] {
     [
         ("PMI_RANK", pe.to_string()),
         ("PMI_SIZE", size.to_string()),
         (MARK, mark.to_string()),
-        ("OXSHMEM_LOCAL_PES", size.to_string()),
+        ("OXSHMEM_LOCAL_PES", here.to_string()),
     ]
 }
 
 /// Variables of an outer launcher that would mislead a PMI program about this job.
 const MISLEADING: [&str; 3] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED"];
 
-/// Starts PE `pe`. Each PE leads a process group, so that signals reach what it starts too.
+/// Starts PE `pe`, one of `here` on this host. Each PE leads a process group, so that signals reach what it starts too.
 pub(crate) fn start(
     pe: u32,
     size: u32,
+    here: u32,
     mark: &str,
     program: &Program,
     file: &Path,
@@ -56,7 +57,7 @@ pub(crate) fn start(
         .arg0(&program.command[0])
         .args(&program.command[1..])
         .envs(program.variables.iter().map(|(name, value)| (name, value)))
-        .envs(variables(pe, size, mark))
+        .envs(variables(pe, size, here, mark))
         .env("PMI_FD", theirs.as_raw_fd().to_string())
         .stdin(streams.stdin)
         .stdout(streams.stdout)
@@ -94,6 +95,17 @@ pub(crate) fn start(
 /// Sends a signal to a PE and what it started. A group that has ended is no error.
 pub(crate) fn signal(pid: u32, signal: i32) {
     let _ = signals::signal_group(pid, signal);
+}
+
+/// Whether the kernel is already taking the process apart: its descriptors may be closed, so that others can know of its
+/// end before we are told.
+pub(crate) fn is_dying(pid: u32) -> bool {
+    const EXITING: u32 = 4;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The fields after the command's closing bracket begin with the state; the seventh is the process's flags.
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let flags = fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).unwrap_or(0);
+    fields.first().is_some_and(|state| state.starts_with(['Z', 'X'])) || flags & EXITING != 0
 }
 
 /// Whether anything that a PE started still runs in its group.

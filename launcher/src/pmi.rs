@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
-use oxshmem_bootstrap::process_mapping;
 
 /// What the job as a whole needs to know about a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub(crate) enum Outcome {
     Answer(Reply),
     /// This PE waits; the answer comes when the others are in.
     Wait,
-    /// Everybody is in the barrier: answer all of them.
+    /// Everybody here is in the barrier: answer all of them once the other hosts are.
     Release,
     /// End the job with this status.
     Abort(i32),
@@ -32,11 +31,15 @@ pub(crate) enum Stage {
     Finalized,
 }
 
-/// The key-value space of one job and where its PEs stand.
+/// The key-value space of one job as one host knows it, and where the host's PEs stand.
 #[derive(Debug)]
 pub(crate) struct Server {
     space: String,
     values: HashMap<String, String>,
+    /// What was put here since the last barrier, for the other hosts.
+    news: Vec<(String, String)>,
+    /// Number of PEs of the job.
+    size: u32,
     /// Which program of the command line each PE runs.
     apps: Vec<u32>,
     stages: Vec<Stage>,
@@ -44,12 +47,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `nodes`: as how many nodes the PEs are to count, in equal blocks.
-    pub(crate) fn new(space: String, apps: Vec<u32>, nodes: u32) -> Server {
-        let size = apps.len() as u32;
-        let mapping = process_mapping(size, size.div_ceil(nodes.max(1)));
-        let values = HashMap::from([(PROCESS_MAPPING.to_string(), mapping)]);
-        Server { space, values, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
+    /// `apps`: the programs of the PEs that are served here, of a job of `size`. `mapping`: which PE is on which node.
+    pub(crate) fn new(space: String, apps: Vec<u32>, size: u32, mapping: Option<String>) -> Server {
+        let values = mapping.map(|mapping| (PROCESS_MAPPING.to_string(), mapping)).into_iter().collect();
+        Server { space, values, news: Vec::new(), size, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
+    }
+
+    /// What was put here since it was last asked.
+    pub(crate) fn take_news(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes what was put on other hosts.
+    pub(crate) fn learn(&mut self, values: Vec<(String, String)>) {
+        self.values.extend(values);
     }
 
     pub(crate) fn stage(&self, pe: usize) -> Stage {
@@ -73,9 +84,10 @@ impl Server {
             Request::Maxes => Reply::Maxes(LIMITS),
             Request::AppNumber => Reply::AppNumber(self.apps[pe] as i32),
             Request::SpaceName => Reply::SpaceName(self.space.clone()),
-            Request::UniverseSize => Reply::UniverseSize(self.apps.len() as i32),
+            Request::UniverseSize => Reply::UniverseSize(self.size as i32),
             // A later value replaces an earlier one: a script may run several programs one after the other.
             Request::Put { key, value, .. } => {
+                self.news.push((key.clone(), value.clone()));
                 self.values.insert(key, value);
                 Reply::Put(Ok(()))
             }
@@ -128,19 +140,19 @@ mod tests {
 
     #[test]
     fn the_latest_value_is_found() {
-        let mut server = Server::new("s".into(), vec![0, 0, 1], 1);
+        let mapping = "(vector,(0,1,3))".to_string();
+        let mut server = Server::new("s".into(), vec![0, 0, 1], 3, Some(mapping.clone()));
         assert_eq!(server.handle(0, put("a", "1")), Outcome::Answer(Reply::Put(Ok(()))));
         server.handle(1, put("a", "2"));
         assert_eq!(server.handle(2, get("a")), Outcome::Answer(Reply::Get(Ok("2".into()))));
         assert!(matches!(server.handle(2, get("b")), Outcome::Answer(Reply::Get(Err(_)))));
-        let mapping = "(vector,(0,1,3))".to_string();
         assert_eq!(server.handle(2, get(PROCESS_MAPPING)), Outcome::Answer(Reply::Get(Ok(mapping))));
         assert_eq!(server.handle(2, Request::AppNumber), Outcome::Answer(Reply::AppNumber(1)));
     }
 
     #[test]
     fn a_barrier_opens_for_all_at_once_and_again() {
-        let mut server = Server::new("s".into(), vec![0; 3], 1);
+        let mut server = Server::new("s".into(), vec![0; 3], 3, None);
         for _ in 0..2 {
             assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait);
             assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait, "twice from one PE is once");
@@ -153,8 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_travels_once() {
+        let mut server = Server::new("s".into(), vec![0, 0], 4, None);
+        server.handle(0, put("a", "1"));
+        server.handle(1, put("b", "2"));
+        assert_eq!(server.take_news(), [("a".into(), "1".into()), ("b".into(), "2".into())]);
+        assert_eq!(server.take_news(), []);
+        server.learn(vec![("c".into(), "3".into())]);
+        assert_eq!(server.take_news(), []);
+        assert_eq!(server.handle(0, get("c")), Outcome::Answer(Reply::Get(Ok("3".into()))));
+        assert_eq!(server.handle(0, Request::UniverseSize), Outcome::Answer(Reply::UniverseSize(4)));
+    }
+
+    #[test]
     fn versions_we_do_not_speak_are_refused_and_unknown_commands_answered() {
-        let mut server = Server::new("s".into(), vec![0], 1);
+        let mut server = Server::new("s".into(), vec![0], 1, None);
         let reply = server.handle(0, Request::Init { version: 2, subversion: 0 });
         assert!(matches!(reply, Outcome::Answer(Reply::Init { accepted: false, .. })));
         assert_eq!(server.stage(0), Stage::Silent);

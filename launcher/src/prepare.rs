@@ -1,96 +1,141 @@
-//! What is settled before the first PE starts: which files run where, and where their streams lead.
+//! What is settled before the first PE of a host starts: which files run where, and where their streams lead.
 
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::rc::Rc;
 
 use oxshmem_base::Error;
 use oxshmem_os::cpus;
 
-use crate::arguments::{Label, Plan, Program};
+use crate::arguments::{Label, Plan, Program, Stdin};
+use crate::link::frame::{Post, Seat};
 use crate::pe::{self, Started, Streams};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, say};
 
-/// What every PE runs, found before the first one starts.
-pub(crate) struct Prepared<'a> {
-    pub(crate) plan: &'a Plan,
-    files: Vec<PathBuf>,
-    /// The program of each PE.
-    pub(crate) apps: Vec<u32>,
+/// What every PE of a host runs, found before the first one starts.
+pub(crate) struct Prepared {
+    post: Rc<Post>,
+    seat: Seat,
+    /// Whether the launcher itself is on this host, without a pipe between.
+    directly: bool,
+    /// The file of each program that runs here.
+    files: Vec<Option<PathBuf>>,
+    /// The program of each PE of the job.
+    apps: Vec<u32>,
     processors: Vec<usize>,
 }
 
-impl<'a> Prepared<'a> {
-    pub(crate) fn new(plan: &'a Plan) -> Result<Prepared<'a>, Unusable> {
-        let file = |program: &Program| program::resolve(&program.command[0], program.wdir.as_deref());
-        let files = plan.programs.iter().map(file).collect::<Result<_, _>>()?;
-        if let Some(folder) = &plan.output_dir {
+impl Prepared {
+    /// For the PEs of one seat.
+    pub(crate) fn new(post: Rc<Post>, seat: Seat, directly: bool) -> Result<Prepared, Unusable> {
+        let apps = apps(&post.plan);
+        let here: Vec<u32> = seat.pes.iter().map(|&pe| apps[pe as usize]).collect();
+        let file = |(program, app): (&Program, u32)| match here.contains(&app) {
+            false => Ok(None),
+            true => program::resolve(&program.command[0], program.wdir.as_deref(), post.path.as_deref()).map(Some),
+        };
+        let files = post.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
+        if let Some(folder) = &post.plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        let apps =
-            plan.programs.iter().zip(0u32..).flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize));
-        Ok(Prepared { plan, files, apps: apps.collect(), processors: cpus::allowed() })
+        Ok(Prepared { post, seat, directly, files, apps, processors: cpus::allowed() })
     }
 
-    /// The processor for a PE, if PEs are to be pinned.
-    fn processor(&self, pe: u32) -> Option<usize> {
-        self.plan.bind.then(|| self.processors[pe as usize % self.processors.len()])
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.post.plan
     }
 
-    /// Starts one PE.
-    pub(crate) fn start(&self, pe: u32, mark: &str) -> Result<Started, Unusable> {
+    /// The PEs of this host.
+    pub(crate) fn pes(&self) -> &[u32] {
+        &self.seat.pes
+    }
+
+    /// Which program of the command line each PE of this host runs.
+    pub(crate) fn apps_here(&self) -> Vec<u32> {
+        self.seat.pes.iter().map(|&pe| self.apps[pe as usize]).collect()
+    }
+
+    /// The processor for the host's PE number `local`, if PEs are to be pinned.
+    fn processor(&self, local: usize) -> Option<usize> {
+        self.plan().bind.then(|| self.processors[local % self.processors.len()])
+    }
+
+    /// Starts PE `pe`, which is the host's number `local`.
+    pub(crate) fn start(&self, pe: u32, local: usize, mark: &str) -> Result<Started, Unusable> {
         let app = self.apps[pe as usize] as usize;
-        let streams = streams(self.plan, pe)?;
-        let (program, file, processor) = (&self.plan.programs[app], &self.files[app], self.processor(pe));
-        pe::start(pe, self.plan.size(), mark, program, file, processor, streams).map_err(unstartable)
+        let streams = self.streams(pe)?;
+        let (program, processor) = (&self.plan().programs[app], self.processor(local));
+        let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
+        let (size, here) = (self.plan().size(), self.seat.pes.len() as u32);
+        pe::start(pe, size, here, mark, program, file, processor, streams).map_err(unstartable)
     }
 
-    /// `--dry-run`.
+    fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
+        let plan = self.plan();
+        let stdin = match (self.directly, plan.stdin) {
+            (true, wish) => input::stream_of(pe, wish),
+            (false, Stdin::All) => Stdio::piped(),
+            (false, Stdin::Pe(reader)) if reader == pe => Stdio::piped(),
+            (false, _) => Stdio::null(),
+        };
+        if let Some(folder) = &plan.output_dir {
+            let file = |stream| {
+                let path = folder.join(format!("pe.{pe}.{stream}"));
+                File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error))
+            };
+            return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")? });
+        }
+        let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
+        let plain = plan.label == Label::None && !plan.timestamps;
+        // A PE alone may write to the terminal or file itself: not a byte is touched.
+        let stream = || match shown {
+            false => Stdio::null(),
+            true if self.directly && plan.size() == 1 && plain => Stdio::inherit(),
+            true => Stdio::piped(),
+        };
+        Ok(Streams { stdin, stdout: stream(), stderr: stream() })
+    }
+
+    /// `--dry-run` on this machine alone.
     pub(crate) fn show(&self) {
-        for (&app, pe) in self.apps.iter().zip(0..) {
-            let program = &self.plan.programs[app as usize];
-            let set = pe::variables(pe, self.plan.size(), "<random>");
-            let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
-            words.push(quoted(self.files[app as usize].as_os_str()));
-            words.extend(program.command[1..].iter().map(|word| quoted(word)));
-            let place = self.processor(pe).map(|cpu| format!(" on processor {cpu}")).unwrap_or_default();
-            let folder = program.wdir.as_ref().map(|wdir| format!(" in {}", wdir.display())).unwrap_or_default();
-            println!("PE {pe}{place}{folder}: {}", words.join(" "));
+        for (&pe, local) in self.pes().iter().zip(0..) {
+            let app = self.apps[pe as usize] as usize;
+            let file = self.files[app].as_deref().unwrap_or(Path::new(&self.plan().programs[app].command[0]));
+            let place = self.processor(local).map(|cpu| format!(" on processor {cpu}")).unwrap_or_default();
+            show_pe(&self.post, pe, self.seat.pes.len() as u32, app, file, &place);
         }
     }
 
     /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
     pub(crate) fn note_crowding(&self) {
-        let (pes, processors) = (self.apps.len(), cpus::usable());
-        if pes > processors && (self.plan.verbose || std::io::stderr().is_terminal()) {
+        let (pes, processors) = (self.seat.pes.len(), cpus::usable());
+        if pes > processors && (self.plan().verbose || (self.directly && std::io::stderr().is_terminal())) {
             let s = if processors == 1 { "" } else { "s" };
             say(&format!("{pes} PEs on {processors} processor{s}: waits will yield"));
         }
     }
 }
 
-fn streams(plan: &Plan, pe: u32) -> Result<Streams, Unusable> {
-    let stdin = input::stream_of(pe, plan.stdin);
-    if let Some(folder) = &plan.output_dir {
-        let file = |stream| {
-            let path = folder.join(format!("pe.{pe}.{stream}"));
-            File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error))
-        };
-        return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")? });
-    }
-    let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
-    let plain = plan.label == Label::None && !plan.timestamps;
-    // A PE alone may write to the terminal or file itself: not a byte is touched.
-    let stream = || match shown {
-        false => Stdio::null(),
-        true if plan.size() == 1 && plain => Stdio::inherit(),
-        true => Stdio::piped(),
-    };
-    Ok(Streams { stdin, stdout: stream(), stderr: stream() })
+/// One line of `--dry-run`.
+pub(crate) fn show_pe(post: &Post, pe: u32, here: u32, app: usize, file: &Path, place: &str) {
+    let program = &post.plan.programs[app];
+    let set = pe::variables(pe, post.plan.size(), here, "<random>");
+    let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
+    words.push(quoted(file.as_os_str()));
+    words.extend(program.command[1..].iter().map(|word| quoted(word)));
+    let folder = program.wdir.as_ref().map(|wdir| format!(" in {}", wdir.display())).unwrap_or_default();
+    println!("PE {pe}{place}{folder}: {}", words.join(" "));
+}
+
+/// The program of each PE of the job.
+pub(crate) fn apps(plan: &Plan) -> Vec<u32> {
+    let numbered = plan.programs.iter().zip(0u32..);
+    numbered.flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize)).collect()
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {

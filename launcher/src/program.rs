@@ -14,8 +14,8 @@ const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
 /// The file to execute. Names with a slash are taken as they are (from `wdir`, where the PE will run), others are
-/// looked up in PATH.
-pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unusable> {
+/// looked up in `path`, which is our own PATH unless the PEs get another one.
+pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -> Result<PathBuf, Unusable> {
     if let Some(wdir) = wdir.filter(|wdir| !wdir.is_dir()) {
         let error = Error::new(format!("cannot run in {}", wdir.display())).because("there is no such directory");
         return Err((2, error));
@@ -25,7 +25,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, Unus
         usable(&file, name)?;
         return Ok(if wdir.is_some() { fs::canonicalize(&file).unwrap_or(file) } else { file });
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = path.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let mut refused = None;
     for folder in std::env::split_paths(&path) {
         let file = folder.join(name);

@@ -28,7 +28,7 @@ mod wire;
 
 pub use job::Job;
 pub use manager::{Found, Manager};
-pub use mapping::vector as process_mapping;
+pub use mapping::{of_nodes as process_mapping_of, vector as process_mapping};
 pub use node::{Gathered, Node, Parcel};
 pub use places::Places;
 pub use serve::Conversation;

@@ -9,6 +9,37 @@ pub fn vector(size: u32, each: u32) -> String {
     format!("(vector,(0,{},{each}))", size.div_ceil(each))
 }
 
+/// The mapping of PEs to any nodes, given the node of every PE. Nothing: it would be too long for a value, and PEs find
+/// out by themselves.
+pub fn of_nodes(nodes: &[u32]) -> Option<String> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &node in nodes {
+        match runs.last_mut() {
+            Some((last, count)) if *last == node => *count += 1,
+            _ => runs.push((node, 1)),
+        }
+    }
+    let mut blocks: Vec<(u32, u32, u32)> = Vec::new();
+    for (node, each) in runs {
+        match blocks.last_mut() {
+            Some((first, count, same)) if *first + *count == node && *same == each => *count += 1,
+            _ => blocks.push((node, 1, each)),
+        }
+    }
+    let text = |blocks: &[(u32, u32, u32)]| {
+        let block = |(first, count, each): &(u32, u32, u32)| format!(",({first},{count},{each})");
+        format!("(vector{})", blocks.iter().map(block).collect::<String>())
+    };
+    // PEs that are dealt in turn need their first round only.
+    let rounds = (1..=blocks.len().min(4)).map(|length| text(&blocks[..length]));
+    let means_all = |text: &String| nodes_of(text, nodes.len() as u32).is_some_and(|found| found == nodes);
+    let shortest = rounds.into_iter().find(means_all).unwrap_or_else(|| text(&blocks));
+    Some(shortest).filter(|text| text.len() <= LONGEST)
+}
+
+/// What every server and client has room for.
+const LONGEST: usize = 1000;
+
 /// The node number of every PE, or nothing if the text is not a mapping.
 pub(crate) fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
     let blocks = blocks(text)?;
@@ -67,7 +98,23 @@ mod tests {
         assert_eq!(nodes_of("(vector,(4294967295,4294967295,1))", 2), None);
     }
 
+    #[test]
+    fn any_placement_has_a_short_text() {
+        assert_eq!(of_nodes(&[0, 0, 1, 1]).as_deref(), Some("(vector,(0,2,2))"));
+        assert_eq!(of_nodes(&[0, 1, 2, 0, 1]).as_deref(), Some("(vector,(0,3,1))"));
+        assert_eq!(of_nodes(&[0, 0, 0, 1]).as_deref(), Some("(vector,(0,1,3),(1,1,1))"));
+        let uneven: Vec<u32> = (0..2000).flat_map(|node| vec![node; 1 + node as usize % 2]).collect();
+        assert_eq!(of_nodes(&uneven), None);
+    }
+
     proptest! {
+        #[test]
+        fn placements_are_understood(nodes in proptest::collection::vec(0u32..6, 1..60)) {
+            if let Some(text) = of_nodes(&nodes) {
+                prop_assert_eq!(nodes_of(&text, nodes.len() as u32), Some(nodes));
+            }
+        }
+
         #[test]
         fn our_own_mapping_is_understood(size in 1u32..500, each in 1u32..70) {
             let expected: Vec<u32> = (0..size).map(|pe| pe / each).collect();

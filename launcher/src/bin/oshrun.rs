@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use oxshmem_launcher::arguments::{Plan, Refusal};
-use oxshmem_launcher::{guardian, job, usage};
+use oxshmem_launcher::{agent, guardian, job, usage};
 
 /// The exit status for a wrong command line.
 const USAGE: i32 = 2;
@@ -14,6 +14,9 @@ fn main() {
         && first == guardian::ARGUMENT
     {
         return guardian::keep(&mark.to_string_lossy());
+    }
+    if arguments.iter().eq([agent::ARGUMENT]) {
+        std::process::exit(agent::serve());
     }
     let status = match Plan::from_arguments(arguments) {
         Ok(plan) => job::run(&plan),

@@ -1,0 +1,179 @@
+//! An agent: a launcher's hand on another host. It is the same program; its standard input and output are the pipe to
+//! whoever started it, and when that pipe ends it ends everything here.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::crew::Outlet;
+use crate::guardian;
+use crate::link::frame::{self, Frames, Order, Post, Report};
+use crate::link::greeting;
+use crate::link::pulse::{Need, Pulse};
+use crate::prepare::Prepared;
+use crate::station::Station;
+
+/// The argument that makes this program an agent.
+pub const ARGUMENT: &str = "--agent";
+
+/// The status of an agent whose pipe ended before its work.
+const ORPHANED: i32 = 1;
+/// How long the last reports may take on their way.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The agent's whole life; its exit status.
+pub fn serve() -> i32 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("oshrun: the agent cannot start: {error}");
+            return ORPHANED;
+        }
+    };
+    let status = LocalSet::new().block_on(&runtime, live());
+    // A thread may still wait for orders.
+    runtime.shutdown_background();
+    status
+}
+
+async fn live() -> i32 {
+    let (reports, to_write) = mpsc::unbounded_channel::<Vec<u8>>();
+    let writer = tokio::task::spawn_local(write(to_write));
+    let _ = reports.send(greeting::line().into_bytes());
+    let (tell, mut orders) = mpsc::unbounded_channel();
+    tokio::task::spawn_local(read(tell));
+    let post = match orders.recv().await {
+        Some(Order::Start(post)) => Rc::new(*post),
+        _ => return ORPHANED,
+    };
+    let mark = format!("{}.{}", post.mark, post.seats[0].host);
+    // Without a guardian the PEs still die with us; only what they started might not.
+    let mut guard = guardian::post(&mark).ok();
+    let mut pipe = Pipe { reports, pulse: Pulse::new(post.plan.places.host_timeout, Instant::now()) };
+    let status = attend(&post, mark, &mut orders, &mut pipe).await;
+    drop(pipe);
+    // If it takes longer nobody reads it.
+    let _ = tokio::time::timeout(FAREWELL, writer).await;
+    if let Some(guard) = &mut guard {
+        guardian::dismiss(guard);
+    }
+    status
+}
+
+/// Starts what is to be started and carries orders and reports until nothing is left to do.
+async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedReceiver<Order>, pipe: &mut Pipe) -> i32 {
+    let (own, below) = (post.seats[0].clone(), &post.seats[1..]);
+    let host = own.host;
+    // Each PE costs four descriptors.
+    if own.pes.len() > 200 {
+        // If this fails the start of a PE will say so.
+        let _ = oxshmem_os::descriptors::raise_limit();
+    }
+    let mut station = Station::new(Rc::clone(post), host, mark, Outlet::upward());
+    station.start_branches(below);
+    match prepare(post) {
+        Ok(prepared) => {
+            prepared.note_crowding();
+            station.start_crew(&prepared);
+        }
+        Err((status, error)) => {
+            let (first, others) = (own.pes[0], own.pes[1..].to_vec());
+            pipe.send(&Report::Unstartable { pe: first, status, why: error.to_string(), others });
+        }
+    }
+    let mut look = tokio::time::interval(Pulse::<Instant>::interval(post.plan.places.host_timeout));
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_done = false;
+    while !(is_done && station.is_alone()) {
+        tokio::select! {
+            biased;
+            order = orders.recv() => match order {
+                None => {
+                    station.kill();
+                    return ORPHANED;
+                }
+                Some(order) => {
+                    pipe.heard(&order);
+                    station.obey(order);
+                }
+            },
+            report = station.next() => {
+                is_done |= report == Report::Done { host };
+                pipe.send(&report);
+            }
+            _ = look.tick() => match pipe.pulse.need(Instant::now()) {
+                Need::GiveUp => {
+                    station.kill();
+                    return ORPHANED;
+                }
+                Need::Beat => pipe.send(&Report::Beat),
+                Need::Nothing => {}
+            },
+        }
+    }
+    0
+}
+
+/// Goes where the launcher is and finds the programs.
+fn prepare(post: &Rc<Post>) -> Result<Prepared, crate::program::Unusable> {
+    std::env::set_current_dir(&post.folder).map_err(|error| {
+        let error = oxshmem_base::Error::new(format!("cannot run in {}", post.folder.display()))
+            .because(error)
+            .fix("start the job in a directory that all hosts have, or name one with --wdir");
+        (2, error)
+    })?;
+    Prepared::new(Rc::clone(post), post.seats[0].clone(), false)
+}
+
+/// The way up.
+struct Pipe {
+    reports: mpsc::UnboundedSender<Vec<u8>>,
+    pulse: Pulse<Instant>,
+}
+
+impl Pipe {
+    fn send(&mut self, report: &Report) {
+        // If nobody writes any more the end of the orders tells us.
+        let _ = self.reports.send(frame::encode(report));
+        self.pulse.spoke(Instant::now());
+    }
+
+    fn heard(&mut self, order: &Order) {
+        self.pulse.heard(Instant::now());
+        match order {
+            // A launcher that is stopped says nothing.
+            Order::Signal { signal: libc::SIGTSTP, .. } => self.pulse.pause(),
+            _ => self.pulse.resume(Instant::now()),
+        }
+    }
+}
+
+async fn write(mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
+    let mut output = tokio::io::stdout();
+    while let Some(bytes) = frames.recv().await {
+        if output.write_all(&bytes).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(orders: mpsc::UnboundedSender<Order>) {
+    let (mut input, mut frames) = (tokio::io::stdin(), Frames::default());
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = input.read(&mut bytes).await {
+        frames.feed(&bytes[..length]);
+        while let Some(order) = frames.next() {
+            match order {
+                Ok(order) => drop(orders.send(order)),
+                Err(why) => {
+                    eprintln!("oshrun: the agent does not understand its orders: {why}");
+                    return;
+                }
+            }
+        }
+    }
+}

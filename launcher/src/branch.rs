@@ -1,0 +1,282 @@
+//! One agent below this place: the command that started it, the bytes in its pipe, and who it looks after.
+
+use std::collections::BTreeSet;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use oxshmem_os::process;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::guardian::MARK;
+use crate::hosts::is_here;
+use crate::link::frame::{self, Frames, Order, Post, Report, Seat};
+use crate::link::greeting::{self, Greeting};
+use crate::link::pulse::Pulse;
+use crate::link::shell::{self, Place};
+use crate::verdict;
+
+/// How much of what a remote shell says is kept for the message.
+const LAST_WORDS: usize = 2000;
+/// How long the remote shell may take to end when its pipe has.
+const AFTERMATH: Duration = Duration::from_secs(2);
+
+/// What comes from an agent.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It is one of ours and has its orders.
+    Greeted,
+    Report(Report),
+    /// Nothing more will come, for this reason.
+    Over(String),
+}
+
+/// An agent and what is known of it.
+pub(crate) struct Branch {
+    /// Its PEs and those below it that have not ended.
+    pub(crate) pes: BTreeSet<u32>,
+    /// Its host and those below it that are not done.
+    pub(crate) hosts: BTreeSet<u32>,
+    pub(crate) greeted: bool,
+    /// All of its PEs are in the fence.
+    pub(crate) fenced: bool,
+    /// It owes the answer to a census.
+    pub(crate) counts: bool,
+    pub(crate) pulse: Pulse<Instant>,
+    orders: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    abandon: Option<oneshot::Sender<String>>,
+}
+
+impl Branch {
+    /// Starts an agent for these seats; what comes from it is told with its number `index`.
+    pub(crate) fn start(
+        index: usize,
+        post: &Post,
+        seats: Vec<Seat>,
+        tell: mpsc::UnboundedSender<(usize, News)>,
+    ) -> Branch {
+        let limit = post.plan.places.host_timeout;
+        let (orders, to_write) = mpsc::unbounded_channel();
+        let (abandon, abandoned) = oneshot::channel();
+        let branch = Branch {
+            pes: seats.iter().flat_map(|seat| seat.pes.iter().copied()).collect(),
+            hosts: seats.iter().map(|seat| seat.host).collect(),
+            greeted: false,
+            fenced: false,
+            counts: false,
+            pulse: Pulse::new(limit, Instant::now()),
+            orders: Some(orders),
+            abandon: Some(abandon),
+        };
+        let words = words_for(post, &seats[0]);
+        let mark = post.mark.clone();
+        let first = Order::Start(Box::new(Post { seats, ..post.clone() }));
+        tokio::task::spawn_local(async move {
+            let news = |news| drop(tell.send((index, news)));
+            let why = match words.and_then(|words| Ok((spawn(&words, &mark)?, words))) {
+                Ok((child, words)) => converse(child, &words, first, to_write, abandoned, &news).await,
+                Err(why) => why,
+            };
+            news(News::Over(why));
+        });
+        branch
+    }
+
+    pub(crate) fn send(&mut self, order: &Order) {
+        if let Some(orders) = &self.orders {
+            // Whoever writes them has ended only if the agent has, which is told elsewhere.
+            let _ = orders.send(frame::encode(order));
+            self.pulse.spoke(Instant::now());
+        }
+    }
+
+    /// Ends the agent's remote shell and says why; the PEs end with it.
+    pub(crate) fn give_up(&mut self, why: String) {
+        if let Some(abandon) = self.abandon.take() {
+            // The conversation may just have ended by itself.
+            let _ = abandon.send(why);
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.orders.is_none()
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn over(&mut self) {
+        self.orders = None;
+        self.fenced = false;
+        self.counts = false;
+        self.pes.clear();
+        self.hosts.clear();
+    }
+}
+
+/// The command for a host. The launcher's own host needs no remote shell, unless the user has named one.
+pub(crate) fn words_for(post: &Post, seat: &Seat) -> Result<Vec<String>, String> {
+    let places = &post.plan.places;
+    let own = std::env::current_exe().map_err(|error| format!("oshrun cannot find itself: {error}"))?;
+    if places.launch_agent.is_none() && is_here(&seat.name) {
+        return Ok(vec![own.display().to_string(), crate::agent::ARGUMENT.into()]);
+    }
+    let exactly = places.remote_prefix.as_ref().map(|prefix| prefix.join("bin/oshrun"));
+    let place = exactly.as_deref().map_or(Place::AsHere(&own), Place::Exactly);
+    let shell = places.launch_agent.as_deref().unwrap_or(shell::SSH);
+    shell::command(shell, &seat.name, seat.host, place).map_err(|why| format!("--launch-agent {shell}: {why}"))
+}
+
+fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .env(MARK, mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is the launcher's to handle.
+        .process_group(0)
+        .kill_on_drop(true);
+    #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
+    // SAFETY: the closure runs in the forked child and makes one system call.
+    unsafe {
+        command.pre_exec(process::die_with_parent)
+    };
+    command.spawn().map_err(|error| {
+        format!(
+            "the remote shell cannot be started: {}: {error}; install it, or name another with --launch-agent",
+            words[0]
+        )
+    })
+}
+
+/// The whole conversation with an agent; why it ended.
+async fn converse(
+    mut child: Child,
+    words: &[String],
+    first: Order,
+    orders: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut abandoned: oneshot::Receiver<String>,
+    news: &impl Fn(News),
+) -> String {
+    let stdin = child.stdin.take().expect("it was asked for");
+    let mut stdout = child.stdout.take().expect("it was asked for");
+    let stderr = child.stderr.take().expect("it was asked for");
+    let said = tokio::task::spawn_local(last_words(stderr));
+    let (mut heard, mut greeted) = (Vec::new(), false);
+    let listening = async {
+        let Some(rest) = greet(&mut stdout, &mut heard).await? else { return Ok(()) };
+        greeted = true;
+        news(News::Greeted);
+        tokio::task::spawn_local(write(stdin, frame::encode(&first), orders));
+        listen(&mut stdout, rest, news).await
+    };
+    let found = tokio::select! {
+        found = listening => found,
+        why = &mut abandoned => Err(why.unwrap_or_default()),
+    };
+    if found.is_err() {
+        // It may already be gone.
+        let _ = child.start_kill();
+    }
+    let ended = tokio::time::timeout(AFTERMATH, child.wait()).await;
+    drop(child);
+    let said = match tokio::time::timeout(AFTERMATH, said).await {
+        Ok(Ok(said)) => said,
+        _ => String::new(),
+    };
+    match (found, ended) {
+        (Err(why), _) => with_words(why, &said),
+        (Ok(()), Ok(Ok(status))) if greeted => with_words(format!("its agent {}", verdict::manner(status)), &said),
+        (Ok(()), Ok(Ok(status))) => failed_stage(words, status, &said, &heard),
+        (Ok(()), _) => with_words("the remote shell closed its output and went on".into(), &said),
+    }
+}
+
+/// Waits for the greeting; what came behind it. `heard` holds everything until then.
+async fn greet(stdout: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Result<Option<Vec<u8>>, String> {
+    let mut bytes = vec![0; 4096];
+    loop {
+        match stdout.read(&mut bytes).await {
+            Ok(0) | Err(_) => return Ok(None),
+            Ok(length) => heard.extend_from_slice(&bytes[..length]),
+        }
+        match greeting::judge(heard) {
+            Greeting::Unfinished => {}
+            Greeting::Ours { rest } => return Ok(Some(rest)),
+            Greeting::Other { build } => {
+                return Err(format!(
+                    "a different build of oshrun is there: {build}, and {} here; install the same one on all hosts, or \
+                     name its place with --remote-prefix",
+                    greeting::build()
+                ));
+            }
+            Greeting::Stranger => return Err(format!("what answers there is not oshrun: {}", excerpt(heard))),
+        }
+    }
+}
+
+/// Passes on every report.
+async fn listen(stdout: &mut (impl AsyncRead + Unpin), rest: Vec<u8>, news: &impl Fn(News)) -> Result<(), String> {
+    let mut frames = Frames::default();
+    let mut bytes = vec![0; 1 << 16];
+    frames.feed(&rest);
+    loop {
+        while let Some(report) = frames.next() {
+            news(News::Report(report.map_err(|why| format!("its agent sent nonsense: {why}"))?));
+        }
+        match stdout.read(&mut bytes).await {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(length) => frames.feed(&bytes[..length]),
+        }
+    }
+}
+
+async fn write(mut stdin: ChildStdin, first: Vec<u8>, mut orders: mpsc::UnboundedReceiver<Vec<u8>>) {
+    let mut bytes = first;
+    // An agent that reads no more has ended, which is told elsewhere.
+    while stdin.write_all(&bytes).await.is_ok() {
+        match orders.recv().await {
+            Some(next) => bytes = next,
+            None => return,
+        }
+    }
+}
+
+/// The end of what a stream says.
+async fn last_words(mut stream: impl AsyncRead + Unpin) -> String {
+    let (mut said, mut bytes) = (Vec::new(), vec![0; 4096]);
+    while let Ok(length @ 1..) = stream.read(&mut bytes).await {
+        said.extend_from_slice(&bytes[..length]);
+        said.drain(..said.len().saturating_sub(LAST_WORDS));
+    }
+    String::from_utf8_lossy(&said).trim().to_string()
+}
+
+/// Which stage failed when the remote shell ended before an agent answered.
+fn failed_stage(words: &[String], status: ExitStatus, said: &str, heard: &[u8]) -> String {
+    let shell = words.iter().take_while(|word| *word != "sh").cloned().collect::<Vec<_>>().join(" ");
+    let shell = if shell.is_empty() { words[0].clone() } else { shell };
+    let said = if said.is_empty() { excerpt(heard) } else { said.to_string() };
+    match status.code() {
+        Some(126 | 127) => with_words(
+            "the remote shell works, but oshrun cannot be run there; install oxshmem at the same path, put it into PATH, \
+             or name its place with --remote-prefix"
+                .into(),
+            &said,
+        ),
+        _ => with_words(
+            format!("the remote shell failed: `{shell}` {}; see whether `{shell} true` works", verdict::manner(status)),
+            &said,
+        ),
+    }
+}
+
+fn with_words(why: String, said: &str) -> String {
+    if said.is_empty() { why } else { format!("{why}; it said: {}", said.replace('\n', " | ")) }
+}
+
+fn excerpt(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).trim().escape_debug().to_string()
+}

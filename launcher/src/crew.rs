@@ -1,0 +1,263 @@
+//! The PEs of one host: started, heard, fed, signalled and cleaned up after.
+
+use std::cell::RefCell;
+use std::process::ExitStatus;
+use std::rc::Rc;
+
+use oxshmem_bootstrap::Conversation;
+use oxshmem_bootstrap::pmi1::Reply;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::arguments::Plan;
+use crate::link::frame::Report;
+use crate::output::{self, Room, Stream, Style, Upward};
+use crate::pe::{self, Started};
+use crate::prepare::Prepared;
+use crate::program::Unusable;
+use crate::watch::{Event, pass_on, watch_over};
+use crate::{guardian, input};
+
+/// Where the PEs' output goes.
+#[derive(Clone)]
+pub(crate) enum Outlet {
+    /// To the launcher's own streams.
+    Own(Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>),
+    /// Up the pipe, as far as there is room.
+    Upward { stdout: Room, stderr: Room },
+}
+
+impl Outlet {
+    pub(crate) fn own() -> Outlet {
+        Outlet::Own(Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr()))))
+    }
+
+    pub(crate) fn upward() -> Outlet {
+        let room = || Rc::new(Semaphore::new(output::WINDOW));
+        Outlet::Upward { stdout: room(), stderr: room() }
+    }
+
+    /// The room of one stream of an agent.
+    pub(crate) fn room(&self, of: Stream) -> Option<&Room> {
+        match (self, of) {
+            (Outlet::Own(_), _) => None,
+            (Outlet::Upward { stdout, .. }, Stream::Stdout) => Some(stdout),
+            (Outlet::Upward { stderr, .. }, Stream::Stderr) => Some(stderr),
+        }
+    }
+}
+
+/// A PE that was started here.
+struct Member {
+    /// Its number in the job.
+    pe: u32,
+    pid: u32,
+    pmi: Rc<UnixStream>,
+    conversation: Rc<RefCell<Conversation>>,
+    running: bool,
+    /// Where its input goes, if it comes through a pipe of agents.
+    input: Option<mpsc::UnboundedSender<Vec<u8>>>,
+}
+
+/// All of them. What happens to member `i` is told with that number.
+pub(crate) struct Crew {
+    host: u32,
+    mark: String,
+    outlet: Outlet,
+    members: Vec<Member>,
+    readers: Vec<ChildStdin>,
+    tell: mpsc::UnboundedSender<(usize, Event)>,
+    /// What the tasks that carry bytes report.
+    side: mpsc::UnboundedSender<Report>,
+    pumps: JoinSet<()>,
+    over: watch::Sender<bool>,
+}
+
+impl Crew {
+    /// Nobody yet. `mark` is that of this host's processes.
+    pub(crate) fn new(
+        host: u32,
+        mark: String,
+        outlet: Outlet,
+        tell: mpsc::UnboundedSender<(usize, Event)>,
+        side: mpsc::UnboundedSender<Report>,
+    ) -> Crew {
+        Crew {
+            host,
+            mark,
+            outlet,
+            members: Vec::new(),
+            readers: Vec::new(),
+            tell,
+            side,
+            pumps: JoinSet::new(),
+            over: watch::Sender::new(false),
+        }
+    }
+
+    /// Starts PE `pe`; its process number.
+    pub(crate) fn start(&mut self, prepared: &Prepared, pe: u32) -> Result<u32, Unusable> {
+        let local = self.members.len();
+        let Started { mut child, pid, pmi } = prepared.start(pe, local, &self.mark)?;
+        self.carry_output(prepared.plan(), pe, &mut child);
+        let input = match (child.stdin.take(), &self.outlet) {
+            (None, _) => None,
+            (Some(stdin), Outlet::Own(_)) => {
+                self.readers.push(stdin);
+                None
+            }
+            (Some(stdin), Outlet::Upward { .. }) => {
+                let (input, bytes) = mpsc::unbounded_channel();
+                tokio::task::spawn_local(feed(pe, stdin, bytes, self.side.clone()));
+                Some(input)
+            }
+        };
+        let (pmi, conversation) = (Rc::new(pmi), Rc::<RefCell<Conversation>>::default());
+        let watched = (Rc::clone(&pmi), Rc::clone(&conversation));
+        tokio::task::spawn_local(watch_over(local, child, watched.0, watched.1, self.tell.clone()));
+        self.members.push(Member { pe, pid, pmi, conversation, running: true, input });
+        Ok(pid)
+    }
+
+    /// Everybody has been started: the launcher's input may flow.
+    pub(crate) fn begin_input(&mut self) {
+        if !self.readers.is_empty() {
+            tokio::task::spawn_local(input::copy(std::mem::take(&mut self.readers)));
+        }
+    }
+
+    fn carry_output(&mut self, plan: &Plan, pe: u32, child: &mut Child) {
+        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
+        let (host, side) = (self.host, self.side.clone());
+        let upward = |stream, room: &Room| Upward { host, stream, room: Rc::clone(room), reports: side.clone() };
+        if let Some(source) = child.stdout.take() {
+            let (outlet, over, style) = (self.outlet.clone(), self.over.subscribe(), style(Stream::Stdout));
+            let upward = self.outlet.room(Stream::Stdout).map(|room| upward(Stream::Stdout, room));
+            self.pumps.spawn_local(async move {
+                match (upward, outlet) {
+                    (Some(upward), _) => output::pump(source, &upward, style, over).await,
+                    (None, Outlet::Own(sinks)) => output::pump(source, &sinks.0, style, over).await,
+                    (None, Outlet::Upward { .. }) => {}
+                }
+            });
+        }
+        if let Some(source) = child.stderr.take() {
+            let (outlet, over, style) = (self.outlet.clone(), self.over.subscribe(), style(Stream::Stderr));
+            let upward = self.outlet.room(Stream::Stderr).map(|room| upward(Stream::Stderr, room));
+            self.pumps.spawn_local(async move {
+                match (upward, outlet) {
+                    (Some(upward), _) => output::pump(source, &upward, style, over).await,
+                    (None, Outlet::Own(sinks)) => output::pump(source, &sinks.1, style, over).await,
+                    (None, Outlet::Upward { .. }) => {}
+                }
+            });
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The job's number of member `i`.
+    pub(crate) fn number(&self, i: usize) -> u32 {
+        self.members[i].pe
+    }
+
+    /// How many still run.
+    pub(crate) fn running(&self) -> usize {
+        self.members.iter().filter(|member| member.running).count()
+    }
+
+    /// Takes note of a member's end.
+    pub(crate) fn ended(&mut self, i: usize) {
+        self.members[i].running = false;
+        self.members[i].input = None;
+    }
+
+    pub(crate) fn answer(&self, i: usize, reply: &Reply) {
+        let Member { pmi, conversation, .. } = &self.members[i];
+        let bytes = conversation.borrow_mut().encode(reply);
+        // A PE that has gone, or that asks without ever reading, gets no answer.
+        let _ = pmi.try_write(&bytes);
+        // What it sent behind its first line could not be read before it was agreed how.
+        if matches!(reply, Reply::Init { .. }) {
+            pass_on(conversation, &|event| drop(self.tell.send((i, event))));
+        }
+    }
+
+    pub(crate) fn answer_all(&self, reply: &Reply) {
+        (0..self.members.len()).for_each(|i| self.answer(i, reply));
+    }
+
+    /// Sends a signal to every PE that still runs, except one; the number of one that has ended may mean another process
+    /// by now.
+    pub(crate) fn signal(&self, signal: i32, except: Option<u32>) {
+        let told = self.members.iter().filter(|member| member.running && Some(member.pe) != except);
+        told.for_each(|member| pe::signal(member.pid, signal));
+    }
+
+    /// Input for PE `pe`, if it is here; no bytes: the end.
+    pub(crate) fn input(&mut self, pe: u32, bytes: Vec<u8>) {
+        if let Some(member) = self.members.iter_mut().find(|member| member.pe == pe) {
+            match bytes.is_empty() {
+                true => member.input = None,
+                // If the PE has closed its input the task has said so.
+                false => drop(member.input.as_ref().map(|input| input.send(bytes))),
+            }
+        }
+    }
+
+    /// Members whose end is certain and has not been reported: whoever noticed it before us is not its cause.
+    pub(crate) fn dying(&self) -> Vec<usize> {
+        let dying = |i: &usize| self.members[*i].running && pe::is_dying(self.members[*i].pid);
+        (0..self.members.len()).filter(dying).collect()
+    }
+
+    /// All PEs of the job have ended: ends what they left in the background.
+    pub(crate) fn sweep(&mut self) {
+        if self.members.iter().any(|member| pe::has_remains(member.pid)) {
+            guardian::sweep(&self.mark);
+        }
+        self.over.send_replace(true);
+    }
+
+    /// Returns when what the PEs have written is out. It may be dropped and called again.
+    pub(crate) async fn written(&mut self) {
+        while self.pumps.join_next().await.is_some() {}
+    }
+
+    /// Ends everything at once, because nobody is left who wants it.
+    pub(crate) fn kill(&self) {
+        self.signal(libc::SIGKILL, None);
+        guardian::sweep(&self.mark);
+    }
+}
+
+/// Writes what comes for one PE to its input, until it closes it or nothing more comes.
+async fn feed(
+    pe: u32,
+    mut stdin: ChildStdin,
+    mut bytes: mpsc::UnboundedReceiver<Vec<u8>>,
+    side: mpsc::UnboundedSender<Report>,
+) {
+    while let Some(bytes) = bytes.recv().await {
+        let taken = match stdin.write_all(&bytes).await {
+            Ok(()) => bytes.len() as u32,
+            Err(_) => 0,
+        };
+        // Whoever receives it lives as long as the PEs.
+        let _ = side.send(Report::Taken { pe, bytes: taken });
+        if taken == 0 {
+            return;
+        }
+    }
+}
+
+/// What the kernel told, as a number that travels.
+pub(crate) fn raw(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.into_raw()
+}

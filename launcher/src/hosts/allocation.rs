@@ -1,0 +1,139 @@
+//! The hosts that a scheduler gave us, as its environment tells: Slurm, PBS, Flux.
+
+use std::path::Path;
+use std::process::Command;
+
+use oxshmem_base::Error;
+
+use super::nodelist;
+use super::placement::Room;
+
+/// What a scheduler granted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    /// Whose it is, for messages.
+    pub(crate) scheduler: &'static str,
+    /// The hosts' names and their room.
+    pub(crate) hosts: Vec<(String, Room)>,
+    /// The words that start something on one of them, `{host}` standing for its name.
+    pub(crate) shell: Option<&'static str>,
+}
+
+/// Each agent is a job step of its own with pipes of its own; it shares the processors with nobody but its PEs.
+const SRUN: &str = "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist={host} --overlap --mem=0 --mpi=none \
+                    --cpu-bind=none --unbuffered --quiet --input=0 --kill-on-bad-exit=0";
+
+/// The scheduler's own shell; hosts are numbered there, so the number is the place in the list.
+const FLUX: &str = "flux exec --quiet -r {index}";
+
+/// What the environment says; nothing: no scheduler started us.
+pub(crate) fn found(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, Error> {
+    if variable("SLURM_JOB_ID").is_some()
+        && let Some(list) = variable("SLURM_JOB_NODELIST").or_else(|| variable("SLURM_NODELIST"))
+    {
+        return slurm(&list, &variable).map(Some).map_err(|why| unusable("Slurm", "SLURM_JOB_NODELIST", why));
+    }
+    if let Some(path) = variable("PBS_NODEFILE") {
+        let text = std::fs::read_to_string(Path::new(&path)).map_err(|error| error.to_string());
+        return text.and_then(|text| pbs(&text)).map(Some).map_err(|why| unusable("PBS", "PBS_NODEFILE", why));
+    }
+    if variable("FLUX_URI").is_some() {
+        let list = flux_hosts().map_err(|why| unusable("Flux", "`flux getattr hostlist`", why))?;
+        return flux(&list).map(Some).map_err(|why| unusable("Flux", "`flux getattr hostlist`", why));
+    }
+    Ok(None)
+}
+
+fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Allocation, String> {
+    let names = nodelist::expand(list)?;
+    let counts = |name| variable(name).and_then(|text| nodelist::counts(&text)).filter(|all| all.len() == names.len());
+    let (tasks, processors) = (counts("SLURM_TASKS_PER_NODE"), counts("SLURM_JOB_CPUS_PER_NODE"));
+    let room = |i: usize| {
+        let slots = tasks.as_ref().map(|tasks| tasks[i]);
+        // Whoever asked for more tasks than processors got them.
+        let most = processors.as_ref().map(|processors| processors[i].max(slots.unwrap_or(0)));
+        Room { slots: slots.or(most), most }
+    };
+    let hosts = names.iter().cloned().zip((0..names.len()).map(room)).collect();
+    Ok(Allocation { scheduler: "Slurm", hosts, shell: Some(SRUN) })
+}
+
+/// One line for each place; a host may come several times. PBS's own `pbsdsh` gives a program no input, so agents are
+/// started by the remote shell.
+fn pbs(text: &str) -> Result<Allocation, String> {
+    let mut hosts: Vec<(String, Room)> = Vec::new();
+    for name in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match hosts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, room)) => room.slots = room.slots.map(|slots| slots + 1),
+            None => hosts.push((name.to_string(), Room { slots: Some(1), most: None })),
+        }
+    }
+    match hosts.is_empty() {
+        true => Err("the file names no host".into()),
+        false => Ok(Allocation { scheduler: "PBS", hosts, shell: None }),
+    }
+}
+
+fn flux(list: &str) -> Result<Allocation, String> {
+    let names = nodelist::expand(list.trim())?;
+    let hosts = names.into_iter().map(|name| (name, Room { slots: None, most: None })).collect();
+    Ok(Allocation { scheduler: "Flux", hosts, shell: Some(FLUX) })
+}
+
+fn flux_hosts() -> Result<String, String> {
+    let output = Command::new("flux").args(["getattr", "hostlist"]).output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+    }
+}
+
+fn unusable(scheduler: &str, source: &str, why: String) -> Error {
+    Error::new(format!("the hosts of this {scheduler} allocation cannot be read from {source}"))
+        .because(why)
+        .fix("name them with -H, or run on this host alone with -H localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Option<Allocation> {
+        found(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())).unwrap()
+    }
+
+    #[test]
+    fn slurm_tells_hosts_tasks_and_processors() {
+        let allocation = read(&[
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_JOB_NODELIST", "n[1-2],gpu"),
+            ("SLURM_TASKS_PER_NODE", "2(x2),1"),
+            ("SLURM_JOB_CPUS_PER_NODE", "4(x3)"),
+        ])
+        .unwrap();
+        let two = Room { slots: Some(2), most: Some(4) };
+        let one = Room { slots: Some(1), most: Some(4) };
+        assert_eq!(allocation.hosts, [("n1".into(), two), ("n2".into(), two), ("gpu".into(), one)]);
+        assert!(allocation.shell.unwrap().contains("--nodelist={host}"));
+        let bare = read(&[("SLURM_JOB_ID", "7"), ("SLURM_NODELIST", "n1")]).unwrap();
+        assert_eq!(bare.hosts, [("n1".into(), Room { slots: None, most: None })]);
+    }
+
+    #[test]
+    fn pbs_counts_lines() {
+        let Allocation { hosts, .. } = pbs("n1\nn1\nn2\n\nn1\n").unwrap();
+        let room = |slots| Room { slots: Some(slots), most: None };
+        assert_eq!(hosts, [("n1".into(), room(3)), ("n2".into(), room(1))]);
+        assert!(pbs("\n").is_err());
+        let missing = found(|name| (name == "PBS_NODEFILE").then(|| "/no/such/file".into())).unwrap_err().to_string();
+        assert!(missing.contains("PBS_NODEFILE") && missing.contains("-H"), "{missing}");
+    }
+
+    #[test]
+    fn nobody_granted_anything() {
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(&[("SLURM_JOB_NODELIST", "n1")]), None, "left over from somewhere");
+        assert!(found(|name| (name.starts_with("SLURM_JOB")).then(|| "n[".into())).is_err());
+        assert_eq!(flux("f[0-1]\n").unwrap().hosts.len(), 2);
+    }
+}

@@ -1,0 +1,152 @@
+//! Where the PEs of a job run: the plan, the hosts that were named or granted, and what travels to them.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::rc::Rc;
+
+use oxshmem_base::Error;
+use oxshmem_bootstrap::{process_mapping, process_mapping_of};
+
+use crate::arguments::Plan;
+use crate::branch::words_for;
+use crate::hosts::allocation::{self, Allocation};
+use crate::hosts::placement::{self, Room};
+use crate::hosts::{Host, is_here};
+use crate::link::frame::{Post, Seat};
+use crate::prepare::{self, Prepared};
+use crate::program::Unusable;
+use crate::wrapper::quoted;
+
+/// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
+/// and libraries are found.
+const EXPORTED: [&str; 4] = ["SHMEM_", "SMA_", "FI_", "UCX_"];
+const EXPORTED_TOO: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+
+/// A job that is laid out.
+pub(crate) struct Layout {
+    pub(crate) post: Rc<Post>,
+    /// Whether the PEs are all on this machine and need no agents.
+    pub(crate) here: bool,
+}
+
+impl Layout {
+    pub(crate) fn new(plan: &Plan, mark: String) -> Result<Layout, Unusable> {
+        let shell_was_named = plan.places.launch_agent.is_some();
+        let mut plan = plan.clone();
+        let (hosts, shell) = hosts_of(&plan).map_err(usage)?;
+        plan.places.launch_agent = plan.places.launch_agent.or(shell);
+        let rooms: Vec<Room> = hosts.iter().map(|(_, room)| *room).collect();
+        if plan.places.size_is_open && !hosts.is_empty() {
+            plan.programs[0].count = placement::natural_size(&rooms, plan.places.per_host);
+        }
+        let mut plan = plan.with_a_reader().map_err(usage)?;
+        let size = plan.size();
+        if hosts.is_empty() {
+            let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
+            let seat = Seat { host: 0, name: String::new(), pes: (0..size).collect() };
+            return Ok(Layout { post: Rc::new(post(plan, mark, mapping, vec![seat])), here: true });
+        }
+        let places = &plan.places;
+        let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
+        let seats = seats(&hosts, &nodes);
+        // Where the user has named a remote shell it is used for every host, be it this one.
+        let here = !shell_was_named && seats.len() == 1 && is_here(&seats[0].name);
+        let mapping = process_mapping_of(&numbered(&seats, size));
+        if !here {
+            plan.export();
+        }
+        Ok(Layout { post: Rc::new(post(plan, mark, mapping, seats)), here })
+    }
+
+    /// `--dry-run`: hosts, how they are reached, PEs and what they run.
+    pub(crate) fn show(&self) -> Result<(), Unusable> {
+        if self.here {
+            Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?.show();
+            return Ok(());
+        }
+        let apps = prepare::apps(&self.post.plan);
+        for seat in &self.post.seats {
+            let words = words_for(&self.post, seat).map_err(|why| usage(Error::new(why)))?;
+            let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
+            println!("host {}: {}", seat.name, words.join(" "));
+            for &pe in &seat.pes {
+                let app = apps[pe as usize] as usize;
+                let file = Path::new(&self.post.plan.programs[app].command[0]);
+                prepare::show_pe(&self.post, pe, seat.pes.len() as u32, app, file, &format!(" on {}", seat.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Gives the PEs what they would have inherited here. What the user named himself comes behind it and wins.
+    fn export(&mut self) {
+        let exported =
+            |name: &str| EXPORTED_TOO.contains(&name) || EXPORTED.iter().any(|prefix| name.starts_with(prefix));
+        let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let inherited: Vec<(String, OsString)> = named.filter(|(name, _)| exported(name)).collect();
+        for program in &mut self.programs {
+            program.variables.splice(0..0, inherited.iter().cloned());
+        }
+    }
+}
+
+/// The hosts and the scheduler's own way to start something there.
+type Hosts = (Vec<(String, Room)>, Option<String>);
+
+/// The hosts that were named or granted. None: this machine alone.
+fn hosts_of(plan: &Plan) -> Result<Hosts, Error> {
+    let granted = match plan.nodes {
+        1 => allocation::found(|name| std::env::var(name).ok()),
+        _ => Ok(None),
+    };
+    let Some(named) = &plan.places.hosts else {
+        let Some(Allocation { mut hosts, shell, .. }) = granted? else { return Ok((Vec::new(), None)) };
+        if plan.places.oversubscribe {
+            hosts.iter_mut().for_each(|(_, room)| room.most = None);
+        }
+        return Ok((hosts, shell.map(String::from)));
+    };
+    // An allocation that cannot be read does not matter to who names the hosts.
+    let granted = granted
+        .ok()
+        .flatten()
+        .filter(|granted| named.iter().all(|host| granted.hosts.iter().any(|(name, _)| *name == host.name)));
+    let room = |host: &Host| (host.name.clone(), Room { slots: host.slots, most: None });
+    let by_place = |shell: &&str| !shell.contains("{index}");
+    let shell = granted.and_then(|granted| granted.shell).filter(by_place).map(String::from);
+    Ok((named.iter().map(room).collect(), shell))
+}
+
+/// The hosts that have PEs.
+fn seats(hosts: &[(String, Room)], nodes: &[u32]) -> Vec<Seat> {
+    let mut seats: Vec<Seat> =
+        hosts.iter().zip(0..).map(|((name, _), host)| Seat { host, name: name.clone(), pes: Vec::new() }).collect();
+    for (&node, pe) in nodes.iter().zip(0..) {
+        seats[node as usize].pes.push(pe);
+    }
+    seats.retain(|seat| !seat.pes.is_empty());
+    seats
+}
+
+/// The node of every PE, in the order of the hosts that have any.
+fn numbered(seats: &[Seat], size: u32) -> Vec<u32> {
+    let mut nodes = vec![0; size as usize];
+    for (seat, node) in seats.iter().zip(0..) {
+        seat.pes.iter().for_each(|&pe| nodes[pe as usize] = node);
+    }
+    nodes
+}
+
+fn post(plan: Plan, mark: String, mapping: Option<String>, seats: Vec<Seat>) -> Post {
+    // Without a current directory PEs of this machine have none either, and agents say that they cannot go there.
+    let folder = std::env::current_dir().unwrap_or_default().into_os_string();
+    let space = format!("oxshmem_{}", std::process::id());
+    Post { plan, mark, space, mapping, folder, path: std::env::var_os("PATH"), seats }
+}
+
+/// A wrong command line.
+fn usage(error: Error) -> Unusable {
+    (2, error)
+}

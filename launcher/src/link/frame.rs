@@ -1,0 +1,251 @@
+//! What travels over an agent's pipe: orders down, reports up.
+//!
+//! A frame is its length (4 bytes, little endian), its content, and a newline: some remote shells pass on whole lines
+//! only, and this one ends theirs. The two sides are of one build (see `greeting`), so the content needs no versions.
+
+use std::ffi::OsString;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::Plan;
+use crate::output::Stream;
+
+/// The longest content. Whoever announces more is no agent of ours.
+pub(crate) const LONGEST: usize = 16 << 20;
+/// Values of one fence travel in frames of about this size.
+pub(crate) const PORTION: usize = 256 << 10;
+
+/// What an agent is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Start these PEs.
+    Start(Box<Post>),
+    /// Standard input for PE `pe`; no bytes: its end.
+    Input {
+        pe: u32,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// Send a signal to every PE but one.
+    Signal { signal: i32, except: Option<u32> },
+    /// Everybody is in the fence; these values were put before it. The last portion opens it.
+    Fenced { values: Vec<(String, String)>, last: bool },
+    /// So many bytes of this host's output have been written: there is room for as many.
+    Written { host: u32, stream: Stream, bytes: u32 },
+    /// Nobody reads this stream any more.
+    Closed { stream: Stream },
+    /// Answer when everybody who is ending has been reported.
+    Census,
+    /// All PEs of the job have ended: clean up and go.
+    Finish,
+    /// Still here.
+    Beat,
+}
+
+/// What an agent tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// These PEs run, with their process numbers.
+    Started { pids: Vec<(u32, u32)> },
+    /// PE `pe` could not be started, so these were not either.
+    Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
+    /// A PE ended; `joined`: without leaving the job it had joined.
+    Ended { pe: u32, status: i32, joined: bool },
+    /// A PE ends the job.
+    Aborted { pe: u32, status: i32 },
+    /// A PE sent what is no PMI.
+    Babbled { pe: u32, why: String },
+    /// All PEs here and below are in the fence; these values were put before it. The last portion counts.
+    Fence { values: Vec<(String, String)>, last: bool },
+    /// So many PEs wait in a fence that cannot open, because one of those here has ended.
+    Stuck { waiting: u32 },
+    /// Whole lines of output, dressed.
+    Output {
+        host: u32,
+        stream: Stream,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// A PE has taken so many bytes of its input; none: it wants no more.
+    Taken { pe: u32, bytes: u32 },
+    /// The answer to a census.
+    Counted,
+    /// These hosts are lost, and every PE there.
+    Lost { hosts: Vec<u32>, why: String },
+    /// Nothing of the job is left on this host.
+    Done { host: u32 },
+    /// Still here.
+    Beat,
+}
+
+/// What an agent needs to know about the job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Post {
+    /// What the user asked for; its programs carry all variables that PEs get.
+    pub(crate) plan: Plan,
+    /// The mark of the job. Each host adds its own number.
+    pub(crate) mark: String,
+    /// The name of the key-value space.
+    pub(crate) space: String,
+    /// `PMI_process_mapping`.
+    pub(crate) mapping: Option<String>,
+    /// Where PEs run.
+    pub(crate) folder: OsString,
+    /// Where programs are looked up.
+    pub(crate) path: Option<OsString>,
+    /// The agent's own host, and then those that it is to start agents on.
+    pub(crate) seats: Vec<Seat>,
+}
+
+/// A host and its PEs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seat {
+    /// Its place in the job's list of hosts.
+    pub(crate) host: u32,
+    pub(crate) name: String,
+    /// Ascending.
+    pub(crate) pes: Vec<u32>,
+}
+
+/// The bytes of a frame.
+pub(crate) fn encode(content: &impl Serialize) -> Vec<u8> {
+    let empty = vec![0; 4];
+    let mut bytes =
+        postcard::to_extend(content, empty).expect("memory has room, and our types have no case that fails");
+    let length = (bytes.len() - 4) as u32;
+    bytes[..4].copy_from_slice(&length.to_le_bytes());
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Cuts a stream of bytes into frames.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    pending: Vec<u8>,
+    /// How much of it has been decoded.
+    done: usize,
+}
+
+impl Frames {
+    /// Takes bytes as they arrive.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.pending.drain(..self.done);
+        self.done = 0;
+        self.pending.extend_from_slice(bytes);
+    }
+
+    /// The next complete frame. After an error the stream has no meaning any more.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, String>> {
+        let (length, rest) = self.pending[self.done..].split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > LONGEST {
+            return Some(Err(format!("a frame of {length} bytes is announced, {LONGEST} are the most")));
+        }
+        if rest.len() <= length {
+            return None;
+        }
+        let (content, after) = rest.split_at(length);
+        let whole = |rest: &[u8]| rest.is_empty() && after[0] == b'\n';
+        let decoded = match postcard::take_from_bytes(content) {
+            Ok((content, rest)) if whole(rest) => Ok(content),
+            Ok(_) => Err("a frame does not end where it says".into()),
+            Err(error) => Err(format!("a frame cannot be read: {error}")),
+        };
+        self.done += 4 + length + 1;
+        Some(decoded)
+    }
+}
+
+/// Values cut into portions that fit frames. There is at least one.
+pub(crate) fn portions(values: Vec<(String, String)>) -> Vec<Vec<(String, String)>> {
+    let mut portions = vec![Vec::new()];
+    let mut size = 0;
+    for (key, value) in values {
+        if size > PORTION {
+            portions.push(Vec::new());
+            size = 0;
+        }
+        size += key.len() + value.len();
+        portions.last_mut().expect("never empty").push((key, value));
+    }
+    portions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn report() -> impl Strategy<Value = Report> {
+        let values = proptest::collection::vec(("[a-z]{1,20}", "[ -~]{0,200}"), 0..20);
+        let bytes = proptest::collection::vec(any::<u8>(), 0..3000);
+        prop_oneof![
+            proptest::collection::vec(any::<(u32, u32)>(), 0..50).prop_map(|pids| Report::Started { pids }),
+            (any::<u32>(), any::<i32>(), any::<bool>()).prop_map(|(pe, status, joined)| Report::Ended {
+                pe,
+                status,
+                joined
+            }),
+            (any::<u32>(), any::<i32>()).prop_map(|(pe, status)| Report::Aborted { pe, status }),
+            (values, any::<bool>()).prop_map(|(values, last)| Report::Fence { values, last }),
+            (any::<u32>(), bytes).prop_map(|(host, bytes)| Report::Output { host, stream: Stream::Stderr, bytes }),
+            (proptest::collection::vec(any::<u32>(), 0..9), ".{0,90}")
+                .prop_map(|(hosts, why)| Report::Lost { hosts, why }),
+            Just(Report::Beat),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn reports_survive_the_pipe_in_any_pieces(reports in proptest::collection::vec(report(), 1..8), cut in 1usize..999) {
+            let wire: Vec<u8> = reports.iter().flat_map(encode).collect();
+            let (mut frames, mut seen) = (Frames::default(), Vec::new());
+            for piece in wire.chunks(cut) {
+                frames.feed(piece);
+                while let Some(report) = frames.next::<Report>() {
+                    seen.push(report.unwrap());
+                }
+            }
+            prop_assert_eq!(seen, reports);
+        }
+
+        #[test]
+        fn garbage_is_refused_and_takes_no_memory(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+            let mut frames = Frames::default();
+            frames.feed(&bytes);
+            while let Some(Ok(_)) = frames.next::<Order>() {}
+            let mut frames = Frames::default();
+            frames.feed(&bytes);
+            while let Some(Ok(_)) = frames.next::<Report>() {}
+        }
+
+        #[test]
+        fn damaged_frames_never_panic(report in report(), at in any::<prop::sample::Index>(), with in any::<u8>()) {
+            let mut wire = encode(&report);
+            let at = at.index(wire.len());
+            wire[at] = with;
+            let mut frames = Frames::default();
+            frames.feed(&wire);
+            let _ = frames.next::<Report>();
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_before_it_comes() {
+        let mut frames = Frames::default();
+        frames.feed(&(LONGEST as u32 + 1).to_le_bytes());
+        assert!(frames.next::<Report>().unwrap().unwrap_err().contains("announced"));
+    }
+
+    #[test]
+    fn many_values_become_several_frames() {
+        assert_eq!(portions(Vec::new()), [vec![]]);
+        let value = |i: usize| (format!("key{i}"), "x".repeat(1000));
+        let all: Vec<_> = (0..1000).map(value).collect();
+        let portions = portions(all.clone());
+        assert!(portions.len() > 1);
+        assert!(portions.iter().all(|portion| encode(portion).len() < 2 * PORTION));
+        assert_eq!(portions.concat(), all);
+    }
+}

@@ -1,0 +1,109 @@
+//! The command that starts an agent on a host, from the remote shell that the user named.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::wrapper::quoted;
+
+/// Started without a terminal, and without waiting for ever for a host that is off.
+pub(crate) const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=20 {host}";
+
+/// Runs the launcher from the place that it has here, or else from PATH. Every shell understands it, and what starts
+/// programs without a shell does too.
+const FIND: &str = "if [ -x \"$0\" ]; then exec \"$0\" --agent; else exec oshrun --agent; fi";
+/// Where the user has said the place, there is no second one.
+const EXACTLY: &str = "exec \"$0\" --agent";
+
+/// Where the launcher is on the other hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// At this path, as here, or in PATH.
+    AsHere(&'a Path),
+    /// At this path.
+    Exactly(&'a Path),
+}
+
+/// The words of the command for one host.
+pub(crate) fn command(shell: &str, host: &str, index: u32, place: Place<'_>) -> Result<Vec<String>, String> {
+    let mut words = words(shell)?;
+    let named = words.iter().any(|word| word.contains("{host}") || word.contains("{index}"));
+    for word in &mut words {
+        *word = word.replace("{host}", host).replace("{index}", &index.to_string());
+    }
+    if !named {
+        words.push(host.into());
+    }
+    let (script, file) = match place {
+        Place::AsHere(file) => (FIND, file),
+        Place::Exactly(file) => (EXACTLY, file),
+    };
+    let tail = ["sh".to_string(), "-c".into(), script.into(), file.display().to_string()];
+    match hands_over_to_a_shell(&words[0]) {
+        true => words.extend(tail.iter().map(|word| quoted(OsStr::new(word)))),
+        false => words.extend(tail),
+    }
+    Ok(words)
+}
+
+/// ssh joins its words with blanks for the shell of the other side, which takes them apart again.
+fn hands_over_to_a_shell(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    ["ssh", "rsh", "remsh"].contains(&name)
+}
+
+/// The words of a command as the shell would see them: quotes and backslashes, nothing else.
+pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (None, ' ' | '\t' | '\n') => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                word.get_or_insert_default();
+                quote = Some(character);
+            }
+            (Some(open), _) if open == character => quote = None,
+            (None | Some('"'), '\\') => {
+                let next = characters.next().ok_or("nothing follows the last backslash")?;
+                word.get_or_insert_default().push(next);
+            }
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    match (quote, words.is_empty()) {
+        (Some(quote), _) => Err(format!("a {quote} is not closed")),
+        (None, true) => Err("no command is named".into()),
+        (None, false) => Ok(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_as_the_shell_sees_them() {
+        for (text, expected) in [
+            ("ssh {host}", vec!["ssh", "{host}"]),
+            ("  sh -c 'exec \"$@\"' x ", vec!["sh", "-c", "exec \"$@\"", "x"]),
+            ("a\\ b \"c d\"e ''", vec!["a b", "c de", ""]),
+        ] {
+            assert_eq!(words(text).unwrap(), expected);
+        }
+        for bad in ["", "  ", "'a", "a\\"] {
+            assert!(words(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_command_for_a_host() {
+        let here = Place::AsHere(Path::new("/opt/my tools/oshrun"));
+        let spaces = command("ip netns exec {host}", "n1", 0, here).unwrap();
+        assert_eq!(spaces[..4], ["ip", "netns", "exec", "n1"]);
+        assert_eq!(spaces[4..], ["sh", "-c", FIND, "/opt/my tools/oshrun"]);
+        let ssh = command("ssh", "n2", 1, Place::Exactly(Path::new("/opt/oshrun"))).unwrap();
+        assert_eq!(ssh, ["ssh", "n2", "sh", "-c", "'exec \"$0\" --agent'", "/opt/oshrun"]);
+        assert_eq!(command("flux exec -r {index}", "n7", 7, here).unwrap()[..4], ["flux", "exec", "-r", "7"]);
+    }
+}
