@@ -32,6 +32,12 @@ fn main() {
             (0..number(1).unwrap_or(1)).for_each(|epoch| descriptors(&job, epoch as u32));
             println!("PE {} exchanged", job.rank());
         }
+        "meet" => {
+            (0..2).for_each(|_| job.fence().unwrap_or_else(|error| end(&error)));
+            if job.rank() == 0 {
+                println!("{} PEs have met", job.size());
+            }
+        }
         "abort" => {
             if job.rank() == number(2).unwrap_or(0) as u32 {
                 job.abort(number(1).unwrap_or(1), "this is the end");

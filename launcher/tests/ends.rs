@@ -2,7 +2,7 @@
 
 mod launch;
 
-use launch::{Running, runs, send, until};
+use launch::{Running, processes_with, runs, send, until};
 
 /// Every PE tells its own number and that of a child, which would live on if nobody ended it.
 const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
@@ -31,17 +31,6 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
         let here = job.folder.0.to_str().expect("a path that is text").to_string();
         until("nothing of the job runs", || processes_with(&here).is_empty());
     }
-}
-
-/// Processes that carry this text in their environment.
-fn processes_with(text: &str) -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").expect("a Linux system").flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let carries = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.windows(text.len()).any(|window| window == text.as_bytes())
-    };
-    pids.filter(carries).collect()
 }
 
 #[test]

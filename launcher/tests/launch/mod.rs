@@ -163,3 +163,29 @@ pub(crate) fn send(signal: &str, pid: u32) {
     let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().expect("kill runs");
     assert!(status.success(), "kill -s {signal} {pid}");
 }
+
+/// Processes that carry this text in their environment.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("a Linux system").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let carries = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    pids.filter(carries).collect()
+}
+
+/// The children of a process that run this program.
+pub(crate) fn children(pid: u32, program: &str) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let runs = |child: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+        name.trim() == program
+    };
+    children.split_whitespace().filter_map(|child| child.parse().ok()).filter(runs).collect()
+}
+
+/// Whether this is root.
+pub(crate) fn is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("a Linux system")) == 0
+}

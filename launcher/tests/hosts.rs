@@ -1,0 +1,379 @@
+//! Jobs on many hosts. The hosts are made up: the remote shell is a command of this machine, so that everything but the
+//! wire between two machines is what a cluster has, and no right is needed.
+
+mod launch;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use launch::{Ended, Folder, Running, oshrun, probe, processes_with, runs, send, until};
+
+/// A "remote shell" that runs what it is told here, with the host's name in a variable.
+const SHELL: &str = "env ON={host}";
+
+/// `oshrun` on these made-up hosts.
+fn on(hosts: &str, arguments: &[&str]) -> Command {
+    oshrun(["-H", hosts, "--launch-agent", SHELL].iter().chain(arguments))
+}
+
+fn ended(command: &mut Command) -> Ended {
+    Ended::from(command.output().expect("oshrun starts"))
+}
+
+fn script<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    [options, &["sh", "-c", script]].concat()
+}
+
+/// A job that stays until it is ended: every PE tells its number and that of a child.
+fn staying(hosts: &str, options: &[&str]) -> Running {
+    let folder = Folder::new();
+    let stay = "trap 'exit 3' TERM; sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
+    let mut command = on(hosts, &script(options, stay));
+    // The variable travels by -x, as it must between machines.
+    command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Running { child: command.spawn().expect("oshrun starts"), folder }
+}
+
+/// The agents of a job, by the folder in their environment.
+fn agents(job: &Running) -> Vec<u32> {
+    let is_agent = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|word| word == b"--agent")
+    };
+    here(job).into_iter().filter(is_agent).collect()
+}
+
+fn here(job: &Running) -> Vec<u32> {
+    processes_with(job.folder.0.to_str().expect("text"))
+}
+
+#[test]
+fn pes_are_dealt_to_hosts_and_know_their_places() {
+    for (options, places) in [
+        (&["-n", "4"][..], "0h1 1h1 2h2 3h2"),
+        (&["-n", "4", "--map", "cyclic"], "0h1 1h2 2h1 3h2"),
+        (&["-N", "3"], "0h1 1h1 2h1 3h2 4h2 5h2"),
+        (&["-n", "3", "-N", "2"], "0h1 1h1 2h2"),
+        (&[], "0h1 1h2"),
+    ] {
+        let ended = ended(&mut on("h1,h2", &script(options, "echo $PMI_RANK$ON")));
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{options:?}");
+        assert_eq!(ended.sorted().join(" "), places, "{options:?}");
+    }
+    let uneven = ended(&mut on("h1:1,h2:3", &script(&[], "echo $PMI_RANK$ON")));
+    assert_eq!(uneven.sorted().join(" "), "0h1 1h2 2h2 3h2");
+    let told = ended(&mut on("h1,h2,h3", &["-n", "5", probe().to_str().unwrap(), "hello"]));
+    assert_eq!(
+        told.sorted(),
+        [
+            "PE 0 of 5, node 0 of 3, members [0, 1], ours true",
+            "PE 1 of 5, node 0 of 3, members [0, 1], ours true",
+            "PE 2 of 5, node 1 of 3, members [2, 3], ours true",
+            "PE 3 of 5, node 1 of 3, members [2, 3], ours true",
+            "PE 4 of 5, node 2 of 3, members [4], ours true",
+        ]
+    );
+}
+
+#[test]
+fn a_host_file_names_hosts() {
+    let folder = Folder::new();
+    let file = folder.0.join("hosts");
+    std::fs::write(&file, "# ours\nh1 slots=2\nh2\n").unwrap();
+    let arguments = ["--hostfile", file.to_str().unwrap(), "--launch-agent", SHELL, "-n", "3", "sh", "-c", "echo $ON"];
+    let ended = ended(&mut oshrun(arguments));
+    assert_eq!((ended.status, ended.sorted().join(" ")), (Some(0), "h1 h1 h2".into()), "{}", ended.stderr);
+}
+
+#[test]
+fn values_travel_between_hosts() {
+    for (hosts, options) in
+        [("h1,h2", &["-n", "2"][..]), ("h1,h2,h3", &["-n", "8"]), ("h[1-4]", &["-n", "9", "--map", "cyclic"])]
+    {
+        let probe = probe();
+        let exchange = [options, &[probe.to_str().unwrap(), "exchange", "2"]].concat();
+        let ended = ended(&mut on(hosts, &exchange));
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{hosts}");
+        assert_eq!(ended.stdout.matches("exchanged").count(), options[1].parse::<usize>().unwrap());
+    }
+}
+
+#[test]
+fn agents_look_after_agents_beyond_32_hosts() {
+    let ended = ended(&mut on("h[1-70]", &["-n", "70", probe().to_str().unwrap(), "exchange"]));
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.stdout.matches("exchanged").count(), 70);
+}
+
+#[test]
+fn a_thousand_pes_over_eight_hosts_meet() {
+    let ended = ended(&mut on("h[1-8]", &["-n", "1000", probe().to_str().unwrap(), "meet"]));
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.stdout, "1000 PEs have met\n");
+}
+
+#[test]
+fn output_has_whole_lines_and_labels_and_stays_in_its_stream() {
+    let text = "for i in 1 2 3; do printf 'a%s' $i; printf 'b\\n'; done; echo oops >&2; printf end";
+    let ended = ended(&mut on("h1,h2", &script(&["-l", "-n", "2"], text)));
+    let mut expected: Vec<String> =
+        (0..2).flat_map(|pe| ["a1b", "a2b", "a3b", "end"].map(|line| format!("[{pe}] {line}"))).collect();
+    expected.sort();
+    assert_eq!(ended.sorted(), expected);
+    let mut errors: Vec<&str> = ended.stderr.lines().collect();
+    errors.sort_unstable();
+    assert_eq!(errors, ["[0] oops", "[1] oops"]);
+}
+
+#[test]
+fn much_output_arrives_and_a_closed_one_ends_the_writers() {
+    let much = "i=0; while [ $i -lt 2000 ]; do printf '%0999d\\n' $i; i=$((i + 1)); done";
+    let ended = ended(&mut on("h1,h2", &script(&["-n", "2"], much)));
+    assert_eq!((ended.status, ended.stdout.len()), (Some(0), 2 * 2000 * 1000));
+    let mut endless = on("h1,h2", &["-n", "2", "yes"]);
+    let mut child = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    until("writers meet a broken pipe", || child.try_wait().unwrap().is_some());
+}
+
+#[test]
+fn input_goes_to_pe_0_wherever_it_is() {
+    let folder = Folder::new();
+    let file = folder.0.join("input");
+    let text: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
+    std::fs::write(&file, &text).unwrap();
+    let mut first = on("h1,h2", &["-n", "2", "cat"]);
+    first.stdin(std::fs::File::open(&file).unwrap());
+    assert_eq!(ended(&mut first).stdout, text);
+    for (wish, count) in [("all", 2), ("1", 1), ("none", 0)] {
+        let mut reads = on("h1,h2", &["-n", "2", "--stdin", wish, "wc", "-l"]);
+        let told = ended(reads.stdin(std::fs::File::open(&file).unwrap())).stdout;
+        assert_eq!(told.matches("100000").count(), count, "--stdin {wish}: {told}");
+    }
+    // A PE that does not read must not hold up the job's end.
+    let mut deaf = on("h1,h2", &["-n", "2", "true"]);
+    assert_eq!(ended(deaf.stdin(std::fs::File::open(&file).unwrap())).status, Some(0));
+}
+
+#[test]
+fn variables_and_folders_travel() {
+    let show = "echo $SHMEM_DEBUG,$FI_X,$MINE,$OTHER,$PWD";
+    let mut job = oshrun(["-H", "h1", "--launch-agent", "env -i PATH=/bin ON={host}", "-x", "MINE", "-x", "OTHER=2"]);
+    job.args(["sh", "-c", show]).env("SHMEM_DEBUG", "a").env("FI_X", "b").env("MINE", "c").current_dir("/usr");
+    let shown = ended(&mut job);
+    assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("a,b,c,2,/usr\n", ""));
+}
+
+#[test]
+fn the_first_failure_decides_and_names_its_host() {
+    let fails = script(&["-n", "4"], "[ $PMI_RANK = 2 ] && exit 3; exec sleep 600");
+    let failed = ended(&mut on("h1,h2", &fails));
+    assert_eq!(failed.status, Some(3), "{}", failed.stderr);
+    assert!(failed.stderr.starts_with("oshrun: PE 2 (h2, pid "), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains(") exited with status 3; ") && failed.stderr.ends_with("exit 3\n"),
+        "{}",
+        failed.stderr
+    );
+    assert_eq!(failed.stderr.lines().count(), 1, "{}", failed.stderr);
+    let killed = ended(&mut on("h1,h2", &script(&["-n", "4"], "[ $PMI_RANK = 1 ] && kill -SEGV $$; exec sleep 600")));
+    assert_eq!(killed.status, Some(139));
+    assert!(killed.stderr.contains("PE 1 (h1, pid") && killed.stderr.contains("was killed by SIGSEGV"));
+}
+
+#[test]
+fn global_exit_and_missing_pes_end_the_job_across_hosts() {
+    let probe = probe();
+    let job = |words: &[&str]| ended(&mut on("h1,h2", &[&["-n", "4", probe.to_str().unwrap()], words].concat()));
+    for (status, pe) in [("7", "3"), ("0", "1")] {
+        let aborted = job(&["abort", status, pe]);
+        assert_eq!(aborted.status, Some(status.parse().unwrap()), "{}", aborted.stderr);
+    }
+    let left = job(&["fence-or-exit"]);
+    assert_eq!(left.status, Some(1));
+    assert!(left.stderr.contains("PE 1 (h1, pid") && left.stderr.contains("ended before"), "{}", left.stderr);
+    let deserted = job(&["desert"]);
+    assert_eq!(deserted.status, Some(0), "{}", deserted.stderr);
+    assert!(deserted.stderr.contains("PE 1 (h1, pid") && deserted.stderr.contains("without shmem_finalize"));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_with_the_host() {
+    for (program, status, reason) in [
+        ("./no-such-program", 127, "there is no such file"),
+        ("no-such-program", 127, "PATH"),
+        ("/tmp", 126, "directory"),
+    ] {
+        let missing = ended(&mut on("h1,h2", &["-n", "4", program]));
+        assert_eq!(missing.status, Some(status), "{}", missing.stderr);
+        assert!(missing.stderr.contains("could not be started on host h"), "{}", missing.stderr);
+        assert!(missing.stderr.contains(reason), "{}", missing.stderr);
+    }
+}
+
+#[test]
+fn every_stage_that_fails_is_named() {
+    let folder = Folder::new();
+    let tool = |name: &str, script: &str| -> PathBuf {
+        let file = folder.0.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        file
+    };
+    // A host with another build of oshrun, one where something else has that name, one that says nothing.
+    tool("other/bin/oshrun", "echo 'Welcome!'; echo 'oxshmem-agent/1 9.9.9 0123456789abcdef'; exec sleep 600");
+    tool("strange/bin/oshrun", "yes 'this is no launcher' | head -c 100000");
+    tool("mute/bin/oshrun", "exec sleep 600");
+    tool("broken/bin/oshrun", "echo 'cannot open display' >&2; exit 5");
+    let refused = tool("refused", "echo 'ssh: connect to host n9 port 22: Connection refused' >&2; exit 255");
+    let noisy = tool("noisy", "echo \"Welcome to $1\"; shift; exec \"$@\"");
+    let prefix = |name: &str| vec!["--remote-prefix".to_string(), folder.0.join(name).display().to_string()];
+    let agent = |words: &str| vec!["--launch-agent".to_string(), words.to_string()];
+    let cases: [(Vec<String>, &[&str]); 8] = [
+        (
+            agent("no-such-shell {host}"),
+            &["host n9", "remote shell cannot be started", "no-such-shell", "--launch-agent"],
+        ),
+        (
+            agent(&format!("{} {{host}}", refused.display())),
+            &["remote shell failed", "status 255", "Connection refused"],
+        ),
+        (agent("'ssh"), &["--launch-agent", "not closed"]),
+        (prefix("nothing"), &["the remote shell works, but oshrun cannot be run there", "--remote-prefix"]),
+        (prefix("other"), &["a different build of oshrun is there: 9.9.9 0123456789abcdef", "0.1.0"]),
+        (prefix("strange"), &["what answers there is not oshrun", "this is no launcher"]),
+        (prefix("broken"), &["remote shell failed", "status 5", "cannot open display"]),
+        ([prefix("mute"), vec!["--host-timeout".into(), "1".into()]].concat(), &["neither answered nor failed", "1s"]),
+    ];
+    for (options, words) in cases {
+        let shell = if options[0] == "--launch-agent" { vec![] } else { agent(SHELL) };
+        let failed = ended(oshrun(["-H", "n9", "-n", "2"]).args(shell).args(&options).arg("true"));
+        assert_eq!(failed.status, Some(1), "{options:?}: {}", failed.stderr);
+        assert!(failed.stderr.starts_with("oshrun: host n9: "), "{options:?}: {}", failed.stderr);
+        for word in words {
+            assert!(failed.stderr.contains(word), "{options:?}: `{word}` is missing in {}", failed.stderr);
+        }
+    }
+    // What a login script prints does no harm.
+    let well = ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true"));
+    assert_eq!((well.status, well.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn one_host_that_fails_takes_the_others_down() {
+    let shell = "sh -c 'test \"$0\" != h2 || exit 9; exec \"$@\"' {host}";
+    let folder = Folder::new();
+    let mut job = oshrun(["-H", "h1,h2", "--launch-agent", shell, "-n", "4", "sleep", "600"]);
+    let failed = ended(job.env("HERE", &folder.0));
+    assert_eq!(failed.status, Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("host h2: the remote shell failed"), "{}", failed.stderr);
+    until("nothing of the job runs", || processes_with(folder.0.to_str().unwrap()).is_empty());
+}
+
+#[test]
+fn signals_and_limits_of_time_reach_every_host() {
+    for (signal, code) in [("INT", 130), ("TERM", 3), ("USR1", 138)] {
+        let job = staying("h1,h2", &["-n", "4"]);
+        let pids = job.pids(8);
+        send(signal, job.pid());
+        let here = job.folder.0.clone();
+        assert_eq!(job.wait().status, Some(code), "SIG{signal}");
+        assert!(!pids.iter().any(|&pid| runs(pid)), "SIG{signal}");
+        assert_eq!(processes_with(here.to_str().unwrap()), [0u32; 0]);
+    }
+    let late = ended(&mut on("h1,h2", &["--timeout", "0.5", "-n", "4", "sleep", "600"]));
+    assert_eq!(late.status, Some(124));
+    assert!(late.stderr.contains("--timeout"), "{}", late.stderr);
+}
+
+#[test]
+fn a_job_stops_and_continues_on_all_hosts() {
+    let job = staying("h1,h2", &["--host-timeout", "2", "-n", "2"]);
+    let pids = job.pids(4);
+    let stops = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    };
+    send("TSTP", job.pid());
+    until("all have stopped", || stops(job.pid()) && pids.iter().all(|&pid| stops(pid)));
+    // Longer than a host may be silent while the job runs.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    send("CONT", job.pid());
+    until("all run again", || !pids.iter().any(|&pid| stops(pid)));
+    send("TERM", job.pid());
+    assert_eq!(job.wait().status, Some(3));
+}
+
+#[test]
+fn nothing_outlives_a_killed_launcher_on_any_host() {
+    let job = staying("h1,h2,h3", &["-n", "6"]);
+    let pids = job.pids(12);
+    send("KILL", job.pid());
+    until("all PEs, their children and the agents are gone", || {
+        !pids.iter().any(|&pid| runs(pid)) && here(&job).is_empty()
+    });
+    for delay in (0..10).map(|moment| 20 * moment) {
+        let job = staying("h1,h2", &["-n", "4"]);
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        send("KILL", job.pid());
+        until("nothing of the job runs", || here(&job).is_empty());
+    }
+}
+
+#[test]
+fn a_killed_agent_is_a_lost_host() {
+    let job = staying("h1,h2", &["-n", "4"]);
+    let pids = job.pids(8);
+    let agents = agents(&job);
+    assert_eq!(agents.len(), 2);
+    send("KILL", agents[1]);
+    let folder = job.folder.0.clone();
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("oshrun: host h"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("its agent was killed by SIGKILL"), "{}", ended.stderr);
+    until("nothing of the job runs", || {
+        !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
+    });
+}
+
+#[test]
+fn a_killed_pe_takes_all_hosts_down() {
+    let job = staying("h1,h2", &["-n", "4"]);
+    let pids = job.pids(8);
+    let victim = std::fs::read_to_string(job.folder.0.join("pe.3")).unwrap().trim().parse().unwrap();
+    send("KILL", victim);
+    let folder = job.folder.0.clone();
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(137), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("PE 3 (h2, pid {victim}) was killed by SIGKILL")), "{}", ended.stderr);
+    assert!(!pids.iter().any(|&pid| runs(pid)), "oshrun waits for their end");
+    assert_eq!(processes_with(folder.to_str().unwrap()), [0u32; 0]);
+}
+
+#[test]
+fn a_silent_host_is_given_up() {
+    let job = staying("h1,h2", &["--host-timeout", "2", "-n", "4"]);
+    job.pids(8);
+    let agents = agents(&job);
+    // Everything of that host is as it is when its cable is cut: nobody ends, nobody speaks.
+    send("STOP", agents[0]);
+    let folder = job.folder.0.clone();
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nothing has come from it for 2s"), "{}", ended.stderr);
+    until("nothing of the job runs", || processes_with(folder.to_str().unwrap()).is_empty());
+}
+
+#[test]
+fn a_dry_run_shows_hosts_commands_and_pes() {
+    let shown = ended(&mut on("h1,h2:3", &["-n", "4", "--dry-run", "./a", "b c"]));
+    assert_eq!((shown.status, shown.stderr.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    assert!(lines[0].starts_with("host h1: env ON=h1 sh -c "), "{}", lines[0]);
+    assert!(lines[1].starts_with("PE 0 on h1: PMI_RANK=0 PMI_SIZE=4 "), "{}", lines[1]);
+    assert!(lines[1].ends_with(" ./a 'b c'"));
+    assert_eq!(lines.iter().filter(|line| line.starts_with("PE ")).count(), 4);
+}
