@@ -10,6 +10,7 @@ mod generate;
 mod install;
 mod library;
 mod packages;
+mod placement;
 mod rig;
 mod test;
 

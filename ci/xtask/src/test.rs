@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, packages, target, top};
+use crate::{
+    Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, packages, placement, target, top,
+};
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +80,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "libfabric",
         what: "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets",
         run: || Ok(conformance::run(&conformance::Options::over_libfabric())),
+    },
+    Step {
+        name: "placement",
+        what: "PEs, their heaps and cards on a machine of two NUMA nodes",
+        run: || placement::check(&default_prefix()),
     },
     Step {
         name: "sanitize",

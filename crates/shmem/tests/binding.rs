@@ -1,0 +1,54 @@
+//! Jobs that are bound to the same core notice each other (users.md, problem 24).
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use oxshmem::World;
+
+/// Starts a job of one PE that is bound to a core and stays until its input ends.
+fn job(session: &std::path::Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("the test itself"));
+    command.args(["the_second_job_on_a_core_says_so", "--exact", "--nocapture"]);
+    command.env("BOUND_JOB", "1").env("SHMEM_BIND", "core").env("XDG_RUNTIME_DIR", session);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the test starts")
+}
+
+/// Waits until the job is initialised.
+fn ready(job: &mut Child) {
+    let lines = BufReader::new(job.stdout.take().expect("piped")).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("initialised")), "the job ended early");
+}
+
+/// Ends the job and returns what it had to say.
+fn said(mut job: Child) -> String {
+    drop(job.stdin.take());
+    let mut text = String::new();
+    job.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
+    job.wait().expect("our child");
+    text
+}
+
+#[test]
+fn the_second_job_on_a_core_says_so() {
+    if std::env::var_os("BOUND_JOB").is_some() {
+        let world = World::init().expect("a job of one PE");
+        println!("PE {} is initialised", world.my_pe());
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        return;
+    }
+    let session = std::env::temp_dir().join(format!("oxshmem-session-{}", std::process::id()));
+    std::fs::create_dir_all(&session).expect("a folder");
+    let mut first = job(&session);
+    ready(&mut first);
+    let mut second = job(&session);
+    ready(&mut second);
+    let text = said(second);
+    assert!(text.contains("is bound to the core of processor") && text.contains("--bind none"), "{text}");
+    assert_eq!(text.matches("bound to the core").count(), 1, "{text}");
+    assert!(!said(first).contains("is bound to"));
+    // The lock ended with the job.
+    let mut third = job(&session);
+    ready(&mut third);
+    assert!(!said(third).contains("is bound to"));
+    std::fs::remove_dir_all(&session).expect("our folder");
+}
