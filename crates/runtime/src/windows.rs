@@ -93,10 +93,11 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let control_file = SharedMemory::from_fd(control_file).map_err(|e| no_memory("open the control windows", &e))?;
     let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
 
-    let control = map_whole(&control_file, members, control::SHIFT, "control windows")?;
+    let small = memory::page_size();
+    let control = map_whole(&control_file, members, control::SHIFT, small, "control windows")?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, me as u32);
-    let heap = map_whole(&heap_file, members, terms.heap_shift, "symmetric heaps")?;
+    let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")?;
     placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
     let heap_start = heap.base() as usize + (me << terms.heap_shift);
     FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
@@ -165,10 +166,11 @@ fn installed_memory() -> u64 {
     u64::try_from(pages).unwrap_or(1 << 20) * memory::page_size() as u64
 }
 
-fn map_whole(file: &SharedMemory, members: usize, shift: u32, what: &str) -> Result<AddressRange, Error> {
+/// Huge pages are only mapped at multiples of their size.
+fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what: &str) -> Result<AddressRange, Error> {
     let bytes = members << shift;
     let map = || {
-        let mut range = AddressRange::reserve(bytes, memory::page_size())?;
+        let mut range = AddressRange::reserve(bytes, page)?;
         range.map(0, file, 0, bytes)?;
         Ok(range)
     };
