@@ -104,9 +104,9 @@ pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usi
     }
 }
 
-#[allow(dead_code, reason = "for providers that choose among cards")]
 /// The network card that this PE should use, by the name that fabric libraries know, if the node has any.
-pub(crate) fn preferred_device(me: usize) -> Option<String> {
+pub(crate) fn preferred_device() -> Option<String> {
+    let me = crate::life::my_window() as usize;
     lock().get(me).and_then(|share| share.nic.clone())
 }
 

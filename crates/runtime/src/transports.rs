@@ -10,6 +10,8 @@ use oxshmem_bootstrap::Job;
 use oxshmem_transport::Fabric;
 use oxshmem_transport_ofi::Selection;
 
+use crate::placement;
+
 /// A transport that a user can name: `SHMEM_TRANSPORT=name` or `name:detail`.
 struct Candidate {
     name: &'static str,
@@ -219,7 +221,7 @@ fn agreed(ballots: &[Ballot]) -> Ballot {
 fn ofi_selection(settings: &Settings, pes: u32, provider: Option<&str>) -> Selection {
     let provider = provider.map(String::from).or_else(|| settings.ofi_provider.clone());
     let (fabric, domain) = (settings.ofi_fabric.clone(), settings.ofi_domain.clone());
-    Selection { provider, fabric, domain, preferred: None, pes }
+    Selection { provider, fabric, domain, preferred: placement::preferred_device(), pes }
 }
 
 fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
