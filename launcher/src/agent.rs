@@ -78,6 +78,9 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
     match prepare(post) {
         Ok(prepared) => {
             prepared.note_crowding();
+            if let Some(map) = prepared.map() {
+                eprint!("{map}");
+            }
             station.start_crew(&prepared);
         }
         Err((status, error)) => {

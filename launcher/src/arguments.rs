@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
 use serde::{Deserialize, Serialize};
 
+use crate::binding::{Bind, Display};
 use crate::hosts::{self, Host};
 
 /// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
@@ -86,9 +87,14 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     grace: Duration,
 
-    /// Pin PE i to the i-th processor that this process may use
-    #[arg(long)]
-    bind: bool,
+    /// Bind each PE to a core (also without a word) or to a NUMA node, among the processors that this process may use
+    #[arg(long, value_enum, value_name = "core|numa|none", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "core", hide_possible_values = true)]
+    bind: Option<Bind>,
+
+    /// Show where the PEs are: `map` prints a table and runs the job, `map=svg` prints a picture and runs nothing
+    #[arg(long, value_enum, value_name = "map|map=svg", hide_possible_values = true)]
+    display: Option<Display>,
 
     /// Let the PEs count as so many nodes, in equal blocks: they reach each other by the network, as on several hosts
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
@@ -161,8 +167,10 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// How long PEs may take to end when they are asked to.
     pub grace: Duration,
-    /// Whether PEs are pinned.
-    pub bind: bool,
+    /// To what PEs are bound, if the user said it.
+    pub bind: Option<Bind>,
+    /// What is shown of where they are.
+    pub display: Option<Display>,
     /// As how many nodes the PEs count.
     pub nodes: u32,
     /// Where the PEs run.
@@ -295,6 +303,7 @@ impl Plan {
             timeout: options.timeout,
             grace: options.grace,
             bind: options.bind,
+            display: options.display,
             nodes: options.nodes,
             places: Places {
                 hosts,
@@ -389,6 +398,15 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
             Some("-np") => {
                 prepared.push("-n".into());
                 prepared.extend(rest.next().cloned());
+            }
+            // Its word may be left out, so it must be told from a program's name.
+            Some("--bind") => {
+                let word = rest.clone().next().and_then(|word| Bind::from_str(word.to_str()?, false).ok());
+                if word.is_some() {
+                    rest.next();
+                }
+                let word = word.unwrap_or(Bind::Core);
+                prepared.push(format!("--bind={}", word.word()).into());
             }
             Some(option) if option.starts_with('-') && option != "--" => {
                 prepared.push(argument.clone());
@@ -486,6 +504,23 @@ mod tests {
         let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
         assert_eq!(plan.label, Label::None);
+    }
+
+    #[test]
+    fn binding_is_said_in_several_ways() {
+        for (line, bind) in [
+            ("./a", None),
+            ("--bind ./a", Some(Bind::Core)),
+            ("--bind -n 2 ./a", Some(Bind::Core)),
+            ("--bind core ./a", Some(Bind::Core)),
+            ("--bind=numa ./a", Some(Bind::Numa)),
+            ("-n 2 --bind none ./a", Some(Bind::None)),
+            ("--bind ./numa numa", Some(Bind::Core)),
+        ] {
+            assert_eq!(plan(line).bind, bind, "{line}");
+        }
+        assert_eq!(plan("--display map ./a").display, Some(Display::Table));
+        assert_eq!(plan("--display=map=svg ./a").display, Some(Display::Picture));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use oxshmem_base::knobs::KNOBS;
 use oxshmem_base::size;
 use oxshmem_os::{Pages, SharedMemory, cpus, memory};
+use oxshmem_topology::{Discovered, discover};
 use serde_json::{Value, json};
 
 /// The programs that start PEs, as they are found in PATH, and how they reach us.
@@ -60,7 +61,12 @@ fn machine() -> Value {
     let memory = memory::available();
     let huge = memory::huge_page_size();
     let memfd = SharedMemory::create(c"osh_info", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
+    let seen = discover("auto").ok();
+    let cards =
+        |seen: &Discovered| seen.node.nics.iter().map(|nic| nic.describe(&seen.node)).collect::<Vec<_>>().join(", ");
     json!({
+        "topology": seen.as_ref().map(|seen| format!("{} (by {})", seen.node.describe(), seen.source)),
+        "network_cards": seen.as_ref().map(cards),
         "processors": usable,
         "processors_because": why,
         "memory": size::display(memory.bytes),

@@ -47,6 +47,9 @@ pub fn run(plan: &Plan) -> i32 {
 fn prepare(plan: &Plan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
+    if plan.display.is_some() && !layout.map()? {
+        return Ok(0);
+    }
     if plan.dry_run {
         layout.show()?;
         return Ok(0);

@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod binding;
 pub mod calibrate;
 pub mod guardian;
 pub mod hosts;

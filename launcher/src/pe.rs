@@ -26,6 +26,15 @@ pub(crate) struct Streams {
     pub(crate) stderr: Stdio,
 }
 
+/// To what a PE is bound.
+#[derive(Debug, Default)]
+pub(crate) struct Bound {
+    /// What the library is told of the user's wish: it looks for other jobs on the same cores.
+    pub(crate) word: Option<&'static str>,
+    /// The processors; nothing: those of the launcher.
+    pub(crate) processors: Option<Vec<u32>>,
+}
+
 /// The variables that tell a PE its place, apart from the descriptor's number.
 pub(crate) fn variables(pe: u32, size: u32, here: u32, mark: &str) -> [(&'static str, String); 4] {
     [
@@ -47,7 +56,7 @@ pub(crate) fn start(
     mark: &str,
     program: &Program,
     file: &Path,
-    processor: Option<usize>,
+    bound: Bound,
     streams: Streams,
 ) -> std::io::Result<Started> {
     let (ours, theirs) = UnixStream::pair()?;
@@ -59,6 +68,7 @@ pub(crate) fn start(
         .envs(program.variables.iter().map(|(name, value)| (name, value)))
         .envs(variables(pe, size, here, mark))
         .env("PMI_FD", theirs.as_raw_fd().to_string())
+        .envs(bound.word.map(|word| ("SHMEM_BIND", word)))
         .stdin(streams.stdin)
         .stdout(streams.stdout)
         .stderr(streams.stderr)
@@ -77,7 +87,7 @@ pub(crate) fn start(
             return Err(std::io::ErrorKind::BrokenPipe.into());
         }
         sockets::keep_on_exec(theirs.as_fd())?;
-        processor.map_or(Ok(()), cpus::pin_to)
+        bound.processors.as_deref().map_or(Ok(()), cpus::bind_to)
     };
     #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
     // SAFETY: the closure runs in the forked child of a launcher whose only other threads do blocking reads and writes;

@@ -8,10 +8,12 @@ use std::rc::Rc;
 
 use oxshmem_base::Error;
 use oxshmem_os::cpus;
+use oxshmem_topology::cpulist::written;
 
 use crate::arguments::{Label, Plan, Program, Stdin};
+use crate::binding::{Bind, Binding};
 use crate::link::frame::{Post, Seat};
-use crate::pe::{self, Started, Streams};
+use crate::pe::{self, Bound, Started, Streams};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, say};
@@ -26,7 +28,7 @@ pub(crate) struct Prepared {
     files: Vec<Option<PathBuf>>,
     /// The program of each PE of the job.
     apps: Vec<u32>,
-    processors: Vec<usize>,
+    binding: Option<Binding>,
 }
 
 impl Prepared {
@@ -42,7 +44,8 @@ impl Prepared {
         if let Some(folder) = &post.plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        Ok(Prepared { post, seat, directly, files, apps, processors: cpus::allowed() })
+        let binding = Binding::wanted(&post.plan, seat.pes.len()).map_err(|error| (2, error))?;
+        Ok(Prepared { post, seat, directly, files, apps, binding })
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -59,19 +62,26 @@ impl Prepared {
         self.seat.pes.iter().map(|&pe| self.apps[pe as usize]).collect()
     }
 
-    /// The processor for the host's PE number `local`, if PEs are to be pinned.
-    fn processor(&self, local: usize) -> Option<usize> {
-        self.plan().bind.then(|| self.processors[local % self.processors.len()])
+    /// The processors for the host's PE number `local`, if PEs are to be bound.
+    fn processors(&self, local: usize) -> Option<&[u32]> {
+        self.binding.as_ref().and_then(|binding| binding.processors(local))
+    }
+
+    /// `--display`: what the user wants to see of this host.
+    pub(crate) fn map(&self) -> Option<String> {
+        Some(self.binding.as_ref()?.shown(self.pes(), self.plan().display?))
     }
 
     /// Starts PE `pe`, which is the host's number `local`.
     pub(crate) fn start(&self, pe: u32, local: usize, mark: &str) -> Result<Started, Unusable> {
         let app = self.apps[pe as usize] as usize;
         let streams = self.streams(pe)?;
-        let (program, processor) = (&self.plan().programs[app], self.processor(local));
+        let program = &self.plan().programs[app];
+        let processors = self.processors(local).map(<[u32]>::to_vec);
+        let bound = Bound { word: self.plan().bind.map(Bind::word), processors };
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.seat.pes.len() as u32);
-        pe::start(pe, size, here, mark, program, file, processor, streams).map_err(unstartable)
+        pe::start(pe, size, here, mark, program, file, bound, streams).map_err(unstartable)
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
@@ -105,17 +115,22 @@ impl Prepared {
         for (&pe, local) in self.pes().iter().zip(0..) {
             let app = self.apps[pe as usize] as usize;
             let file = self.files[app].as_deref().unwrap_or(Path::new(&self.plan().programs[app].command[0]));
-            let place = self.processor(local).map(|cpu| format!(" on processor {cpu}")).unwrap_or_default();
+            let place =
+                self.processors(local).map(|cpus| format!(" on processors {}", written(cpus))).unwrap_or_default();
             show_pe(&self.post, pe, self.seat.pes.len() as u32, app, file, &place);
         }
     }
 
     /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
     pub(crate) fn note_crowding(&self) {
-        let (pes, processors) = (self.seat.pes.len(), cpus::usable());
-        if pes > processors && (self.plan().verbose || (self.directly && std::io::stderr().is_terminal())) {
-            let s = if processors == 1 { "" } else { "s" };
-            say(&format!("{pes} PEs on {processors} processor{s}: waits will yield"));
+        let pes = self.seat.pes.len();
+        let (places, what) = match self.binding.as_ref().and_then(Binding::cores) {
+            Some(cores) => (cores.min(cpus::usable()), "core"),
+            None => (cpus::usable(), "processor"),
+        };
+        if pes > places && (self.plan().verbose || (self.directly && std::io::stderr().is_terminal())) {
+            let s = if places == 1 { "" } else { "s" };
+            say(&format!("{pes} PEs on {places} {what}{s}: oversubscribed, waits will yield"));
         }
     }
 }

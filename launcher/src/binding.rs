@@ -1,0 +1,120 @@
+//! To what the PEs of a host are bound, and the map of it: `--bind`, `--map numa` and `--display map`.
+
+use std::ffi::OsStr;
+
+use clap::ValueEnum;
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{self, Settings};
+use oxshmem_os::cpus;
+use oxshmem_topology::map::{self, Shown};
+use oxshmem_topology::{Discovered, Map, Place, discover, nic, picture, place};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{self, Plan};
+
+/// To what PEs are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Bind {
+    /// To nothing.
+    None,
+    /// Each to one core, all threads of it.
+    Core,
+    /// Each to the processors of one NUMA node.
+    Numa,
+}
+
+/// What is shown of the PEs' places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Display {
+    /// A table, before the job runs.
+    #[value(name = "map")]
+    Table,
+    /// A picture, and nothing is run.
+    #[value(name = "map=svg")]
+    Picture,
+}
+
+impl Bind {
+    /// The value of `SHMEM_BIND` that says the same to the library.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Bind::None => "none",
+            Bind::Core => "core",
+            Bind::Numa => "numa",
+        }
+    }
+}
+
+/// The places of one host's PEs.
+#[derive(Debug)]
+pub(crate) struct Binding {
+    seen: Discovered,
+    places: Vec<Place>,
+    /// Whether PEs are to be bound to them.
+    binds: bool,
+    /// How many cores there are for them.
+    cores: usize,
+}
+
+impl Binding {
+    /// Places so many PEs of the plan, if the user wants them bound or shown. What is not said on the command line the
+    /// PEs' environment says.
+    pub(crate) fn wanted(plan: &Plan, pes: usize) -> Result<Option<Binding>, Error> {
+        let asked = plan.bind.is_some_and(|bind| bind != Bind::None);
+        if !asked && plan.display.is_none() {
+            return Ok(None);
+        }
+        let settings = settings(plan)?;
+        let bind = match plan.bind {
+            Some(Bind::None) => knobs::Bind::None,
+            Some(Bind::Core) => knobs::Bind::Core,
+            Some(Bind::Numa) => knobs::Bind::Numa,
+            None => settings.bind,
+        };
+        let seen = discover(&settings.topology)?;
+        // A description of another machine can be looked at; what it says of processors binds nobody here.
+        let here = seen.source.is_here();
+        let allowed: Vec<u32> = match here {
+            true => cpus::allowed().into_iter().map(|cpu| cpu as u32).collect(),
+            false => seen.node.processors.iter().map(|processor| processor.cpu).collect(),
+        };
+        let map = if plan.places.map == arguments::Map::Numa { Map::Numa } else { Map::Block };
+        let processors = place::processors(&seen.node, &allowed, pes, bind, map);
+        let mut places = place::places(&seen.node, &processors);
+        nic::assign(&seen.node, &mut places, &nic::Wish::of(&settings)?)?;
+        let cores = place::cores(&seen.node, &allowed);
+        Ok(Some(Binding { binds: asked && here, seen, places, cores }))
+    }
+
+    /// The processors to which the host's PE number `local` is to be bound.
+    pub(crate) fn processors(&self, local: usize) -> Option<&[u32]> {
+        self.binds.then(|| &self.places[local].cpus[..])
+    }
+
+    /// How many cores bound PEs have.
+    pub(crate) fn cores(&self) -> Option<usize> {
+        self.binds.then_some(self.cores)
+    }
+
+    /// What the user wants to see of the PEs with these numbers.
+    pub(crate) fn shown(&self, pes: &[u32], display: Display) -> String {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let source = self.seen.source.to_string();
+        let host = if self.seen.source.is_here() { host.trim() } else { "another machine" };
+        let shown = Shown { host, node: &self.seen.node, source: &source, pes, places: &self.places };
+        match display {
+            Display::Table => map::text(&shown),
+            Display::Picture => picture::svg(&shown),
+        }
+    }
+}
+
+/// The settings that the PEs will read.
+fn settings(plan: &Plan) -> Result<Settings, Error> {
+    let text = |part: &OsStr| part.to_string_lossy().into_owned();
+    let named = plan.programs.first().map(|program| &program.variables[..]).unwrap_or_default();
+    // Of a variable that is named twice the last word counts.
+    let named = named.iter().rev().map(|(name, value)| (name.clone(), text(value)));
+    let inherited = std::env::vars_os().map(|(name, value)| (text(&name), text(&value)));
+    Settings::from_vars(named.chain(inherited)).map(|(settings, _)| settings)
+}

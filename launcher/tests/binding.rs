@@ -1,0 +1,115 @@
+//! Where PEs go: what a user gets without asking, with `--bind`, and to see.
+
+mod launch;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use launch::{Ended, oshrun, run_script};
+use oxshmem_os::cpus;
+
+/// Each PE tells where it may run.
+const WHERE: &str = "echo $PMI_RANK $(sed -n 's/Cpus_allowed_list:.//p' /proc/self/status) $SHMEM_BIND";
+
+fn allowed() -> Vec<u32> {
+    cpus::allowed().into_iter().map(|cpu| cpu as u32).collect()
+}
+
+fn list(cpus: &[u32]) -> String {
+    oxshmem_topology::cpulist::written(cpus)
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/topology").join(name)
+}
+
+/// users.md, problem 24: nobody is bound who did not ask for it.
+#[test]
+fn without_a_word_nobody_is_bound() {
+    let all = list(&allowed());
+    for options in ["-n 2", "-n 2 --bind none", "-n 2 --bind=none"] {
+        let ended = run_script(options, WHERE);
+        let bound: Vec<&str> = ended.sorted().into_iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+        assert_eq!(bound, [&all, &all], "{options}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn bound_pes_have_cores_of_their_own() {
+    let ended = run_script("-n 2 --bind", WHERE);
+    let lines = ended.sorted();
+    assert_eq!((ended.status, lines.len()), (Some(0), 2), "{}", ended.stderr);
+    let places: Vec<&str> = lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    // On a machine of one core they share it.
+    let node = oxshmem_topology::discover("sysfs").expect("Linux tells").node;
+    let cores = oxshmem_topology::place::cores(&node, &allowed());
+    assert_eq!(places[0] != places[1], cores > 1, "{lines:?}");
+    assert!(lines.iter().all(|line| line.ends_with(" core")), "the library is told: {lines:?}");
+    // The value may stand apart, and a program's name is none.
+    assert_eq!(run_script("-n 2 --bind core", WHERE).sorted(), lines);
+    assert_eq!(run_script("-n 2 --bind=core --map numa", WHERE).status, Some(0));
+}
+
+/// users.md, problem 24: the cpuset of a scheduler holds.
+#[test]
+fn a_cpuset_is_obeyed() {
+    let last = *allowed().last().expect("a processor");
+    let mut command = Command::new("taskset");
+    command.args(["-c", &last.to_string()]).arg(oshrun([""; 0]).get_program());
+    command.args(["-n", "2", "--bind", "core", "sh", "-c", WHERE]);
+    let Ok(output) = command.output() else { return println!("not run: there is no taskset") };
+    let ended = Ended::from(output);
+    let wanted = [format!("0 {last} core"), format!("1 {last} core")];
+    assert_eq!(ended.sorted(), wanted, "{}", ended.stderr);
+}
+
+fn displayed(machine: &str, arguments: &[&str]) -> Option<Ended> {
+    let mut command = oshrun(arguments);
+    let ended = Ended::from(command.env("SHMEM_TOPOLOGY", fixture(machine)).output().expect("oshrun starts"));
+    if ended.stderr.contains("libhwloc.so") {
+        println!("not run: no hwloc here: {}", ended.stderr);
+        return None;
+    }
+    Some(ended)
+}
+
+#[test]
+fn the_map_of_a_laptop() {
+    let arguments = ["-n", "4", "--bind", "core", "--display", "map", "--dry-run", "true"];
+    let Some(ended) = displayed("fixtures/laptop.xml", &arguments) else { return };
+    let table = ended.stdout.lines().skip(2).take(5).collect::<Vec<_>>().join("\n");
+    let expected = "PE  processors  NUMA  L3  card\n 0  0,4         0     0   enp0s31f6\n \
+                    1  1,5         0     0   wlp0s20f3\n 2  2,6         0     0   enp0s31f6\n \
+                    3  3,7         0     0   wlp0s20f3";
+    assert_eq!(table, expected, "{}", ended.stderr);
+    assert!(ended.stdout.contains(": 1 package, 1 NUMA node, 1 L3, 4 cores, 8 processors"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_picture_is_printed_and_nothing_is_run() {
+    let arguments = ["-n", "16", "--bind", "core", "--display", "map=svg", "sh", "-c", "echo it ran"];
+    let Some(ended) = displayed("fixtures/slingshot-four-cards.xml", &arguments) else { return };
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("<svg ") && ended.stdout.ends_with("</svg>\n"));
+    assert!(
+        ended.stdout.contains(">PE 15<") && ended.stdout.contains(">cxi3 / hsn3<") && !ended.stdout.contains("it ran")
+    );
+}
+
+#[test]
+fn wishes_that_cannot_be_granted_start_nothing() {
+    let table = [(vec!["--bind=cores"], "cores"), (vec!["--display", "picture"], "picture")];
+    for (options, word) in table {
+        let ended = Ended::from(oshrun(options.iter().chain(&["echo", "it", "ran"])).output().expect("oshrun starts"));
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{options:?}");
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+    let mut command = oshrun(["-n", "2", "--display", "map", "echo", "it ran"]);
+    command.env("SHMEM_OFI_NIC_POLICY", "user").env("SHMEM_TOPOLOGY", "sysfs");
+    let ended = Ended::from(command.output().expect("oshrun starts"));
+    assert!(
+        !ended.stdout.contains("it ran") && ended.stderr.contains("SHMEM_OFI_NIC_MAPPING is not set"),
+        "{}",
+        ended.stderr
+    );
+}
