@@ -10,12 +10,12 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::crew::Outlet;
-use crate::guardian;
 use crate::link::frame::{self, Frames, Order, Post, Report};
 use crate::link::greeting;
 use crate::link::pulse::{Need, Pulse};
 use crate::prepare::Prepared;
 use crate::station::Station;
+use crate::{guardian, say};
 
 /// The argument that makes this program an agent.
 pub const ARGUMENT: &str = "--agent";
@@ -30,7 +30,7 @@ pub fn serve() -> i32 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("oshrun: the agent cannot start: {error}");
+            say(&format!("the agent cannot start: {error}"));
             return ORPHANED;
         }
     };
@@ -104,10 +104,6 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
                     station.obey(order);
                 }
             },
-            report = station.next() => {
-                is_done |= report == Report::Done { host };
-                pipe.send(&report);
-            }
             _ = look.tick() => match pipe.pulse.need(Instant::now()) {
                 Need::GiveUp => {
                     station.kill();
@@ -116,6 +112,10 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
                 Need::Beat => pipe.send(&Report::Beat),
                 Need::Nothing => {}
             },
+            report = station.next() => {
+                is_done |= report == Report::Done { host };
+                pipe.send(&report);
+            }
         }
     }
     0
@@ -173,7 +173,7 @@ async fn read(orders: mpsc::UnboundedSender<Order>) {
             match order {
                 Ok(order) => drop(orders.send(order)),
                 Err(why) => {
-                    eprintln!("oshrun: the agent does not understand its orders: {why}");
+                    say(&format!("the agent does not understand its orders: {why}"));
                     return;
                 }
             }

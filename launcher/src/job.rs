@@ -216,13 +216,14 @@ impl Job {
             tokio::select! {
                 biased;
                 wish = signals.next() => self.obey(wish),
-                Some(order) = self.orders.recv() => self.station.obey(order),
-                report = self.station.next() => self.take(report),
+                // PEs that write without end shall not keep the time from passing.
                 () = at(kill_at) => self.kill(),
                 () = at(timeout) => self.timed_out(),
                 () = at(abort_at) => self.aborted(),
                 () = at(self.stop_at) => self.stop(),
                 () = at(note_at) => self.note_deserter(),
+                Some(order) = self.orders.recv() => self.station.obey(order),
+                report = self.station.next() => self.take(report),
             }
         }
     }
@@ -276,9 +277,9 @@ impl Job {
             let place = self.host_name(pe).map(|name| format!(" on {name}")).unwrap_or_default();
             say(&format!("PE {pe} is pid {pid}{place}"));
         }
-        // It missed the signal that ended the others.
+        // It missed the signal that ended the others; asking those twice does no harm.
         if self.ending.is_some() {
-            self.station.obey(Order::Signal { signal: libc::SIGKILL, except: None });
+            self.signal(libc::SIGTERM);
         }
     }
 

@@ -1,6 +1,8 @@
 //! How the tests start jobs and watch them.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+pub(crate) mod sshd;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};

@@ -1,0 +1,136 @@
+//! Jobs over two network namespaces: hosts with addresses of their own and a cable that can be cut.
+
+mod launch;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use launch::sshd::Server;
+use launch::{Ended, Folder, Running, probe, processes_with, runs, send, until};
+
+const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
+/// What the rig says with this status is why it cannot be had here.
+const NOT_PERMITTED: i32 = 77;
+
+/// The rig's address of host 1.
+const FAR: &str = "198.51.100.2";
+const PORT: u16 = 2222;
+
+/// Whether this is the rig. If not, the test called `name` runs there, as a process of its own.
+fn is_the_rig(name: &str) -> bool {
+    if std::env::var_os("NETWORK_NAMESPACES").is_some() {
+        return true;
+    }
+    let myself = std::env::current_exe().expect("the test itself");
+    let mut rig = Command::new(RIG);
+    rig.arg("run").arg(myself).args([name, "--exact", "--nocapture", "--test-threads=1"]);
+    let ended = Ended::from(rig.stdin(Stdio::null()).output().expect("the rig's script"));
+    match ended.status {
+        Some(NOT_PERMITTED) => println!("SKIPPED {name}: {}", ended.stderr.trim()),
+        status => assert_eq!(status, Some(0), "{}{}", ended.stdout, ended.stderr),
+    }
+    ended.stdout.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| println!("{line}"));
+    false
+}
+
+fn oshrun(options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oshrun"));
+    command.args(options).stdin(Stdio::null());
+    command
+}
+
+/// A job whose agents are started inside the namespaces.
+fn on_both(options: &[&str]) -> Command {
+    oshrun(&[&["-H", "0,1", "--launch-agent", &format!("{RIG} on {{host}}")], options].concat())
+}
+
+#[test]
+fn agents_enter_namespaces() {
+    if !is_the_rig("agents_enter_namespaces") {
+        return;
+    }
+    let probe = probe();
+    for options in [&["-n", "2"][..], &["-n", "5", "--map", "cyclic"]] {
+        let met = Ended::from(on_both(&[options, &[probe.to_str().unwrap(), "exchange"]].concat()).output().unwrap());
+        assert_eq!((met.status, met.stderr.as_str()), (Some(0), ""));
+    }
+    let shown =
+        Ended::from(on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]).output().unwrap());
+    assert_eq!(shown.stdout, "1\n1\n", "each host has its own address: {}", shown.stderr);
+    for victim in ["launcher", "agent", "pe"] {
+        let job = staying(on_both(&[]));
+        let pids = job.pids(8);
+        let marked = || processes_with(job.folder.0.to_str().unwrap());
+        send(
+            "KILL",
+            match victim {
+                "launcher" => job.pid(),
+                "agent" => *marked().iter().find(|&&pid| is_agent(pid)).expect("an agent"),
+                _ => pids[3],
+            },
+        );
+        until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && marked().is_empty());
+        let status = job.wait().status;
+        assert_eq!(
+            status,
+            match victim {
+                "launcher" => None,
+                "agent" => Some(1),
+                _ => Some(137),
+            }
+        );
+    }
+}
+
+#[test]
+fn a_cable_between_launcher_and_agent_is_cut() {
+    if !is_the_rig("a_cable_between_launcher_and_agent_is_cut") {
+        return;
+    }
+    let (far, near) = ([RIG, "on", "1"], [RIG, "on", "0"]);
+    let server = match Server::start_at(FAR, PORT, &far, &near) {
+        Ok(server) => server,
+        Err(why) => return println!("SKIPPED cutting the cable of an agent: {why}"),
+    };
+    let cable = |what: &str| assert!(Command::new(RIG).arg(what).status().unwrap().success());
+    let start = |limit: &str| {
+        let mut command = Command::new(RIG);
+        command.args(["on", "0", env!("CARGO_BIN_EXE_oshrun"), "-H", "far", "--launch-agent", &server.words("{host}")]);
+        command.args(["-x", "HERE", "--host-timeout", limit]).stdin(Stdio::null());
+        staying(command)
+    };
+    // For a while: nobody notices.
+    let job = start("20");
+    let pids = job.pids(8);
+    cable("cut");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    cable("mend");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(pids.iter().all(|&pid| runs(pid)));
+    send("TERM", job.pid());
+    assert_eq!(job.wait().status, Some(143));
+    // For good: both sides give each other up.
+    let job = start("3");
+    let pids = job.pids(8);
+    cable("cut");
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("host far: nothing has come from it for 3s"), "{}", ended.stderr);
+    until("the far host cleans up by itself", || !pids.iter().any(|&pid| runs(pid)));
+    cable("mend");
+}
+
+/// Four PEs that stay, each with a child.
+fn staying(mut command: Command) -> Running {
+    let folder = Folder::new();
+    let stay = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
+    command.args(["-n", "4", "sh", "-c", stay]).env("HERE", &folder.0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Running { child: command.spawn().expect("oshrun starts"), folder }
+}
+
+fn is_agent(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+    Path::new(&String::from_utf8_lossy(words[0]).into_owned()).ends_with("oshrun") && words.contains(&&b"--agent"[..])
+}
