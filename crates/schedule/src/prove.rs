@@ -23,6 +23,8 @@ mod memory;
 mod words;
 
 #[cfg(test)]
+mod levels;
+#[cfg(test)]
 mod mutants;
 #[cfg(test)]
 mod suite;
@@ -69,6 +71,9 @@ pub struct Case<'a> {
     pub mode: DestMode,
     /// Whether dest is source; for reductions and scans.
     pub in_place: bool,
+    /// What is put with the setting of a word waits beside the word until the wait for it takes it to its place, so that
+    /// nothing but boxes is written remotely.
+    pub by_mail: bool,
     /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
     pub interleaving: u64,
 }

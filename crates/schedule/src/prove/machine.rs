@@ -36,6 +36,8 @@ struct Write {
     clock: Vec<u32>,
     at: usize,
     len: usize,
+    /// What waits in the box, if it went by mail.
+    mail: Vec<Value>,
 }
 
 enum Progress {
@@ -305,11 +307,16 @@ impl<'a> Machine<'a> {
         }
         let (from, at) = if len == 0 { (0, 0) } else { (self.range(index, from, len)?, self.range(index, into, len)?) };
         let (write, known) = (self.writes.len() as u32, self.pes[p].clock[q]);
+        let by_mail = self.case.by_mail && matches!(signal, Signal::Set { .. });
+        let mut mail = Vec::new();
         for i in 0..len as usize {
             let value = self.pes[p].memory.read(from + i, now)?;
-            self.pes[q].memory.land(at + i, write, known, value)?;
+            match by_mail {
+                true => mail.push(value),
+                false => self.pes[q].memory.land(at + i, write, known, value)?,
+            }
         }
-        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize });
+        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize, mail });
         if self.pes[q].call > index {
             return Err(fault!(Unseen, "PE {p} signals PE {to} after that one has left call {}", index + 1));
         }
@@ -318,7 +325,7 @@ impl<'a> Machine<'a> {
             Signal::Count => self.pes[q].counters[turn.parity()].add(write, turn.call, known),
             Signal::Set { word, value } => {
                 self.check_word(index, word)?;
-                self.pes[q].words[area][word as usize].set(value, write, p as u32, known)
+                self.pes[q].words[area][word as usize].set(value, write, p as u32, known, by_mail)
             }
         }
     }
@@ -328,11 +335,15 @@ impl<'a> Machine<'a> {
         self.check_word(index, word)?;
         let (_, area) = self.place(index);
         let now = self.pes[p].clock[p] + 1;
-        let Some(write) = self.pes[p].words[area][word as usize].wait(value, now)? else {
+        let Some(write) = self.pes[p].words[area][word as usize].wait(value, now, self.case.by_mail)? else {
             return Ok(Progress::Blocked);
         };
-        self.tick(p);
+        let now = self.tick(p);
         self.seen(p, write);
+        let Write { at, mail, .. } = &self.writes[write as usize];
+        for (i, &value) in mail.iter().enumerate() {
+            self.pes[p].memory.write(at + i, now, value)?;
+        }
         Ok(Progress::Moved)
     }
 

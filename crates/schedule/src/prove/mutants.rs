@@ -44,7 +44,9 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
     let modes = [DestMode::Synchronised, DestMode::Fresh];
     let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
     runs.filter_map(|(mode, interleaving)| {
-        prove(&Case { size, calls: &calls, mode, in_place: false, interleaving }).err().map(|fault| fault.kind)
+        prove(&Case { size, calls: &calls, mode, in_place: false, by_mail: false, interleaving })
+            .err()
+            .map(|fault| fault.kind)
     })
     .collect()
 }
@@ -183,7 +185,27 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
     let call = |algorithm, root| Call { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
     let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
-    let case = |interleaving| Case { size: 11, calls: &calls, mode: DestMode::Fresh, in_place: false, interleaving };
+    let case = |interleaving| Case {
+        size: 11,
+        calls: &calls,
+        mode: DestMode::Fresh,
+        in_place: false,
+        by_mail: false,
+        interleaving,
+    };
     let found: Vec<FaultKind> = (0..4).filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind)).collect();
     assert!(found.contains(&FaultKind::Ambiguous), "{found:?}");
+}
+
+#[test]
+fn mail_to_the_same_box_in_every_call_is_rejected() {
+    let original = dissemination(2, true);
+    let one_box = Mutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
+    let outcome = |algorithm: &dyn Algorithm, interleaving| {
+        let calls = [Call { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
+        let case = Case { size: 5, calls: &calls, mode: DestMode::Fresh, in_place: false, by_mail: true, interleaving };
+        prove(&case).map(drop).map_err(|fault| fault.kind)
+    };
+    assert!((0..4).all(|interleaving| outcome(&original, interleaving) == Ok(())));
+    assert!((0..4).any(|interleaving| outcome(&one_box, interleaving) == Err(FaultKind::Race)));
 }

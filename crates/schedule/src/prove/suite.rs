@@ -8,8 +8,9 @@ use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::central::Central;
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
+use crate::algorithm::names::{COLLECTIVES, NAMES, find};
 use crate::algorithm::{Collective, Operator, Schedule, alltoall, broadcast, gather, ring};
-use crate::step::Traffic;
+use crate::step::{Algorithm, Traffic};
 use std::vec;
 use std::vec::Vec;
 
@@ -39,7 +40,7 @@ fn four(
 ) -> Result<Evidence, super::Fault> {
     let call = |i: u32| Call { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
     let calls: Vec<Call> = (0..4).map(call).collect();
-    prove(&Case { size, calls: &calls, mode, in_place, interleaving })
+    prove(&Case { size, calls: &calls, mode, in_place, by_mail: false, interleaving })
 }
 
 /// All sizes, the modes given, four interleavings.
@@ -79,6 +80,45 @@ fn needs_ready_dest(schedule: Schedule) {
         faults.contains(&Err(FaultKind::Race))
     };
     assert!([4, 7, 12].into_iter().all(refused), "{schedule:?}");
+}
+
+/// Four calls by mail, as the leaders of nodes send them.
+fn four_by_mail(algorithm: &dyn Algorithm, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
+    let count = if wanted == Collective::Shares { 1 } else { 3 };
+    let calls = [Call { algorithm, wanted, count, root: 1 % size }; 4];
+    let in_place = matches!(wanted, Collective::Reduce(_));
+    let mode = if in_place { Same } else { Fresh };
+    let case = Case { size, calls: &calls, mode, in_place, by_mail: true, interleaving };
+    prove(&case).map(drop).map_err(|fault| fault.kind)
+}
+
+#[test]
+fn what_goes_by_mail_holds_by_mail_and_writes_nothing_else_remotely() {
+    let mut proven = 0;
+    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
+        if !schedule.goes_by_mail() {
+            continue;
+        }
+        for size in sizes() {
+            for interleaving in [0, 1, 77] {
+                let outcome = four_by_mail(&schedule, schedule.achieves(), size, interleaving);
+                assert_eq!(outcome, Ok(()), "{schedule:?} n={size} interleaving {interleaving}");
+            }
+        }
+        proven += 1;
+    }
+    assert!(proven > 12, "{proven}");
+}
+
+#[test]
+fn what_signals_a_word_twice_or_without_waiting_is_refused_by_mail() {
+    let chain = Schedule::Chain(broadcast::Chain { segment: 1 });
+    let tree = Schedule::Tree(broadcast::Tree { radix: 2 });
+    for schedule in [Schedule::RingReduce(ring::RingReduce), chain, tree] {
+        assert!(!schedule.goes_by_mail());
+        let refused = |size| four_by_mail(&schedule, schedule.achieves(), size, 1) == Err(FaultKind::Race);
+        assert!([3, 5, 8].into_iter().any(refused), "{schedule:?}");
+    }
 }
 
 const ALL: [DestMode; 3] = [Same, Synchronised, Fresh];
@@ -168,7 +208,7 @@ fn broadcasts_hold_from_every_root() {
         for size in sizes() {
             let call = |root| Call { algorithm: schedule, wanted: Collective::Broadcast, count: 5, root };
             let calls: Vec<Call> = (0..size).map(call).collect();
-            let case = Case { size, calls: &calls, mode: Fresh, in_place: false, interleaving: 1 };
+            let case = Case { size, calls: &calls, mode: Fresh, in_place: false, by_mail: false, interleaving: 1 };
             prove(&case).unwrap_or_else(|fault| panic!("{schedule:?} n={size}: {fault}"));
         }
     }
@@ -240,7 +280,7 @@ fn mixed_sequences_share_one_slot() {
                 })
                 .collect();
             let mode = [Fresh, Synchronised][seed as usize % 2];
-            let case = Case { size, calls: &calls, mode, in_place: false, interleaving: seed };
+            let case = Case { size, calls: &calls, mode, in_place: false, by_mail: false, interleaving: seed };
             if let Err(fault) = prove(&case) {
                 let kinds: Vec<Traffic> = calls.iter().map(|call| call.algorithm.traffic()).collect();
                 panic!("n={size} seed={seed} {mode:?} {kinds:?}: {fault}");
