@@ -74,6 +74,11 @@ impl Options {
         Options { pes: vec![2, 4], nodes: 2, ..Options::usual() }
     }
 
+    /// The collectives under every schedule, run by the leaders of four nodes.
+    pub(crate) fn algorithms_across_nodes() -> Options {
+        Options { pes: vec![5], nodes: 4, ..Options::algorithms() }
+    }
+
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
@@ -99,7 +104,8 @@ impl Options {
     }
 
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]
-    /// [--nodes N] [--transport NAME,NAME]`, where each named transport is a run of its own.
+    /// [--nodes N] [--transport NAME,NAME] [--algorithms]`, where each named transport and each set of algorithms is a run
+    /// of its own.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options::usual();
         let mut arguments = arguments.iter();
@@ -113,7 +119,12 @@ impl Options {
                 "--kill" => options.kill = true,
                 "--transport" => {
                     let variable = |name: &str| vec![("SHMEM_TRANSPORT".to_string(), name.to_string())];
-                    options.environments = value()?.split(',').map(variable).collect();
+                    options.environments = crossed(&options.environments, value()?.split(',').map(variable).collect());
+                }
+                "--algorithms" => {
+                    let Options { filter, environments, .. } = Options::algorithms();
+                    options.environments = crossed(&options.environments, environments);
+                    options.filter = options.filter.or(filter);
                 }
                 "--nodes" => options.nodes = value()?.parse().map_err(|_| "--nodes wants a number".to_string())?,
                 _ => {
@@ -128,6 +139,12 @@ impl Options {
         let name = format!("{program}/{case}");
         self.filter.as_ref().is_none_or(|texts| texts.split(',').any(|text| name.contains(text)))
     }
+}
+
+/// Each of the environments with each of the others.
+fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Environment> {
+    let with = |other: Environment| environments.iter().map(move |one| [one.as_slice(), &other].concat());
+    others.into_iter().flat_map(with).collect()
 }
 
 fn numbers(list: &str) -> Outcome<Vec<u32>> {

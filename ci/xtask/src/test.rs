@@ -73,8 +73,12 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "nodes",
-        what: "every behaviour with the PEs spread over two nodes, by TCP",
-        run: || Ok(conformance::run(&conformance::Options::across_nodes())),
+        what: "every behaviour with the PEs spread over two nodes, by TCP; every schedule between four",
+        run: || {
+            let mut counts = conformance::run(&conformance::Options::across_nodes());
+            counts += conformance::run(&conformance::Options::algorithms_across_nodes());
+            Ok(counts)
+        },
     },
     Step {
         name: "libfabric",
