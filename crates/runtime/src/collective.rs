@@ -39,6 +39,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Whether the member is on the caller's node.
+    pub(crate) fn is_here(self, member: u32) -> bool {
+        self.team.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
+    }
+
     /// Where member `member` has the caller's symmetric `address`.
     #[inline(always)]
     pub(crate) fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {

@@ -128,6 +128,7 @@ fn way(
 }
 
 /// All members take part in counting the run; the leaders run it. `dest_there` is where others have the leader's dest.
+/// Returns whether the network may still be reading the caller's arrays: until it is [complete](network::complete).
 ///
 /// # Safety
 /// As for [`executor::run`], with the leaders as members.
@@ -139,10 +140,10 @@ unsafe fn run(
     share: Share<'_>,
     arrays: Arrays,
     dest_there: Option<(Region, u64)>,
-) {
+) -> bool {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
-        return;
+        return false;
     }
     let mut private = [0_u128; PRIVATE / 16];
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
@@ -152,6 +153,7 @@ unsafe fn run(
     // SAFETY: the caller's promise; `Way::find` has looked at the room.
     unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
+    wire.has_lent()
 }
 
 const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
@@ -181,7 +183,7 @@ fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reachable:
     if even { equal().or_else(any) } else { any() }
 }
 
-/// Does it.
+/// Does it; returns what [`run`] does.
 ///
 /// # Safety
 /// `dest` has all parts, and the caller's is there; `dest_there` is where others have it.
@@ -192,7 +194,7 @@ unsafe fn gather_parts(
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     dest_there: Option<(Region, u64)>,
-) {
+) -> bool {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
     let before = |window: u32| match node.checked_sub(window) {
@@ -206,7 +208,7 @@ unsafe fn gather_parts(
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller's promise.
-    unsafe { run(call, span, way, plan, share, Arrays { dest, source, ..NO_ARRAYS }, dest_there) };
+    unsafe { run(call, span, way, plan, share, Arrays { dest, source, ..NO_ARRAYS }, dest_there) }
 }
 
 /// See `slot::exchange`.
@@ -244,11 +246,13 @@ pub(crate) fn exchange(
         }
     }
     match way {
-        // SAFETY: the board has all lines of this node; nobody looks at it before the release.
-        Some(way) => unsafe {
+        Some(way) => {
             let there = open.then(|| (Region::Control, (board as usize).wrapping_sub(control::own()) as u64));
-            gather_parts(call, span, way, start, board, there);
-        },
+            // SAFETY: the board has all lines of this node; nobody looks at it before the release.
+            if unsafe { gather_parts(call, span, way, start, board, there) } {
+                network::complete(name);
+            }
+        }
         None => fetch_lines(call, span, parity, width, board),
     }
     release(call, span, number, |words| &words.released);

@@ -163,6 +163,23 @@ impl Schedule {
         )
     }
 
+    /// Whether what is put stays as it is until the target has seen the signal, or the call is over, so that the network
+    /// may read it late. Proven with [`prove::Case::lent`](crate::prove::Case).
+    pub const fn lends(&self) -> bool {
+        matches!(
+            self,
+            Self::RingReduce(_)
+                | Self::RingGather(_)
+                | Self::Circulant(_)
+                | Self::Tree(_)
+                | Self::Chain(_)
+                | Self::ScatterGather(_)
+                | Self::Fcollect(_)
+                | Self::Collect(_)
+                | Self::Direct(_)
+        )
+    }
+
     /// Whether it can stand for `wanted`.
     pub fn serves(&self, wanted: Collective) -> bool {
         match (self.achieves(), wanted) {

@@ -74,6 +74,8 @@ pub struct Case<'a> {
     /// What is put with the setting of a word waits beside the word until the wait for it takes it to its place, so that
     /// nothing but boxes is written remotely.
     pub by_mail: bool,
+    /// A put may read its operand until the target sees the signal; calls end when all their puts have been read.
+    pub lent: bool,
     /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
     pub interleaving: u64,
 }

@@ -45,7 +45,7 @@ pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mu
     }
 }
 
-/// Returns when everything that [`fetch`] has begun is there.
+/// Returns when everything that [`fetch`] has begun is there, and everything given has arrived.
 #[cold]
 pub(crate) fn fetched(call: Call<'_>) {
     network::complete(call.name);
@@ -119,7 +119,7 @@ pub(crate) unsafe fn broadcast(
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, source: original(source), ..NO_ARRAYS };
     // SAFETY: all have entered, so all destinations may be written; the root's source lies in memory of its node.
-    unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(dest_there)) };
+    let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(dest_there)) };
     if span.node() != root_node {
         meet_here(call, span);
     }
@@ -128,6 +128,9 @@ pub(crate) unsafe fn broadcast(
     if !has_it {
         // SAFETY: the source, or what the leader has got, is ready; nobody changes it before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
+    }
+    if lent {
+        fetched(call);
     }
     meet_here(call, span);
     true
@@ -166,6 +169,7 @@ pub(crate) unsafe fn reduce_by_nodes(
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }
     meet_here(call, span);
+    let mut lent = false;
     for at in (0..plan.count).step_by(way.piece as usize) {
         let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
         let offset = at as usize * element;
@@ -173,28 +177,31 @@ pub(crate) unsafe fn reduce_by_nodes(
         let arrays = Arrays { dest, source: dest, element, kernel: Some(kernel) };
         let dest_there = (dest_there.0, dest_there.1 + offset as u64);
         // SAFETY: the leader's destination holds the node's result, and is reduced in place.
-        unsafe { run(call, span, way, piece, NO_SHARE, arrays, Some(dest_there)) };
+        lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, Some(dest_there)) };
     }
     // SAFETY: all members of the node have read what they needed of everybody's source.
-    unsafe { copy_from_leader(call, span, dest, bytes) };
+    unsafe { copy_from_leader(call, span, dest, bytes, lent) };
     true
 }
 
-/// The members of the node take what their leader has in `dest`.
+/// The members of the node take what their leader has in `dest`, and the leader, if it has `lent`, waits for the network.
 ///
 /// # Safety
 /// `dest` is symmetric, has `bytes` bytes and may be written.
-unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize) {
+unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: bool) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
         // SAFETY: the caller's promise; the leader does not leave before all have met again.
         unsafe { ptr::copy_nonoverlapping(call.at(span.my_leader(), dest, bytes), dest, bytes) };
     }
+    if lent {
+        fetched(call);
+    }
     meet_here(call, span);
 }
 
 /// Bytes of operands that a member has at a time.
-const WORKING: usize = 4 << 20;
+const WORKING: usize = 1 << 20;
 
 /// A reduction in team order: every member folds one slice of all operands.
 ///
@@ -264,20 +271,26 @@ unsafe fn by_slices(
     let (begin, end) = slice(n, element, team.my as usize, members);
     let step = (WORKING / members / element).clamp(1, n);
     // Each piece begins at an address that suits every type.
-    let room = (step * element).next_multiple_of(16);
-    let mut operands = vec![0_u128; if begin < end { members * room / 16 } else { 0 }];
-    let mut results = vec![0_u128; operands.len()];
-    let place = |buffer: &mut Vec<u128>, member: usize| buffer.as_mut_ptr().cast::<u8>().wrapping_add(member * room);
+    let room = (step.min(end - begin) * element).next_multiple_of(16);
+    let mut memory: Vec<u128> = Vec::with_capacity(2 * members * room / 16);
+    let buffer = |number: usize| memory.as_mut_ptr().cast::<u8>().wrapping_add(number * room);
+    let buffers: Vec<*mut u8> = (0..2 * members).map(buffer).collect();
+    let (operands, results) = buffers.split_at(members);
     for at in (begin..end).step_by(step) {
         let (count, offset) = (step.min(end - at), at * element);
         let bytes = count * element;
-        for member in 0..members {
-            // SAFETY: all have entered; the buffer has room for each operand.
-            unsafe { fetch(call, member as u32, source.wrapping_add(offset), place(&mut operands, member), bytes) };
-        }
+        let operand = |(member, &buffer): (u32, &*mut u8)| {
+            let from = source.wrapping_add(offset);
+            if call.is_here(member) {
+                return call.at(member, from, bytes).cast_const();
+            }
+            // SAFETY: all have entered; the buffer has room for an operand.
+            unsafe { fetch(call, member, from, buffer, bytes) };
+            buffer.cast_const()
+        };
+        let from: Vec<*const u8> = (0..).zip(operands).map(operand).collect();
         fetched(call);
-        let from: Vec<*const u8> = (0..members).map(|member| place(&mut operands, member).cast_const()).collect();
-        let mut into: Vec<*mut u8> = (0..members).map(|member| place(&mut results, member)).collect();
+        let mut into = results.to_vec();
         work(&from, &mut into, count);
         for (member, result) in (0..).zip(into) {
             // SAFETY: this slice of all destinations is ours, and of all sources nobody else's.
@@ -309,14 +322,17 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
     meet_here(call, span);
     let start = |node: u32| place(span.start(node)) as u64;
-    match gathering(call, span, start, true).filter(|_| span.in_order()) {
+    let lent = match gathering(call, span, start, true).filter(|_| span.in_order()) {
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, Some(dest_there)) },
-        // SAFETY: as above.
-        None => unsafe { fetch_blocks(call, span, dest, dest_there, place) },
-    }
+        None => {
+            // SAFETY: as above.
+            unsafe { fetch_blocks(call, span, dest, dest_there, place) };
+            false
+        }
+    };
     // SAFETY: the caller's promise.
-    unsafe { copy_from_leader(call, span, dest, total) };
+    unsafe { copy_from_leader(call, span, dest, total, lent) };
 }
 
 /// The leaders fetch the blocks of other nodes one by one from those nodes' leaders.

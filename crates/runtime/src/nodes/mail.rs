@@ -13,13 +13,13 @@
 //!
 //! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use core::{ptr, slice};
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, LANES, Place, Plan, Signal, Traffic, Turn};
-use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 
 use super::Span;
 use crate::collective::Call;
@@ -162,6 +162,8 @@ pub(super) struct Leaders<'a> {
     /// The caller's dest, and where others have theirs, if they can reach it.
     dest: *mut u8,
     dest_there: Option<(Region, u64)>,
+    /// Whether the network may still be reading what was put.
+    lent: Cell<bool>,
 }
 
 impl<'a> Leaders<'a> {
@@ -188,8 +190,8 @@ impl<'a> Leaders<'a> {
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
-        let stamp = turn.generation << 1 | 1;
-        Self { call, span, way, mail, traffic, parity, stamp, landing, landing_there, dest, dest_there }
+        let (stamp, lent) = (turn.generation << 1 | 1, Cell::new(false));
+        Self { call, span, way, mail, traffic, parity, stamp, landing, landing_there, dest, dest_there, lent }
     }
 
     /// Where the run's operands land.
@@ -205,6 +207,11 @@ impl<'a> Leaders<'a> {
     /// Accounts for the arrivals of the run, which is over.
     pub(super) fn account(&self, arrivals: u64) {
         self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
+    }
+
+    /// Whether what was put must stay as it is until the network has completed it.
+    pub(super) fn has_lent(&self) -> bool {
+        self.lent.get()
     }
 
     fn word(&self, word: u32) -> &AtomicU64 {
@@ -287,7 +294,8 @@ fn arrived(letters: &[AtomicU64], stamp: u32) -> Option<usize> {
     letters[1..length(bytes)].iter().all(|word| stamped(word.load(Acquire))).then_some(bytes)
 }
 
-/// Longer puts are cut, because a network may keep the caller until it has sent a long one.
+/// Longer puts are lent to the network, where the schedule lets their operand be; or else cut, because a network may keep
+/// the caller until it has sent a long one.
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
@@ -307,13 +315,19 @@ impl Wire for Leaders<'_> {
             Place::Source => unreachable!("no schedule writes a source"),
         };
         let (at, update) = match signal {
-            Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value).amo()),
-            Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), Amo::Add(1)),
+            Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
+            Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
+        let start = Remote { offset: start.offset + offset as u64, ..start };
+        if bytes > COPIED && self.way.schedule.lends() {
+            self.lent.set(true);
+            // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
+            return network::issue(|lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
+        }
         network::issue(|lane| {
             for piece in (0..bytes).step_by(COPIED) {
-                let into = Remote { offset: start.offset + (offset + piece) as u64, ..start };
+                let into = Remote { offset: start.offset + piece as u64, ..start };
                 // SAFETY: the caller's promise; `put` has copied the piece when it returns.
                 unsafe { lane.put(into, from.add(piece), COPIED.min(bytes - piece)) };
             }
@@ -321,7 +335,7 @@ impl Wire for Leaders<'_> {
                 lane.fence();
             }
             // SAFETY: a word of the leader's mail; no old value is asked for.
-            unsafe { lane.amo(word, Width::Eight, update, ptr::null_mut()) };
+            unsafe { lane.amo(word, Width::Eight, update.amo(), ptr::null_mut()) };
         });
     }
 

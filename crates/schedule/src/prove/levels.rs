@@ -257,6 +257,7 @@ fn faults(
         mode: DestMode::Fresh,
         in_place: false,
         by_mail,
+        lent: false,
         interleaving,
     };
     prove(&case).err().map(|fault| fault.kind)

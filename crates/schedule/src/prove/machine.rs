@@ -26,6 +26,8 @@ struct Pe {
     windows: Vec<u64>,
     call: usize,
     pc: u64,
+    /// What its puts of this call have read: from where to where, and which put.
+    lent: Vec<(usize, usize, u32)>,
     /// Whether the current call's source is written.
     entered: bool,
     left: usize,
@@ -38,6 +40,9 @@ struct Write {
     len: usize,
     /// What waits in the box, if it went by mail.
     mail: Vec<Value>,
+    /// The target, and when it saw the signal.
+    to: usize,
+    seen_at: Option<u32>,
 }
 
 enum Progress {
@@ -95,6 +100,7 @@ impl<'a> Machine<'a> {
             windows: Vec::new(),
             call: 0,
             pc: 0,
+            lent: Vec::new(),
             entered: false,
             left: 0,
         };
@@ -264,6 +270,7 @@ impl<'a> Machine<'a> {
             Step::Zero { into, len } => {
                 let now = self.tick(p);
                 let at = self.range(index, into, len)?;
+                self.not_lent(p, at, len as usize, p)?;
                 for i in 0..len as usize {
                     self.pes[p].memory.write(at + i, now, Value::Zero)?;
                 }
@@ -288,6 +295,9 @@ impl<'a> Machine<'a> {
                 return Err(fault!(Bounds, "PE {p}: {operand:?} partly overlaps {into:?}"));
             }
             starts.push(at);
+        }
+        if starts != [target] {
+            self.not_lent(p, target, len, p)?;
         }
         let memory = &mut self.pes[p].memory;
         for i in 0..len {
@@ -316,7 +326,11 @@ impl<'a> Machine<'a> {
                 false => self.pes[q].memory.land(at + i, write, known, value)?,
             }
         }
-        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize, mail });
+        self.not_lent(q, at, if by_mail { 0 } else { len as usize }, p)?;
+        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize, mail, to: q, seen_at: None });
+        if self.case.lent {
+            self.pes[p].lent.push((from, from + len as usize, write));
+        }
         if self.pes[q].call > index {
             return Err(fault!(Unseen, "PE {p} signals PE {to} after that one has left call {}", index + 1));
         }
@@ -359,9 +373,24 @@ impl<'a> Machine<'a> {
         Ok(Progress::Moved)
     }
 
+    /// If puts may read their operand late: PE `actor` may write elements of PE `p` only if it knows that what `p` has put
+    /// from there has arrived.
+    fn not_lent(&self, p: usize, at: usize, len: usize, actor: usize) -> Result<(), Fault> {
+        let clock = &self.pes[actor].clock;
+        for &(start, end, write) in &self.pes[p].lent {
+            let Write { to, seen_at, .. } = self.writes[write as usize];
+            let arrived = seen_at.is_some_and(|seen| seen <= clock[to]);
+            if at < end && start < at + len && !arrived {
+                return Err(fault!(Race, "PE {actor} writes what PE {p} may still be sending to PE {to}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Who sees a signal sees the data and all its sender knew.
     fn seen(&mut self, p: usize, write: u32) {
-        let (pe, put) = (&mut self.pes[p], &self.writes[write as usize]);
+        let (pe, put) = (&mut self.pes[p], &mut self.writes[write as usize]);
+        put.seen_at.get_or_insert(pe.clock[p]);
         pe.memory.seen(put.at..put.at + put.len, write, pe.clock[p]);
         pe.clock.iter_mut().zip(&put.clock).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
     }
@@ -389,6 +418,8 @@ impl<'a> Machine<'a> {
         }
         pe.counted[parity] += call.algorithm.arrivals(&self.plans[index], p as u32);
         (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
+        // The call ends when everything has arrived.
+        pe.lent.clear();
         Ok(())
     }
 

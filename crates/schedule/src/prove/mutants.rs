@@ -44,7 +44,7 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
     let modes = [DestMode::Synchronised, DestMode::Fresh];
     let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
     runs.filter_map(|(mode, interleaving)| {
-        prove(&Case { size, calls: &calls, mode, in_place: false, by_mail: false, interleaving })
+        prove(&Case { size, calls: &calls, mode, in_place: false, by_mail: false, lent: false, interleaving })
             .err()
             .map(|fault| fault.kind)
     })
@@ -191,6 +191,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
         mode: DestMode::Fresh,
         in_place: false,
         by_mail: false,
+        lent: false,
         interleaving,
     };
     let found: Vec<FaultKind> = (0..4).filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind)).collect();
@@ -203,7 +204,15 @@ fn mail_to_the_same_box_in_every_call_is_rejected() {
     let one_box = Mutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
     let outcome = |algorithm: &dyn Algorithm, interleaving| {
         let calls = [Call { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
-        let case = Case { size: 5, calls: &calls, mode: DestMode::Fresh, in_place: false, by_mail: true, interleaving };
+        let case = Case {
+            size: 5,
+            calls: &calls,
+            mode: DestMode::Fresh,
+            in_place: false,
+            by_mail: true,
+            lent: false,
+            interleaving,
+        };
         prove(&case).map(drop).map_err(|fault| fault.kind)
     };
     assert!((0..4).all(|interleaving| outcome(&original, interleaving) == Ok(())));
