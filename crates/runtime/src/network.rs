@@ -89,6 +89,11 @@ pub(crate) fn heap_has_grown(len: usize) -> Result<(), Error> {
 /// What `SHMEM_INFO` says of the choice: why everything else was not chosen.
 static REJECTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+/// Whether the processor of a target serves what is asked of its memory; the same on all PEs.
+pub(crate) fn is_served() -> bool {
+    fabric().is_some_and(|fabric| !fabric.capabilities().features.contains(Features::ONE_SIDED))
+}
+
 /// A word for `SHMEM_INFO`.
 pub(crate) fn describe() -> Option<String> {
     let rejected = REJECTED.lock().unwrap_or_else(PoisonError::into_inner).join(", ");

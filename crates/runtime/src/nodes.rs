@@ -26,7 +26,7 @@ use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::ring::RingReduce;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
-use oxshmem_schedule::choose::{Question, choose};
+use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 use oxshmem_transport::{Region, Remote};
 
@@ -124,7 +124,9 @@ fn way(
         Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),
         _ => None,
     };
-    wanted.and_then(find).or_else(|| find(choose(&[], &question))).or_else(|| always.and_then(find))
+    let served = || choose_from(if network::is_served() { SERVED } else { &[] }, &question);
+    let standard = || find(choose(&[], &question));
+    wanted.and_then(find).or_else(|| served().and_then(find)).or_else(standard).or_else(|| always.and_then(find))
 }
 
 /// All members take part in counting the run; the leaders run it. `dest_there` is where others have the leader's dest.
@@ -230,8 +232,7 @@ pub(crate) fn exchange(
     let (parity, width) = (number as usize & 1, 8 * payload.len());
     write_line(team.place(team.my), parity, payload);
     gather(call, span);
-    let slot = team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
-    let window = team.window(span.my_leader());
+    let (slot, window) = (slot_of(team), team.window(span.my_leader()));
     let open = slot < ZONES && team.size as usize * width <= OPEN_BOARD;
     let board = if open { control::zones(window, slot).board(parity) } else { control::board(window, slot, parity) };
     let start = |node: u32| span.start(node) as u64 * width as u64;
@@ -263,6 +264,10 @@ pub(crate) fn exchange(
         unsafe { ptr::copy_nonoverlapping(entry, line.as_mut_ptr().cast(), width) };
         visit(member, &line);
     }
+}
+
+fn slot_of(team: &TeamState) -> u32 {
+    team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"))
 }
 
 /// Each leader fetches the lines of other nodes' members from where they wrote them.

@@ -99,6 +99,15 @@ pub const STANDARD: &[Row] = &[
     row(Collective::Alltoall, ANY, ALL, Schedule::Direct(Direct { pairwise: true })),
 ];
 
+/// Rows that go before the standard table where the processor of the target serves every message, as with TCP: messages
+/// are dear there, bytes are not, so fewer rounds are worth more bytes.
+pub const SERVED: &[Row] = &[
+    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(true)),
+    row(IDEMPOTENT, ANY, 16 * KIB, Schedule::Dissemination(Dissemination { radix: 2, payload: true })),
+    row(EXACT, ANY, 16 * KIB, Schedule::Census(Census)),
+    row(FIXED, ANY, 16 * KIB, Schedule::Butterfly(Butterfly { radix: 2, peers: Peers::Neighbours })),
+];
+
 /// Why a row does not answer a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Miss {

@@ -10,7 +10,7 @@ use oxshmem_schedule::choose::{self, Question, Row};
 
 use crate::collective::Call;
 use crate::team::TeamState;
-use crate::{diagnose, life, nodes, slot};
+use crate::{diagnose, life, network, nodes, slot};
 
 /// The rows that the job puts before the standard table, from `SHMEM_*_ALGORITHM` and `SHMEM_TUNING`.
 pub(crate) struct Choice {
@@ -52,7 +52,8 @@ impl Choice {
     /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.
     fn describe(&self, size: u32) -> String {
         if self.rows.is_empty() {
-            return "oxshmem: all collectives run by loads and stores of the node (node)".into();
+            let between = if network::is_open() { "; between nodes by the standard table's schedules" } else { "" };
+            return format!("oxshmem: all collectives run by loads and stores of the node (node){between}");
         }
         let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING:");
         for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {

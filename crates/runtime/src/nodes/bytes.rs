@@ -14,12 +14,16 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{NO_ARRAYS, NO_SHARE, Span, combine, gather_parts, gathering, leaders_meet, meet_here, run, way};
+use super::mail::{OPEN_BOARD, ZONES};
+use super::{
+    NO_ARRAYS, NO_SHARE, Span, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run,
+    slot_of, way,
+};
 use crate::collective::{Call, slice};
 use crate::executor::Arrays;
 use crate::far::{Found, on_world_pe};
-use crate::network;
 use crate::slot::PAYLOAD_WORDS;
+use crate::{control, network};
 
 /// Where the members of other nodes have the caller's symmetric array.
 fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize) -> (Region, u64) {
@@ -112,7 +116,8 @@ pub(crate) unsafe fn broadcast(
 ) -> bool {
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
-    let Some(way) = way(call, Collective::Broadcast, &plan, 1, bytes as u64, true) else { return false };
+    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, true);
+    let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
     let (my, leader) = (call.team.my, span.my_leader());
     let dest_there = there(call, span, dest, bytes);
     call.enter();
@@ -363,4 +368,68 @@ unsafe fn fetch_blocks(
     }
     // Nobody leaves while others still read from its leader.
     leaders_meet(call, span);
+}
+
+/// An all-to-all whose blocks travel together from node to node: the members of a node lay their blocks on their
+/// leader's board, the leaders exchange what each has for the other, the members take theirs. Returns whether it was
+/// done, on all members alike: the nodes must have equally many members and the boards the room.
+///
+/// # Safety
+/// As for `collective::alltoall`.
+#[cold]
+pub(crate) unsafe fn alltoall_by_nodes(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+) -> bool {
+    let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
+    let even = (0..nodes).all(|node| span.count(node) as usize == each);
+    let slot = slot_of(team);
+    // What one node has for another.
+    let pair = each.saturating_mul(each).saturating_mul(bytes);
+    if !even || slot >= ZONES || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
+        return false;
+    }
+    let plan = Plan::new(nodes, pair as u64);
+    let way = way(call, Collective::Alltoall, &plan, 1, plan.count, true);
+    let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
+    // Finds out whether the arrays are symmetric.
+    call.at(team.my, source, bytes * team.size as usize);
+    call.at(team.my, dest, bytes * team.size as usize);
+    let number = team.next_exchange();
+    let (parity, window) = (number as usize & 1, team.window(span.my_leader()));
+    let (going, coming) = (control::board(window, slot, parity), control::zones(window, slot).board(parity));
+    let mine = (span.place(team.my) - span.start(span.node())) as usize;
+    let block = |board: *mut u8, node: u32, from: usize, to: usize| {
+        board.wrapping_add(node as usize * pair + (from * each + to) * bytes)
+    };
+    for node in 0..nodes {
+        for (to, member) in span.on(node).enumerate() {
+            // SAFETY: this part of the board is ours; its last user has left it, as for every board.
+            unsafe {
+                let from = source.add(member as usize * bytes);
+                ptr::copy_nonoverlapping(from, block(going, node, mine, to), bytes);
+            }
+        }
+    }
+    gather(call, span);
+    let there = (Region::Control, (coming as usize).wrapping_sub(control::own()) as u64);
+    let arrays = Arrays { dest: coming, source: going, ..NO_ARRAYS };
+    // SAFETY: all members of the node have laid down their blocks; nobody looks at what comes before the release.
+    if unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(there)) } {
+        fetched(call);
+    }
+    release(call, span, number, |words| &words.released);
+    for node in 0..nodes {
+        for (from, member) in span.on(node).enumerate() {
+            // SAFETY: everything has come; the destination has a block for each member.
+            unsafe {
+                let to = dest.add(member as usize * bytes);
+                ptr::copy_nonoverlapping(block(coming, node, from, mine), to, bytes);
+            }
+        }
+    }
+    true
 }

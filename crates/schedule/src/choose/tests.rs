@@ -55,6 +55,15 @@ fn the_standard_table_survives_json() {
 }
 
 #[test]
+fn rows_of_networks_that_processors_serve_are_schedules_that_serve_and_leave_long_ones_to_the_standard() {
+    for row in SERVED {
+        assert!(row.schedule.serves(row.collective), "{row:?}");
+        let long = question(row.collective, 4, row.max_bytes / 8 + (16 << 10));
+        assert_eq!(choose_from(SERVED, &long), None);
+    }
+}
+
+#[test]
 fn names_find_what_they_name() {
     for row in STANDARD {
         assert_eq!(find(row.collective, &format!("{}", row.schedule)), Some(row.schedule));
