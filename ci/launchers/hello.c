@@ -27,7 +27,7 @@ static int ring(int me, int n) {
 static int teams(int n) {
     shmem_team_t row, column;
     int width = n > 2 ? 2 : 1, ok = 1;
-    if (shmem_team_split_2d(SHMEM_TEAM_WORLD, width, &row, NULL, 0, &column, NULL, 0) != 0) return 0;
+    if (shmem_team_split_2d(SHMEM_TEAM_WORLD, width, NULL, 0, &row, NULL, 0, &column) != 0) return 0;
     shmem_team_t axes[] = {row, column};
     for (int axis = 0; axis < 2; axis++) {
         shmem_long_sum_reduce(axes[axis], &members, &one, 1);

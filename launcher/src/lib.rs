@@ -10,6 +10,7 @@ pub mod hosts;
 pub mod info;
 pub mod job;
 pub mod schedules;
+pub mod start;
 pub mod wrapper;
 
 mod branch;

@@ -8,6 +8,7 @@ mod command;
 mod conformance;
 mod generate;
 mod install;
+mod launchers;
 mod library;
 mod packages;
 mod placement;
@@ -27,7 +28,8 @@ usage: cargo xtask COMMAND
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
-  rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`
+  rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`, `slurm`
+  launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
   demo                                    build, then run the demonstration on 4 PEs
   test [STEP...]                          every check, or the named steps; `test --list` names them";
 
@@ -48,6 +50,9 @@ fn run() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word == "conformance") {
         return test::finish(conformance::run(&conformance::Options::from_arguments(&arguments[1..])?));
+    }
+    if arguments.first().is_some_and(|word| word == "launchers") {
+        return test::finish(launchers::run(&arguments[1..])?);
     }
     if arguments.first().is_some_and(|word| word == "rig") {
         return rig::run(&arguments[1..]);

@@ -68,7 +68,8 @@ fn missing() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     PROGRAMS.iter().filter(|(program, _)| !exists(program))
 }
 
-fn exists(program: &str) -> bool {
+/// Whether a program, or a file, is here.
+pub(crate) fn exists(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

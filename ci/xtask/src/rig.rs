@@ -11,6 +11,7 @@ const USAGE: &str = "\
 usage: cargo xtask rig NAME [OPTIONS] COMMAND [ARGUMENT...]
 
   rdma [-t SECONDS] [-m MIB]   a virtual machine with InfiniBand verbs, two NUMA nodes and netem
+  slurm                        a Slurm of two nodes
   hosts [-q QUALITY]           two network namespaces with a cable between them, as bad as QUALITY (words of `tc netem`)";
 
 /// How a command in a rig ended.
@@ -35,6 +36,7 @@ pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
     let script = match name {
         "rdma" => "rdma-vm",
         "hosts" => "two-hosts",
+        "slurm" => "slurm-two-nodes",
         other => return Err(format!("there is no rig `{other}`\n{USAGE}")),
     };
     let mut command = Command::new(top().join("ci/rigs").join(script));

@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::{
-    Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, packages, placement, target, top,
+    Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, launchers, packages, placement,
+    target, top,
 };
 
 /// How many checks went well, how many did not, how many could not run here.
@@ -89,6 +90,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "placement",
         what: "PEs, their heaps and cards on a machine of two NUMA nodes",
         run: || placement::check(&default_prefix()),
+    },
+    Step {
+        name: "launchers",
+        what: "one program under oshrun, Hydra, Open MPI's mpirun and a Slurm of two nodes; how each ends a job",
+        run: || launchers::run(&[]),
     },
     Step {
         name: "sanitize",

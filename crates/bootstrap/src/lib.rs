@@ -21,15 +21,17 @@ pub mod pmi2;
 mod pmix;
 mod published;
 mod serve;
+pub mod simulate;
 mod stream;
 #[cfg(test)]
 mod test;
 mod wire;
+pub mod wireup;
 
 pub use job::Job;
 pub use manager::{Found, Manager};
 pub use mapping::{of_nodes as process_mapping_of, vector as process_mapping};
-pub use node::{Gathered, Node, Parcel};
+pub use node::{Circle, Gathered, Node, Parcel};
 pub use places::Places;
 pub use serve::Conversation;
 pub use stream::Incoming;

@@ -100,6 +100,59 @@ pub struct Gathered {
     pub common: Parcel,
     /// The parcel of every member, in the order of [`Node::members`].
     pub of: Vec<Parcel>,
+    /// The way by which they came.
+    pub circle: Circle,
+}
+
+/// The PEs of a node after they have met, for what they tell each other until they share memory.
+#[derive(Debug, Default)]
+pub struct Circle {
+    /// On the leader the ways to the others, in their order; on another the one to the leader.
+    streams: Vec<UnixStream>,
+}
+
+impl Circle {
+    /// Hands bytes to the leader, who gets everybody's in the order of [`Node::members`]; the others get nothing.
+    pub fn gather(&self, job: &Job, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+        let node = job.node();
+        if node.my_index > 0 {
+            self.streams.iter().try_for_each(|leader| tell(leader, &mine)).map_err(|error| failed(job, &error))?;
+            return Ok(Vec::new());
+        }
+        let others = self.streams.iter().zip(&node.members[1..]);
+        let heard = others.map(|(guest, pe)| hear(job, guest).map_err(|error| lost(job, *pe, &error)));
+        std::iter::once(Ok(mine)).chain(heard).collect()
+    }
+
+    /// Hands to all what the leader finds.
+    pub fn spread(&self, job: &Job, find: impl FnOnce() -> Result<Vec<u8>, Error>) -> Result<Vec<u8>, Error> {
+        let node = job.node();
+        if node.my_index > 0 {
+            let leader = self.streams.first().expect("a member came by this way");
+            return hear(job, leader).map_err(|error| lost(job, node.members[0], &error));
+        }
+        let words = find()?;
+        for (guest, pe) in self.streams.iter().zip(&node.members[1..]) {
+            tell(guest, &words).map_err(|error| lost(job, *pe, &error))?;
+        }
+        Ok(words)
+    }
+}
+
+fn tell(stream: &UnixStream, bytes: &[u8]) -> io::Result<()> {
+    descriptors::send(stream, bytes, &[])
+}
+
+/// Waits for what the other side tells, but not longer than for a PE that does not come.
+fn hear(job: &Job, stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while !sockets::wait_readable(stream, GLANCE)? {
+        job.end_if_orphaned();
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it said nothing"));
+        }
+    }
+    descriptors::receive(stream).map(|(bytes, _)| bytes)
 }
 
 /// Exchanges parcels among the PEs of the node; every PE of the *job* calls it, with the same `epoch`, which no earlier
@@ -111,15 +164,13 @@ pub fn share(
     common: impl FnOnce(&[Parcel]) -> io::Result<Parcel>,
 ) -> Result<Gathered, Error> {
     let node = job.node();
-    let leader = node.members[0];
     // Only where the usual limit of 1024 open files comes near: programs may count on descriptors being small numbers.
     if node.members.len() * (mine.fds.len() + 1) > 500 {
         descriptors::raise_limit().map_err(|error| failed(job, &error))?;
     }
-    let key = format!("node.{epoch}.{leader}");
     if node.my_index > 0 {
         job.fence()?;
-        let invitation = Invitation::read(&job.get(leader, &key)?)?;
+        let invitation = Invitation::published(job, epoch)?;
         return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
     }
     // A node of one PE has nobody to let in, but the other nodes count on its fence.
@@ -128,7 +179,7 @@ pub fn share(
         _ => Some(Gate::open().map_err(|error| failed(job, &error))?),
     };
     if let Some(gate) = &gate {
-        job.put(&key, &gate.invitation.written())?;
+        gate.invitation.publish(job, epoch)?;
     }
     job.fence()?;
     let (guests, others) = match gate {
@@ -141,7 +192,20 @@ pub fn share(
     for (guest, pe) in guests.iter().zip(&node.members[1..]) {
         answer(guest, &bytes, &fds).map_err(|error| lost(job, *pe, &error))?;
     }
-    Ok(Gathered { common, of })
+    Ok(Gathered { common, of, circle: Circle { streams: guests } })
+}
+
+/// The leader's publication and a member's question, for simulated starts.
+pub(crate) fn invite(job: &Job, epoch: u32) -> Result<(), Error> {
+    match job.node().members.len() {
+        1 => Ok(()),
+        _ => Invitation { name: [1; 16], token: [2; 16] }.publish(job, epoch),
+    }
+}
+
+/// See [`invite`].
+pub(crate) fn invited(job: &Job, epoch: u32) -> Result<(), Error> {
+    Invitation::published(job, epoch).map(drop)
 }
 
 /// Where the leader listens and the word that only PEs of this job know.
@@ -154,6 +218,15 @@ struct Invitation {
 impl Invitation {
     fn written(&self) -> Vec<u8> {
         [self.name, self.token].concat()
+    }
+
+    fn publish(&self, job: &Job, epoch: u32) -> Result<(), Error> {
+        job.put(&format!("node.{epoch}.{}", job.node().members[0]), &self.written())
+    }
+
+    fn published(job: &Job, epoch: u32) -> Result<Invitation, Error> {
+        let leader = job.node().members[0];
+        Invitation::read(&job.get(leader, &format!("node.{epoch}.{leader}"))?)
     }
 
     fn read(bytes: &[u8]) -> Result<Invitation, Error> {
@@ -252,7 +325,7 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
     let mut parcels = unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
     let of = parcels.as_mut().map(|parcels| parcels.split_off(1)).unwrap_or_default();
     match parcels.and_then(|mut parcels| parcels.pop()) {
-        Some(common) => Ok(Gathered { common, of }),
+        Some(common) => Ok(Gathered { common, of, circle: Circle { streams: vec![stream] } }),
         None => Err(io::Error::other("the node's leader sent something that is no set of parcels")),
     }
 }

@@ -157,8 +157,9 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     SCATTERED.store(!even, Relaxed);
     oxshmem_reduce::select();
     let choice = Choice::new(&settings)?;
-    let (windows, heap) = windows::open(job, epoch, &settings)?;
-    network::open(job, epoch, &settings, windows.heap_window())?;
+    network::announce(job, epoch)?;
+    let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
+    network::open(job, epoch, &settings, windows.heap_window(), &circle)?;
     wait::expect_network(network::is_open());
     let info = settings.info;
     let heap_words = heap.describe();
@@ -192,7 +193,11 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     executor::agree(world, "shmem_init");
     if info && job.rank() == 0 {
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
-        println!("oxshmem: {} PEs on {} node(s); on the node: {heap_words}{between}", n, node.count);
+        let launcher = job.protocol();
+        println!(
+            "oxshmem: {n} PEs on {} node(s); launcher: {launcher}; on the node: {heap_words}{between}",
+            node.count
+        );
         println!("oxshmem: {}", crate::placement::describe());
         println!("{}", executor::describe(n));
     }
@@ -302,6 +307,13 @@ pub(crate) fn abort(status: c_int, message: &str) -> ! {
 pub(crate) fn window_of(pe: u32) -> Option<u32> {
     let members = &JOB.get()?.node().members;
     members.binary_search(&pe).ok().map(|index| index as u32)
+}
+
+/// Ends this process if its launcher is gone: nobody else would, and those it waits for are ending too.
+pub(crate) fn end_if_orphaned() {
+    if let Some(job) = JOB.get() {
+        job.end_if_orphaned();
+    }
 }
 
 /// A PE among those that a wait needs which has ended without finalize. (Of PEs of other nodes the network tells.)

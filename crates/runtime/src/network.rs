@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::{Circle, Job, wireup};
 use oxshmem_transport::{Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
 use crate::context::Context;
@@ -35,7 +35,13 @@ pub(crate) fn is_open() -> bool {
 }
 
 /// Opens the fabric if the job has several nodes, and registers the caller's windows.
-pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_window: usize) -> Result<(), Error> {
+pub(crate) fn open(
+    job: &'static Job,
+    epoch: u32,
+    settings: &Settings,
+    heap_window: usize,
+    circle: &Circle,
+) -> Result<(), Error> {
     transports::check(settings)?;
     if job.node().count < 2 {
         return Ok(());
@@ -49,8 +55,7 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
             ))
             .fix("run fewer PEs, for example one for each processor with threads in it"));
     }
-    same_program(job, epoch)?;
-    let secret = job_secret(job, epoch)?;
+    let secret = secret_of_one_program(job, epoch, circle)?;
     let Chosen { fabric, rejected } = transports::choose(&Joining { job, settings, secret: &secret }, epoch)?;
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
@@ -60,9 +65,9 @@ pub(crate) fn open(job: &'static Job, epoch: u32, settings: &Settings, heap_wind
     fabric.register(Region::Heap, segment(heap, heap_now))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
-    job.put(&card_key(epoch, job.rank()), &fabric.card())?;
+    wireup::publish(job, epoch, circle, fabric.card())?;
     job.fence()?;
-    fabric.connect(Box::new(Published { job, epoch }))?;
+    fabric.connect(Box::new(Published(wireup::Cards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     *REJECTED.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
     FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
@@ -112,58 +117,43 @@ pub(crate) fn close() {
     }
 }
 
-/// The leaders of the nodes compare their programs with PE 0's; inside a node its leader has done so.
-fn same_program(job: &Job, epoch: u32) -> Result<(), Error> {
-    let key = format!("program.{epoch}");
-    let mine = crate::windows::program();
-    if job.rank() == 0 {
-        job.put(&key, mine.as_bytes())?;
-    }
-    job.fence()?;
-    if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() {
+/// PE 0 says what all must know: the job's secret, an identity and a key that nobody else has, and its program.
+pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
+    if job.node().count < 2 || job.rank() > 0 {
         return Ok(());
     }
-    let first = String::from_utf8_lossy(&job.get(0, &key)?).into_owned();
-    if first == mine {
-        return Ok(());
+    let mut secret = [0; SECRET];
+    let read =
+        std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut secret));
+    read.map_err(|error| {
+        Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
+    })?;
+    wireup::announce(job, epoch, &[&secret, crate::windows::program().as_bytes()].concat())
+}
+
+const SECRET: usize = 48;
+
+/// What PE 0 has said: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
+fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {
+    let words = wireup::announced(job, epoch, circle)?;
+    let Some((secret, first)) = words.split_first_chunk() else {
+        return Err(Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"));
+    };
+    let (mine, first) = (crate::windows::program(), String::from_utf8_lossy(first));
+    if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() || first == mine {
+        return Ok(*secret);
     }
     Err(Error::new(format!("PE {} runs a different program than PE 0", job.rank()))
         .because(format!("PE {} is {mine}, PE 0 is {first}", job.rank()))
         .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"))
 }
 
-/// What the PEs of the job know and nobody else: an identity and a key, made by PE 0, told through the launcher.
-fn job_secret(job: &Job, epoch: u32) -> Result<[u8; 48], Error> {
-    let key = format!("secret.{epoch}");
-    if job.rank() == 0 {
-        let mut secret = [0; 48];
-        let read =
-            std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut secret));
-        read.map_err(|error| {
-            Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
-        })?;
-        job.put(&key, &secret)?;
-    }
-    job.fence()?;
-    let secret = job.get(0, &key)?;
-    secret
-        .try_into()
-        .map_err(|_| Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"))
-}
-
-fn card_key(epoch: u32, pe: u32) -> String {
-    format!("card.{epoch}.{pe}")
-}
-
 /// Cards come from the launcher's key-value space, when they are first needed.
-struct Published {
-    job: &'static Job,
-    epoch: u32,
-}
+struct Published(wireup::Cards<'static>);
 
 impl Cards for Published {
     fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        self.job.get(pe, &card_key(self.epoch, pe))
+        self.0.of(pe)
     }
 }
 

@@ -288,6 +288,7 @@ fn sleep(
             break Left::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) {
+            life::end_if_orphaned();
             check_needed(&reason, ready);
             reports.look(begin.elapsed());
         }

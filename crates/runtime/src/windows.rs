@@ -2,7 +2,7 @@
 
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
-use oxshmem_bootstrap::{Job, Parcel, node};
+use oxshmem_bootstrap::{Circle, Job, Parcel, node};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::{cpus, program, statics};
 use oxshmem_topology::claim::Claims;
@@ -52,7 +52,7 @@ struct Card {
 }
 
 /// Exchanges descriptors with the node's other PEs and maps everybody's memory.
-pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Windows, SymmetricHeap), Error> {
+pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Windows, SymmetricHeap, Circle), Error> {
     let members = job.node().members.len();
     let me = job.node().my_index;
     let region = statics::region();
@@ -112,7 +112,8 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
     let heap_window = 1 << terms.heap_shift;
-    Ok((Windows { control: Some(control), heap: Some(heap), statics, heap_window, claims }, symmetric))
+    let windows = Windows { control: Some(control), heap: Some(heap), statics, heap_window, claims };
+    Ok((windows, symmetric, gathered.circle))
 }
 
 /// What the leader decides for the node.

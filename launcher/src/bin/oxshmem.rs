@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
 use oxshmem_launcher::schedules::Simulation;
-use oxshmem_launcher::{calibrate, schedules, usage};
+use oxshmem_launcher::{calibrate, schedules, start, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
@@ -29,6 +29,9 @@ enum Task {
     Schedule(Steps),
     /// Say which schedule a call takes, and why
     Explain(Explain),
+    /// One PE of a job that `simulate --start` measures
+    #[command(hide = true, name = start::AS_PE)]
+    StartAsPe,
 }
 
 #[derive(Args)]
@@ -57,6 +60,9 @@ struct Simulate {
     /// Instead, measure this node between 2 PEs and compare predicted with measured times on 2, 4 and 8
     #[arg(long, exclusive = true)]
     calibrate: bool,
+    /// Instead, measure what the start of small jobs costs here, and predict it for 1,000 to 100,000 PEs
+    #[arg(long, exclusive = true)]
+    start: bool,
 }
 
 #[derive(Args)]
@@ -134,7 +140,9 @@ fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
     let text = match options.task {
         Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
+        Task::Simulate(simulate) if simulate.start => start::report(),
         Task::Simulate(simulate) => simulate.run(),
+        Task::StartAsPe => start::as_pe(),
         Task::Schedule(steps) => steps.run(),
         Task::Explain(Explain { collective, pes, bytes, tuning }) => {
             schedules::explain(collective, pes, bytes, tuning.as_deref())

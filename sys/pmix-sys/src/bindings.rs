@@ -5,6 +5,7 @@ pub type pthread_cond_t = ::core::ffi::c_void;
 
 pub const PMIX_HOSTNAME: &[u8; 11] = b"pmix.hname\0";
 pub const PMIX_JOB_SIZE: &[u8; 14] = b"pmix.job.size\0";
+pub const PMIX_COLLECT_DATA: &[u8; 13] = b"pmix.collect\0";
 pub const PMIX_OPTIONAL: &[u8; 14] = b"pmix.optional\0";
 pub const PMIX_SUCCESS: ::core::ffi::c_int = 0;
 pub const PMIX_ERR_LOST_CONNECTION: ::core::ffi::c_int = -61;

@@ -87,10 +87,13 @@ impl Client {
         self.done(unsafe { (self.library.commit)() }, "PMIx_Commit")
     }
 
-    /// Waits for all processes of the job. What they have published is looked up when somebody asks for it.
+    /// Waits for all processes of the job and brings what they have published to every node. Without that a server asks
+    /// a process's node once and remembers the answer, so that what is published later is never found.
     pub fn fence(&self) -> Result<(), String> {
-        // SAFETY: no processes means all of this job, no information is allowed.
-        self.done(unsafe { (self.library.fence)(ptr::null(), 0, ptr::null(), 0) }, "PMIx_Fence")
+        let how = [switched_on(PMIX_COLLECT_DATA)];
+        // SAFETY: no processes means all of this job; the information is valid and read only.
+        let status = unsafe { (self.library.fence)(ptr::null(), 0, how.as_ptr(), how.len()) };
+        self.done(status, "PMIx_Fence")
     }
 
     /// The text that process `rank` has published, or why there is none. The server asks the process's node for it.
@@ -100,12 +103,13 @@ impl Client {
 
     /// How many processes the job has. As all that servers tell at the start, it is asked of nobody.
     pub fn job_size(&self) -> Result<u32, String> {
-        self.value(PMIX_RANK_WILDCARD, name(PMIX_JOB_SIZE), &[only_here()])?.number("the size of the job")
+        self.value(PMIX_RANK_WILDCARD, name(PMIX_JOB_SIZE), &[switched_on(PMIX_OPTIONAL)])?
+            .number("the size of the job")
     }
 
     /// The name of the host of process `rank`, asked of nobody.
     pub fn host(&self, rank: u32) -> Result<String, String> {
-        self.value(rank, name(PMIX_HOSTNAME), &[only_here()])?.text("the name of a host")
+        self.value(rank, name(PMIX_HOSTNAME), &[switched_on(PMIX_OPTIONAL)])?.text("the name of a host")
     }
 
     fn value(&self, rank: u32, key: &str, how: &[pmix_info_t]) -> Result<Value, String> {
@@ -171,11 +175,12 @@ impl Value {
     }
 }
 
-/// The information that a value is to be looked for in this process alone.
-fn only_here() -> pmix_info_t {
+/// The information that something is to be so: for a fence `PMIX_COLLECT_DATA`, and for a question `PMIX_OPTIONAL`, to look
+/// in this process alone.
+fn switched_on(what: &'static [u8]) -> pmix_info_t {
     // SAFETY: characters, a number, and a value; all zeroes are an information without a name.
     let mut info: pmix_info_t = unsafe { mem::zeroed() };
-    for (place, byte) in info.key.iter_mut().zip(PMIX_OPTIONAL) {
+    for (place, byte) in info.key.iter_mut().zip(what) {
         *place = byte.cast_signed();
     }
     info.value.type_ = PMIX_BOOL as pmix_data_type_t;

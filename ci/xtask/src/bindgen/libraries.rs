@@ -155,7 +155,9 @@ const PMIX: Library = Library {
     package: "libpmix-dev",
     types: &["pmix_(proc|value|info|status|scope|rank|data_type)_t"],
     functions: &["PMIx_(Init|Finalize|Abort|Put|Commit|Fence|Get|Error_string|Get_version|Register_event_handler)"],
-    constants: &["PMIX_(SUCCESS|ERR_LOST_CONNECTION|STRING|UINT32|BOOL|GLOBAL|OPTIONAL|JOB_SIZE|HOSTNAME)"],
+    constants: &[
+        "PMIX_(SUCCESS|ERR_LOST_CONNECTION|STRING|UINT32|BOOL|GLOBAL|OPTIONAL|COLLECT_DATA|JOB_SIZE|HOSTNAME)",
+    ],
     // Values point to many things that we never look at.
     opaque: &[
         "pmix_(proc_info|data_array|coord|topology|cpuset|geometry|device_distance|endpoint|regattr|data_buffer)",

@@ -1,0 +1,239 @@
+//! One program under every launcher that can be had here, and how each of them ends a job that goes wrong.
+//!
+//! The program greets, closes a ring and splits teams (`ci/launchers/hello.c`). A row is a launcher, its command line and
+//! what must come of it; README's table of schedulers is about these rows.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::test::Counts;
+use crate::{Outcome, build, command, default_prefix, packages, target, top};
+
+mod table;
+
+use table::{Expect, ROWS, Row};
+
+/// How long one job may take before it counts as hung; nothing here waits on purpose.
+const HUNG: &str = "120";
+
+/// Runs the rows whose names contain one of these words, or all.
+pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
+    let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(word.as_str()));
+    let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
+    if rows.is_empty() {
+        return Err("no launcher has that name; ci/xtask/src/launchers/table.rs has them all".into());
+    }
+    if !default_prefix().join("lib/liboxshmem.so").exists() {
+        build::build("release", &default_prefix())?;
+    }
+    let stage = Stage { program: compile()?, slurm: None };
+    let (slurm, others): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| row.slurm);
+    let mut counts = Counts::default();
+    others.into_iter().for_each(|row| counts += stage.judge(row));
+    if slurm.is_empty() {
+        return Ok(counts);
+    }
+    match Slurm::start()? {
+        Ok(slurm_runs) => {
+            let stage = Stage { slurm: Some(&slurm_runs), ..stage };
+            slurm.into_iter().for_each(|row| counts += stage.judge(row));
+        }
+        Err(why) => {
+            println!("{why}");
+            counts += Counts { skipped: slurm.len(), ..Counts::default() };
+        }
+    }
+    Ok(counts)
+}
+
+/// Builds the program with the compiler wrapper, as a user does.
+fn compile() -> Outcome<PathBuf> {
+    let program = target().join("launchers/hello");
+    std::fs::create_dir_all(target().join("launchers")).map_err(|error| error.to_string())?;
+    let mut wrapper = Command::new(default_prefix().join("bin/oshcc"));
+    command::run(wrapper.args(["-Wall", "-Werror"]).arg(top().join("ci/launchers/hello.c")).arg("-o").arg(&program))?;
+    Ok(program)
+}
+
+/// Where rows run.
+struct Stage<'s> {
+    program: PathBuf,
+    slurm: Option<&'s Slurm>,
+}
+
+impl Stage<'_> {
+    fn judge(&self, row: &Row) -> Counts {
+        if let Some(missing) = row.needs.iter().find(|needed| !packages::exists(needed)) {
+            println!("SKIPPED {}: there is no {missing} here", row.name);
+            return Counts { skipped: 1, ..Counts::default() };
+        }
+        let outcome = match row.expect {
+            Expect::Lifeline => self.lifeline(row),
+            _ => self.ending(row),
+        };
+        match outcome {
+            Ok(()) => {
+                println!("ok      {}: {}", row.name, row.command);
+                Counts { passed: 1, ..Counts::default() }
+            }
+            Err(why) => {
+                println!("FAILED  {}: {}\n{why}", row.name, row.command);
+                Counts { failed: 1, ..Counts::default() }
+            }
+        }
+    }
+
+    /// Runs a row to its end.
+    fn ending(&self, row: &Row) -> Outcome {
+        let output = command::output(self.command(row, &["timeout", "-k", "5", HUNG]).stdin(Stdio::null()))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr, status) = (text(&output.stdout), text(&output.stderr), output.status.code());
+        // The listing of all variables is indented, and no part of what is judged.
+        let said: String =
+            stdout.lines().filter(|line| !line.starts_with(' ')).map(|line| format!("{line}\n")).collect();
+        let seen = || format!("status {status:?}\n-- stdout\n{said}-- stderr\n{stderr}");
+        let lacks = |words: &str| format!("`{words}` was not said; {}", seen());
+        match row.expect {
+            Expect::Runs { by, on_node } => {
+                let pes = on_node.len();
+                for (pe, here) in on_node.iter().enumerate() {
+                    let greeting = format!("PE {pe} of {pes}, {here} on this node");
+                    if stdout.lines().filter(|line| *line == greeting).count() != 1 {
+                        return Err(lacks(&greeting));
+                    }
+                }
+                for words in ["ring closed, teams agree", &format!("launcher: {by}")] {
+                    if !stdout.contains(words) {
+                        return Err(lacks(words));
+                    }
+                }
+                if status == Some(0) { Ok(()) } else { Err(seen()) }
+            }
+            Expect::Ends { statuses, says } => {
+                if let Some(words) = says.iter().find(|words| !stderr.contains(**words)) {
+                    return Err(lacks(words));
+                }
+                let expected = status.is_some_and(|status| statuses.contains(&status));
+                if expected { Ok(()) } else { Err(format!("{statuses:?} was expected; {}", seen())) }
+            }
+            Expect::Lifeline => unreachable!("it has no end of its own"),
+        }
+    }
+
+    /// Kills who serves the PEs while they wait for each other; they must not stay.
+    fn lifeline(&self, row: &Row) -> Outcome {
+        let mut launcher = self.command(row, &[]);
+        let mut launcher = launcher
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let lines = BufReader::new(launcher.stdout.take().expect("it is piped")).lines();
+        let pids = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok());
+        let pes: Vec<u32> = pids.take(row.pes()).collect();
+        let mut servers: Vec<u32> = pes.iter().filter_map(|pe| parent(*pe)).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let met = pes.len() == row.pes() && !servers.is_empty();
+        if met {
+            servers.iter().for_each(|server| kill(*server));
+        }
+        let gone = met && until(|| pes.iter().all(|pe| !alive(*pe)));
+        let left: Vec<u32> = pes.into_iter().filter(|pe| alive(*pe)).collect();
+        left.iter().for_each(|pe| kill(*pe));
+        // It may have been the server, and may hang without it; its status says nothing here.
+        let _ = (launcher.kill(), launcher.wait());
+        match (met, gone) {
+            (true, true) => Ok(()),
+            (false, _) => Err("the PEs did not get as far as to wait".into()),
+            (true, false) => Err(format!("PEs {left:?} stayed when their servers {servers:?} were killed")),
+        }
+    }
+
+    fn command(&self, row: &Row, before: &[&str]) -> Command {
+        let bin = default_prefix().join("bin");
+        let place = |word: &str| {
+            word.replace("{program}", &self.program.display().to_string())
+                .replace("{oshrun}", &bin.join("oshrun").display().to_string())
+                .replace("{without}", &top().join("ci/launchers/without").display().to_string())
+        };
+        let words: Vec<String> = before.iter().copied().chain(row.command.split_whitespace()).map(place).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env("SHMEM_INFO", "1").envs(row.variables.iter().copied());
+        if let Some(slurm) = self.slurm {
+            command.env("SLURM_CONF", &slurm.configuration);
+        }
+        command
+    }
+}
+
+/// A Slurm of two nodes that runs until it is dropped.
+struct Slurm {
+    rig: Child,
+    /// While this is open the rig's command does not end.
+    open: Option<ChildStdin>,
+    configuration: String,
+}
+
+impl Slurm {
+    /// Starts it; the inner error says why it cannot be had here.
+    fn start() -> Outcome<Result<Slurm, String>> {
+        let mut command = Command::new(top().join("ci/rigs/slurm-two-nodes"));
+        command.args(["sh", "-c", "echo $SLURM_CONF; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut rig = command.spawn().map_err(|error| format!("ci/rigs/slurm-two-nodes: {error}"))?;
+        let open = rig.stdin.take();
+        let mut line = String::new();
+        let mut said = BufReader::new(rig.stdout.take().expect("it is piped"));
+        said.read_line(&mut line).map_err(|error| error.to_string())?;
+        let line = line.trim();
+        if Path::new(line).is_file() {
+            return Ok(Ok(Slurm { rig, open, configuration: line.into() }));
+        }
+        drop(open);
+        let rest: String = said.lines().map_while(Result::ok).collect();
+        match rig.wait().map_err(|error| error.to_string())?.code() {
+            Some(77) => Ok(Err(line.into())),
+            _ => Err(format!("{line}\n{rest}")),
+        }
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        drop(self.open.take());
+        // It cleans up by itself; what it could not clean it has said.
+        let _ = self.rig.wait();
+    }
+}
+
+/// Looks again and again, for as long as a job may take.
+fn until(holds: impl Fn() -> bool) -> bool {
+    let patience = Duration::from_secs(HUNG.parse().expect("a number"));
+    let begun = Instant::now();
+    while !holds() {
+        if begun.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok().filter(|parent| *parent > 1)
+}
+
+/// Whether it runs: one that nobody has waited for has ended too.
+fn alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:") && line.contains('Z')))
+}
+
+fn kill(pid: u32) {
+    // One that has ended meanwhile is no failure.
+    let _ = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+}

@@ -1,0 +1,154 @@
+//! The rows: launchers, command lines and what must come of them.
+
+/// One launcher in one situation.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// Programs without which it cannot run.
+    pub(super) needs: &'static [&'static str],
+    /// Whether it runs under a Slurm of two nodes.
+    pub(super) slurm: bool,
+    pub(super) variables: &'static [(&'static str, &'static str)],
+    /// `{program}`, `{oshrun}` and `{without}` (`ci/launchers/without`) are put in; words are divided by blanks.
+    pub(super) command: &'static str,
+    pub(super) expect: Expect,
+}
+
+/// What must come of a row.
+#[derive(Clone, Copy)]
+pub(super) enum Expect {
+    /// The program runs well; `on_node`: for each PE, how many share its node.
+    Runs {
+        /// How the library speaks to the launcher, as `SHMEM_INFO` says it.
+        by: &'static str,
+        on_node: &'static [u32],
+    },
+    /// The job ends with one of these statuses, and these words are on the standard error.
+    Ends { statuses: &'static [i32], says: &'static [&'static str] },
+    /// Four PEs end when who serves them is killed.
+    Lifeline,
+}
+
+impl Row {
+    /// How many PEs say their process number.
+    pub(super) fn pes(&self) -> usize {
+        4
+    }
+}
+
+use Expect::{Ends, Lifeline, Runs};
+
+const HYDRA: &[&str] = &["mpiexec.hydra"];
+const OPEN_MPI: &[&str] = &["mpirun.openmpi"];
+const SRUN: &[&str] = &["srun"];
+/// How the four PEs of most rows share one node, and two.
+const ONE_NODE: &[u32] = &[4, 4, 4, 4];
+const TWO_NODES: &[u32] = &[2, 2, 2, 2];
+
+/// A launcher that runs the program well.
+const fn runs(
+    name: &'static str,
+    needs: &'static [&'static str],
+    by: &'static str,
+    on_node: &'static [u32],
+    command: &'static str,
+) -> Row {
+    Row { name, needs, slurm: false, variables: &[], command, expect: Runs { by, on_node } }
+}
+
+/// A job that ends otherwise.
+const fn ends(
+    name: &'static str,
+    needs: &'static [&'static str],
+    command: &'static str,
+    statuses: &'static [i32],
+    says: &'static [&'static str],
+) -> Row {
+    Row { name, needs, slurm: false, variables: &[], command, expect: Ends { statuses, says } }
+}
+
+/// A job whose server is killed.
+const fn lifeline(name: &'static str, needs: &'static [&'static str], command: &'static str) -> Row {
+    Row { name, needs, slurm: false, variables: &[], command, expect: Lifeline }
+}
+
+impl Row {
+    const fn by(self, variables: &'static [(&'static str, &'static str)]) -> Row {
+        Row { variables, ..self }
+    }
+
+    const fn in_slurm(self) -> Row {
+        Row { slurm: true, ..self }
+    }
+}
+
+const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program}";
+
+pub(super) const ROWS: &[Row] = &[
+    runs("oshrun", &[], "PMI-1", ONE_NODE, "{oshrun} -n 4 {program}"),
+    runs("oshrun-nodes", &[], "PMI-1", TWO_NODES, "{oshrun} -n 4 --nodes 2 {program}"),
+    runs("oshrun-pmi2", &[], "PMI-2", ONE_NODE, "{oshrun} -n 4 {program}").by(&[("SHMEM_PMI", "pmi2")]),
+    ends("oshrun-abort", &[], "{oshrun} -n 4 {program} abort", &[42], &["exit 42"]),
+    ends("oshrun-exit", &[], "{oshrun} -n 4 {program} exit", &[3], &["exit 3"]),
+    lifeline("oshrun-killed", &[], "{oshrun} -n 4 {program} wait"),
+    runs("hydra", HYDRA, "PMI-1", ONE_NODE, "mpiexec.hydra -n 4 {program}"),
+    runs("hydra-port", HYDRA, "PMI-1", ONE_NODE, "mpiexec.hydra -pmi-port -n 4 {program}"),
+    runs("hydra-pmi2", HYDRA, "PMI-2", ONE_NODE, "mpiexec.hydra -n 4 {program}").by(&[("SHMEM_PMI", "pmi2")]),
+    ends("hydra-abort", HYDRA, "mpiexec.hydra -n 4 {program} abort", &[42], &[]),
+    // Hydra kills the other PEs and mixes the statuses: 3, that of a killed PE as it counts it, or both bit by bit.
+    ends("hydra-exit", HYDRA, "mpiexec.hydra -n 4 {program} exit", &[3, 9, 3 | 9], &[]),
+    lifeline("hydra-killed", HYDRA, "mpiexec.hydra -n 4 {program} wait"),
+    runs("openmpi", OPEN_MPI, "PMIx", ONE_NODE, MPIRUN),
+    ends(
+        "openmpi-abort",
+        OPEN_MPI,
+        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} abort",
+        &[42],
+        &[],
+    ),
+    ends("openmpi-exit", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} exit", &[3], &[]),
+    ends(
+        "openmpi-without-pmix",
+        &["mpirun.openmpi", "unshare"],
+        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {without} libpmix.so.2 {program}",
+        &[1],
+        &["one of 4 tasks by Open MPI's mpirun", "libpmix.so.2", "LD_LIBRARY_PATH"],
+    ),
+    lifeline("openmpi-killed", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} wait"),
+    runs("slurm-pmi2", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}").in_slurm(),
+    runs("slurm-pmi2-version-2", SRUN, "PMI-2", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}")
+        .by(&[("SHMEM_PMI", "pmi2")])
+        .in_slurm(),
+    runs("slurm-pmix", SRUN, "PMIx", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program}").in_slurm(),
+    runs("slurm-cyclic", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 -m cyclic --mpi=pmi2 {program}")
+        .in_slurm(),
+    runs(
+        "slurm-library",
+        &["srun"],
+        "libpmi2.so.0",
+        TWO_NODES,
+        "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}",
+    )
+    .by(&[("SHMEM_PMI", "library")])
+    .in_slurm(),
+    ends(
+        "slurm-none",
+        &["srun", "unshare"],
+        "srun -N2 -n4 --mpi=none {without} libpmi.so.0 {program}",
+        &[1],
+        &["one of 4 tasks by Slurm (step", "PMI_FD is not set", "srun --mpi=pmi2 -n 4"],
+    )
+    .in_slurm(),
+    // Slurm kills the other tasks and reports the greatest status of all: that of a killed one.
+    ends(
+        "slurm-abort",
+        SRUN,
+        "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program} abort",
+        &[42, 137],
+        &["Exited with exit code 42"],
+    )
+    .in_slurm(),
+    // With -K Slurm ends the others when one task fails, first by SIGTERM.
+    ends("slurm-exit", SRUN, "srun -K -N2 -n4 --mpi=pmi2 {program} exit", &[3, 137, 143], &["Exited with exit code 3"])
+        .in_slurm(),
+    lifeline("slurm-killed", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program} wait").in_slurm(),
+];

@@ -1,0 +1,241 @@
+//! What the start of a job asks of its launcher, at sizes that no machine here has.
+//!
+//! The very calls of a start are made, against a manager that counts: by PE 0, by the leader of every node and by one
+//! other PE of it, who stands for all others, because they ask the same.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use oxshmem_base::Error;
+
+use crate::manager::{Found, Manager, held};
+use crate::{Job, mapping, node, pmi1, wireup};
+
+/// What was asked in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Values published.
+    pub puts: u64,
+    /// Values fetched.
+    pub gets: u64,
+    /// Fences of the whole job.
+    pub fences: u64,
+    /// Bytes published.
+    pub published: u64,
+    /// Bytes fetched.
+    pub fetched: u64,
+    /// What the busiest PE asks.
+    pub most: u64,
+}
+
+impl Tally {
+    /// Everything that a server hears, with a word of each PE for each fence.
+    pub fn requests(&self, pes: u32) -> u64 {
+        self.puts + self.gets + self.fences * u64::from(pes)
+    }
+}
+
+/// The start of a job of `pes` PEs in blocks of `per_node`, whose cards have `card` bytes. Every PE then asks for the card
+/// of one PE of another node.
+pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
+    let mut stage = Stage::new(pes, per_node)?;
+    for node in 0..stage.nodes.len() {
+        stage
+            .act(node, As::Leader, 1, |job| wireup::announce(job, 0, &[7; 128]).and_then(|()| node::invite(job, 0)))?;
+    }
+    stage.tally.fences += 1;
+    for node in 0..stage.nodes.len() {
+        let members = stage.nodes[node].leader.node().members.clone();
+        let others = members.len() as u64 - 1;
+        stage.act(node, As::Leader, 1, |job| wireup::heard(job, 0).map(drop))?;
+        stage.act(node, As::Other, others, |job| node::invited(job, 0))?;
+        let cards: Vec<Vec<u8>> = members.iter().map(|pe| example(*pe, card)).collect();
+        stage.act(node, As::Leader, 1, |job| wireup::publish_all(job, 0, &cards))?;
+    }
+    stage.tally.fences += 1;
+    for node in 0..stage.nodes.len() {
+        let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
+        let members = stage.nodes[node].leader.node().members.len() as u64;
+        stage.act(node, As::Leader, members, |job| {
+            let found = wireup::Cards::new(job, 0).of(peer)?;
+            assert_eq!(found, example(peer, card), "the simulated launcher keeps what it is given");
+            Ok(())
+        })?;
+    }
+    Ok(stage.tally)
+}
+
+/// The simulated job.
+struct Stage {
+    shared: Arc<Shared>,
+    nodes: Vec<Actors>,
+    tally: Tally,
+}
+
+/// Those of a node who act.
+struct Actors {
+    leader: Job,
+    other: Option<Job>,
+}
+
+/// Who of a node acts.
+#[derive(Clone, Copy)]
+enum As {
+    Leader,
+    Other,
+}
+
+impl Stage {
+    fn new(pes: u32, per_node: u32) -> Result<Stage, Error> {
+        let shared = Arc::new(Shared { nodes: nodes(pes, per_node), ..Shared::default() });
+        let job = |rank: u32| Job::of(Box::new(Counting { rank, shared: Arc::clone(&shared) }));
+        let actors = |first: u32| {
+            let other = Some(first + 1).filter(|other| per_node > 1 && *other < pes);
+            Ok(Actors { leader: job(first)?, other: other.map(job).transpose()? })
+        };
+        let nodes = (0..pes).step_by(per_node as usize).map(actors).collect::<Result<_, Error>>()?;
+        Ok(Stage { shared, nodes, tally: Tally::default() })
+    }
+
+    /// Lets one PE of a node act for `weight` PEs.
+    fn act(
+        &mut self,
+        node: usize,
+        who: As,
+        weight: u64,
+        act: impl FnOnce(&Job) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Actors { leader, other } = &self.nodes[node];
+        let job = match who {
+            As::Leader => Some(leader),
+            As::Other => other.as_ref(),
+        };
+        *held(&self.shared.counts) = Counts::default();
+        job.map_or(Ok(()), act)?;
+        let counts = held(&self.shared.counts);
+        let tally = &mut self.tally;
+        tally.puts += weight * counts.puts;
+        tally.gets += weight * counts.gets;
+        tally.published += weight * counts.published;
+        tally.fetched += weight * counts.fetched;
+        tally.most = tally.most.max(counts.puts + counts.gets);
+        Ok(())
+    }
+}
+
+fn nodes(pes: u32, per_node: u32) -> Vec<u32> {
+    let text = mapping::vector(pes, per_node);
+    mapping::nodes_of(&text, pes).expect("our own mapping is understood")
+}
+
+/// A card like those of TCP: a port that differs, and addresses that the node's PEs share.
+fn example(pe: u32, length: usize) -> Vec<u8> {
+    let mut card = format!("oxtcp1 {}\n", 20000 + pe % 40000).into_bytes();
+    card.resize(length.max(card.len()), b'x');
+    card
+}
+
+/// What all simulated PEs see.
+#[derive(Debug, Default)]
+struct Shared {
+    nodes: Vec<u32>,
+    values: Mutex<HashMap<String, String>>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    puts: u64,
+    gets: u64,
+    published: u64,
+    fetched: u64,
+}
+
+/// The manager of one simulated PE.
+#[derive(Debug)]
+struct Counting {
+    rank: u32,
+    shared: Arc<Shared>,
+}
+
+impl Manager for Counting {
+    fn protocol(&self) -> String {
+        "simulation".into()
+    }
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.shared.nodes.len() as u32
+    }
+
+    fn nodes(&self) -> Result<Option<Vec<u32>>, Error> {
+        Ok(Some(self.shared.nodes.clone()))
+    }
+
+    fn longest(&self) -> usize {
+        pmi1::LIMITS.value - 1
+    }
+
+    fn put(&self, key: &str, text: &str) -> Result<(), Error> {
+        let mut counts = held(&self.shared.counts);
+        counts.puts += 1;
+        counts.published += (key.len() + text.len()) as u64;
+        let before = held(&self.shared.values).insert(key.into(), text.into());
+        assert_eq!(before, None, "no key is put twice");
+        Ok(())
+    }
+
+    fn fence(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn get(&self, _: u32, key: &str) -> Result<Found, Error> {
+        let found = held(&self.shared.values).get(key).cloned();
+        let mut counts = held(&self.shared.counts);
+        counts.gets += 1;
+        counts.fetched += found.as_ref().map_or(0, |text| (key.len() + text.len()) as u64);
+        Ok(found.ok_or_else(|| "nobody put it".into()))
+    }
+
+    fn abort(&self, _: i32, _: &str) {}
+
+    fn finalize(&self) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pe_asks_more_in_a_larger_job() {
+        let small = start(256, 16, 120).unwrap();
+        for pes in [1024, 4096] {
+            let large = start(pes, 16, 120).unwrap();
+            assert!(large.most <= small.most + 1, "{large:?} beside {small:?}");
+            let grown = u64::from(pes / 256);
+            assert!(large.gets <= grown * small.gets + grown && large.puts <= grown * small.puts, "{large:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_publishes_two_values_and_pe_0_one_more() {
+        let tally = start(64, 8, 40).unwrap();
+        assert_eq!((tally.puts, tally.fences), (8 * 2 + 1, 2));
+        // Leaders fetch PE 0's words, the others their invitation, and all of them one node's cards.
+        assert_eq!(tally.gets, 64 + 64);
+    }
+
+    #[test]
+    fn uneven_nodes_and_single_pes_start_too() {
+        for (pes, per_node) in [(1, 1), (5, 1), (7, 3), (4, 9)] {
+            assert!(start(pes, per_node, 300).is_ok(), "{pes} by {per_node}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! How PEs of different nodes find each other: one published value for each node, fetched when somebody needs it.
+//!
+//! What is published costs every launcher something, and what everybody fetches costs N times as much. So PE 0 says
+//! what all must know in one value, which the leaders fetch and hand on; a PE's card goes to its leader, which publishes
+//! those of its node together; and nobody fetches a node's cards before it talks to that node. Launchers are asked
+//! O(1) times by each PE.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use oxshmem_base::Error;
+
+use crate::Job;
+use crate::manager::held;
+use crate::node::Circle;
+
+/// PE 0 says what all PEs must know. Others can have it after the next fence.
+pub fn announce(job: &Job, epoch: u32, words: &[u8]) -> Result<(), Error> {
+    if job.rank() == 0 { job.put(&words_key(epoch), words) } else { Ok(()) }
+}
+
+/// What PE 0 has announced before the last fence, on every PE.
+pub fn announced(job: &Job, epoch: u32, circle: &Circle) -> Result<Vec<u8>, Error> {
+    circle.spread(job, || heard(job, epoch))
+}
+
+/// The leader's part of it.
+pub(crate) fn heard(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
+    job.get(0, &words_key(epoch))
+}
+
+/// Brings the cards of this node's PEs together and publishes them. Others can have them after the next fence.
+pub fn publish(job: &Job, epoch: u32, circle: &Circle, card: Vec<u8>) -> Result<(), Error> {
+    let cards = circle.gather(job, card)?;
+    if job.node().my_index == 0 { publish_all(job, epoch, &cards) } else { Ok(()) }
+}
+
+/// The leader's part of it.
+pub(crate) fn publish_all(job: &Job, epoch: u32, cards: &[Vec<u8>]) -> Result<(), Error> {
+    job.put(&cards_key(epoch, job.node().index), &together(cards))
+}
+
+/// The cards that all nodes have published, fetched node by node when one of a node is first needed.
+#[derive(Debug)]
+pub struct Cards<'j> {
+    job: &'j Job,
+    epoch: u32,
+    nodes: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
+}
+
+impl<'j> Cards<'j> {
+    /// Those that were published with this epoch.
+    pub fn new(job: &'j Job, epoch: u32) -> Cards<'j> {
+        Cards { job, epoch, nodes: Mutex::default() }
+    }
+
+    /// The card of a PE.
+    pub fn of(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        let places = self.job.places();
+        let node = places.node_of(pe);
+        let members = places.members_of(node);
+        let mut nodes = held(&self.nodes);
+        let cards = match nodes.get(&node) {
+            Some(cards) => cards,
+            None => {
+                let published = self.job.get(places.leader_of(node), &cards_key(self.epoch, node))?;
+                let cards = apart(&published).filter(|cards| cards.len() == members.len()).ok_or_else(|| {
+                    Error::new(format!("node {node} published something that is no set of {} cards", members.len()))
+                        .because(format!("it has {} bytes", published.len()))
+                        .fix("run one version of oxshmem on all PEs")
+                })?;
+                nodes.entry(node).or_insert(cards)
+            }
+        };
+        Ok(cards[members.binary_search(&pe).expect("a PE is a member of its node")].clone())
+    }
+}
+
+fn words_key(epoch: u32) -> String {
+    format!("words.{epoch}")
+}
+
+fn cards_key(epoch: u32, node: u32) -> String {
+    format!("cards.{epoch}.{node}")
+}
+
+/// Cards of one node differ in little. Of each only what is between the beginning and the end that it shares with the
+/// card before it is written: the lengths of the three parts, and the middle one.
+fn together(cards: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut before: &[u8] = &[];
+    for card in cards {
+        let room = card.len().min(before.len()).min(usize::from(u16::MAX));
+        let same = |(a, b): &(&u8, &u8)| a == b;
+        let head = card.iter().zip(before).take(room).take_while(same).count();
+        let tail = card.iter().rev().zip(before.iter().rev()).take(room - head).take_while(same).count();
+        let middle = &card[head..card.len() - tail];
+        bytes.extend((head as u16).to_le_bytes());
+        bytes.extend((tail as u16).to_le_bytes());
+        bytes.extend((middle.len() as u32).to_le_bytes());
+        bytes.extend(middle);
+        before = card;
+    }
+    bytes
+}
+
+/// Takes apart what [`together`] made, and nothing else.
+fn apart(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut cards: Vec<Vec<u8>> = Vec::new();
+    while !bytes.is_empty() {
+        let (head, rest) = bytes.split_first_chunk()?;
+        let (tail, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (head, tail) = (usize::from(u16::from_le_bytes(*head)), usize::from(u16::from_le_bytes(*tail)));
+        let (middle, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let before = cards.last().map_or(&[][..], Vec::as_slice);
+        let tail_at = before.len().checked_sub(tail).filter(|&at| at >= head)?;
+        cards.push([&before[..head], middle, &before[tail_at..]].concat());
+        bytes = rest;
+    }
+    Some(cards)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_node_of_many_takes_little_room() {
+        let card =
+            |pe: u32| format!("oxtcp1 {}\nboot 0123456789abcdef net:[4026531840]\n10.0.4.5", 40000 + pe).into_bytes();
+        let cards: Vec<Vec<u8>> = (0..128).map(card).collect();
+        let bytes = together(&cards);
+        assert!(bytes.len() < 128 * 12, "{} bytes for cards of {}", bytes.len(), cards[0].len());
+        assert_eq!(apart(&bytes), Some(cards));
+    }
+
+    proptest! {
+        #[test]
+        fn cards_survive(cards in proptest::collection::vec("[ab]{0,12}", 0..20)) {
+            let cards: Vec<Vec<u8>> = cards.into_iter().map(String::into_bytes).collect();
+            prop_assert_eq!(apart(&together(&cards)), Some(cards));
+        }
+
+        #[test]
+        fn garbage_is_refused_and_takes_no_room(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(cards) = apart(&bytes) {
+                prop_assert!(cards.len() <= bytes.len() / 8);
+            }
+        }
+    }
+}
