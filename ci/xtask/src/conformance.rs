@@ -20,6 +20,7 @@ use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 use program::Built;
 
 use crate::Outcome;
+use crate::namespaces::Rig;
 use crate::test::Counts;
 
 /// Variables and their values.
@@ -40,6 +41,10 @@ pub(crate) struct Options {
     pub(crate) kill: bool,
     /// As how many nodes the PEs count.
     pub(crate) nodes: u32,
+    /// Each node is a host of its own: a network namespace with its own mounts, at a cable of this quality.
+    pub(crate) hosts: Option<String>,
+    /// In a machine that is emulated: programs as they were built, and more patience.
+    pub(crate) emulated: bool,
     /// Every case runs once with each of these sets of variables, under what it sets itself.
     pub(crate) environments: Vec<Environment>,
 }
@@ -79,6 +84,25 @@ impl Options {
         Options { pes: vec![5], nodes: 4, ..Options::algorithms() }
     }
 
+    /// What depends on the network's addresses and on the host's files, with the nodes in network namespaces.
+    pub(crate) fn across_hosts() -> Options {
+        let programs = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
+        Options {
+            pes: vec![2, 4],
+            filter: Some(programs.into()),
+            nodes: 2,
+            hosts: Some(String::new()),
+            ..Options::usual()
+        }
+    }
+
+    /// What `filter` selects, or a little, over a cable as bad as `quality`.
+    pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> Options {
+        let filter = filter.unwrap_or("smoke/,rma/RMA_1");
+        let hosts = Some(quality.to_string());
+        Options { pes: vec![2], filter: Some(filter.into()), nodes: 2, hosts, emulated: true, ..Options::usual() }
+    }
+
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
@@ -99,12 +123,14 @@ impl Options {
             sanitize: false,
             kill: false,
             nodes: 1,
+            hosts: None,
+            emulated: false,
             environments: vec![Vec::new()],
         }
     }
 
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]
-    /// [--nodes N] [--transport NAME,NAME] [--algorithms]`, where each named transport and each set of algorithms is a run
+    /// [--nodes N] [--namespaces] [--transport NAME,NAME] [--algorithms]`, where each named transport and each set of algorithms is a run
     /// of its own.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options::usual();
@@ -127,6 +153,7 @@ impl Options {
                     options.filter = options.filter.or(filter);
                 }
                 "--nodes" => options.nodes = value()?.parse().map_err(|_| "--nodes wants a number".to_string())?,
+                "--namespaces" => (options.nodes, options.hosts) = (2, Some(String::new())),
                 _ => {
                     return Err(format!("`{argument}` is not an option of the conformance run"));
                 }
@@ -180,6 +207,13 @@ const AT_ONCE: usize = 2;
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
 pub(crate) fn run(options: &Options) -> Counts {
+    let rig = match options.hosts.as_deref().map(Rig::new).transpose() {
+        Ok(rig) => rig,
+        Err(why) => {
+            println!("SKIPPED the programs on two hosts: {why}");
+            return Counts { skipped: 1, ..Counts::default() };
+        }
+    };
     let mut results: Vec<(String, Vec<String>, Verdict)> = Vec::new();
     let programs = program::all(options);
     let built = in_parallel(&programs, |program| program.build(options));
@@ -202,7 +236,7 @@ pub(crate) fn run(options: &Options) -> Counts {
             }
         }
     }
-    let verdicts = in_parallel(&rows, |row| job::run(options, row));
+    let verdicts = in_parallel(&rows, |row| job::run(options, rig.as_ref(), row));
     for (row, verdict) in rows.iter().zip(verdicts) {
         results.push((row.title(), row.case.items.clone(), verdict));
     }

@@ -6,10 +6,12 @@ mod bindgen;
 mod build;
 mod command;
 mod conformance;
+mod fuzz;
 mod generate;
 mod install;
 mod launchers;
 mod library;
+mod namespaces;
 mod packages;
 mod placement;
 mod rig;
@@ -30,6 +32,9 @@ usage: cargo xtask COMMAND
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
   rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`, `slurm`
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
+  fuzz [--seconds N] [--keep] [TARGET...] run the fuzzers, each for a minute; --keep adds what they find to `ci/fuzz/corpus`
+  bad-cable [FILTER]                      inside `rig rdma`: transfers and conformance programs, as they were built, over
+                                          a cable with delay, reordering and loss; an empty FILTER means all programs
   demo                                    build, then run the demonstration on 4 PEs
   test [STEP...]                          every check, or the named steps; `test --list` names them";
 
@@ -57,6 +62,9 @@ fn run() -> Outcome {
     if arguments.first().is_some_and(|word| word == "rig") {
         return rig::run(&arguments[1..]);
     }
+    if arguments.first().is_some_and(|word| word == "fuzz") {
+        return test::finish(fuzz::run(&fuzz::Options::from_arguments(&arguments[1..])?)?);
+    }
     let request = Request::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
     match request.command.as_str() {
         "help" => {
@@ -75,6 +83,10 @@ fn run() -> Outcome {
         },
         "check-abi" => test::finish(abi::check(&request.prefix_or_default())?),
         "demo" => demo(),
+        "bad-cable" => test::finish(namespaces::bad_cable(
+            &request.prefix_or_default(),
+            request.names.first().map(String::as_str),
+        )?),
         "test" if request.list => {
             test::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
             Ok(())

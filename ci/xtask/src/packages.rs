@@ -16,6 +16,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mpicc.mpich", "libmpich-dev"),
     ("python3", "python3"),
     ("unshare", "util-linux"),
+    ("ip", "iproute2"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),
     ("/usr/include/ucp/api/ucp.h", "libucx-dev"),
     ("/usr/include/hwloc.h", "libhwloc-dev"),

@@ -33,14 +33,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 
 /// Runs a command, from the repository's top folder, in the rig `name`.
 pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
-    let script = match name {
-        "rdma" => "rdma-vm",
-        "hosts" => "two-hosts",
-        "slurm" => "slurm-two-nodes",
+    let (script, verb) = match name {
+        "rdma" => ("rdma-vm", None),
+        "hosts" => ("network-namespaces", Some("run")),
+        "slurm" => ("slurm-two-nodes", None),
         other => return Err(format!("there is no rig `{other}`\n{USAGE}")),
     };
     let mut command = Command::new(top().join("ci/rigs").join(script));
-    command.args(words.iter().map(S::as_ref)).current_dir(top()).env("OXSHMEM_RIG_CACHE", target().join("rigs"));
+    command
+        .args(verb)
+        .args(words.iter().map(S::as_ref))
+        .current_dir(top())
+        .env("OXSHMEM_RIG_CACHE", target().join("rigs"));
     let status = command.status().map_err(|error| format!("ci/rigs/{script} cannot be started: {error}"))?;
     match status.code() {
         Some(0) => Ok(Ending::Well),

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::{
-    Outcome, abi, bindgen, build, command, conformance, default_prefix, generate, launchers, packages, placement,
-    target, top,
+    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, namespaces,
+    packages, placement, target, top,
 };
 
 /// How many checks went well, how many did not, how many could not run here.
@@ -55,6 +55,11 @@ pub(crate) const STEPS: &[Step] = &[
         what: "tests that need no system calls, under Miri: allocators, kernels, the Rust API over loopback",
         run: miri,
     },
+    Step {
+        name: "fuzz",
+        what: "parsers and connections under libFuzzer, briefly",
+        run: || fuzz::run(&fuzz::Options::brief()),
+    },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
     Step {
@@ -95,6 +100,16 @@ pub(crate) const STEPS: &[Step] = &[
         name: "launchers",
         what: "one program under oshrun, Hydra, Open MPI's mpirun and a Slurm of two nodes; how each ends a job",
         run: || launchers::run(&[]),
+    },
+    Step {
+        name: "namespaces",
+        what: "the same on two hosts that are network namespaces",
+        run: || Ok(namespaces::across()),
+    },
+    Step {
+        name: "cable",
+        what: "the cable between two hosts is pulled, and is bad",
+        run: || namespaces::cable(&default_prefix()),
     },
     Step {
         name: "sanitize",

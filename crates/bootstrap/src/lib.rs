@@ -30,7 +30,7 @@ pub mod wireup;
 
 pub use job::Job;
 pub use manager::{Found, Manager};
-pub use mapping::{of_nodes as process_mapping_of, vector as process_mapping};
+pub use mapping::{nodes_of as nodes_of_mapping, of_nodes as process_mapping_of, vector as process_mapping};
 pub use node::{Circle, Gathered, Node, Parcel};
 pub use places::Places;
 pub use serve::Conversation;

@@ -41,7 +41,7 @@ pub fn of_nodes(nodes: &[u32]) -> Option<String> {
 const LONGEST: usize = 1000;
 
 /// The node number of every PE, or nothing if the text is not a mapping.
-pub(crate) fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
+pub fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
     let blocks = blocks(text)?;
     let mut nodes = Vec::with_capacity(size as usize);
     while nodes.len() < size as usize {

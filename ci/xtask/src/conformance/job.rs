@@ -11,16 +11,20 @@ use std::time::{Duration, Instant};
 
 use super::program::output_folder;
 use super::{Options, Row, Verdict};
+use crate::namespaces::Rig;
 
 /// A job that is still running after this time hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Sanitizers make everything slower.
-const SANITIZED_LIMIT: Duration = Duration::from_secs(300);
+/// Sanitizers and emulated machines make everything slower.
+const LONG_LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs the row and judges it.
-pub(super) fn run(options: &Options, row: &Row) -> Verdict {
+pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     if row.case.one_node && options.nodes > 1 {
         return Verdict::Skipped("shows what only a job of one node promises".into());
+    }
+    if row.case.dev_shm_mib.is_some() && rig.is_some() {
+        return Verdict::Skipped("each host has a /dev/shm of its own".into());
     }
     let mut command = match row.case.dev_shm_mib {
         None => Command::new(options.prefix.join("bin/oshrun")),
@@ -29,11 +33,14 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
             Err(why) => return Verdict::Skipped(why),
         },
     };
-    add_programs(&mut command, options, row);
+    add_programs(&mut command, options, rig, row);
     clear_environment(&mut command);
+    if let Some(rig) = rig {
+        rig.enter(&mut command);
+    }
     command.envs(row.environment.iter().map(|(name, value)| (name, value)));
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
-    let limit = if options.sanitize { SANITIZED_LIMIT } else { LIMIT };
+    let limit = if options.sanitize || options.emulated { LONG_LIMIT } else { LIMIT };
     match finish(command, limit) {
         Err(why) => Verdict::Failed(why),
         Ok((status, output)) => match row.case.judge(status, &output) {
@@ -43,7 +50,8 @@ pub(super) fn run(options: &Options, row: &Row) -> Verdict {
     }
 }
 
-fn add_programs(command: &mut Command, options: &Options, row: &Row) {
+fn add_programs(command: &mut Command, options: &Options, rig: Option<&Rig>, row: &Row) {
+    let through = || rig.into_iter().flat_map(Rig::through);
     let name = row.case.listed_pes.is_empty().then_some(&row.case.name);
     let (pes, twins) = match row.built.twin {
         Some(_) if row.case.beside.is_some() => (row.pes - 1, 1),
@@ -52,9 +60,9 @@ fn add_programs(command: &mut Command, options: &Options, row: &Row) {
     if options.nodes > 1 {
         command.arg("--nodes").arg(options.nodes.to_string());
     }
-    command.arg("-n").arg(pes.to_string()).arg(&row.built.executable).args(name);
+    command.arg("-n").arg(pes.to_string()).args(through()).arg(&row.built.executable).args(name);
     if let (Some(twin), 1) = (&row.built.twin, twins) {
-        command.args([":", "-n", "1"]).arg(twin).args(name);
+        command.args([":", "-n", "1"]).args(through()).arg(twin).args(name);
     }
 }
 

@@ -46,8 +46,8 @@ int main(int argc, char **argv)
         if (me == 0 && access(argv[1], F_OK) == 0)
             for (int pe = 0; pe < npes; pe++)
                 shmem_long_p(&stop, 1, pe);
-        if (me == 0 && round == 3) {
-            printf("under way\n");
+        if (me == 0 && round <= 10) {
+            printf("round %ld\n", round);
             fflush(stdout);
         }
         shmem_barrier_all();

@@ -1,5 +1,11 @@
 //! Entry points for fuzzers: whatever the bytes are, the protocol neither panics nor touches memory outside its bounds.
-//! The committed inputs in `corpus/` are run through them by the tests.
+//! `ci/fuzz` has the fuzzers; the committed inputs are run through the same functions by the tests.
+
+mod connection;
+mod handshake;
+
+pub use connection::connection;
+pub use handshake::handshake;
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 

@@ -399,6 +399,21 @@ fn the_corpus_is_taken_or_refused_as_its_names_say() {
     assert!(seen >= 10, "only {seen} inputs");
 }
 
+/// What the fuzzers have found worth keeping goes through the same checks here.
+#[test]
+fn the_fuzzers_inputs_hold() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/fuzz/corpus");
+    let frames = |bytes: &[u8]| assert_eq!(fuzz::frames(bytes, 41), fuzz::frames(bytes, usize::MAX));
+    for (kind, run) in
+        [("frames", frames as fn(&[u8])), ("connections", fuzz::connection), ("handshakes", fuzz::handshake)]
+    {
+        let files = std::fs::read_dir(corpus.join(kind)).expect("the corpus is there");
+        let count =
+            files.map(|file| run(&std::fs::read(file.expect("a file").path()).expect("it can be read"))).count();
+        assert!(count >= 10, "only {count} inputs for {kind}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

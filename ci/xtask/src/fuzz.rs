@@ -1,0 +1,147 @@
+//! The fuzzers of `ci/fuzz`: built with what libFuzzer sees coverage by, run for a while from the committed inputs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::test::Counts;
+use crate::{Outcome, command, target, top};
+
+/// A fuzz target, further folders of committed inputs, and the longest input that it tries.
+struct Target {
+    name: &'static str,
+    more: &'static [&'static str],
+    longest: u32,
+}
+
+const TARGETS: &[Target] = &[
+    Target { name: "frames", more: &["crates/transport-tcp/corpus/frames"], longest: 20_000 },
+    Target { name: "connections", more: &[], longest: 3_000 },
+    Target { name: "handshakes", more: &["crates/transport-tcp/corpus/strangers"], longest: 200 },
+    Target { name: "pmi", more: &[], longest: 4_000 },
+    Target { name: "sizes", more: &[], longest: 100 },
+    Target { name: "mappings", more: &[], longest: 200 },
+];
+
+/// How the compiler makes coverage visible, on every toolchain.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+/// With a platform named, build scripts and procedural macros are not instrumented.
+const PLATFORM: &str =
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
+
+/// What to do.
+pub(crate) struct Options {
+    /// For each target.
+    seconds: u32,
+    /// Keep what was found: the committed inputs become the fewest that reach all that is reached.
+    keep: bool,
+    names: Vec<String>,
+}
+
+impl Options {
+    /// Every target, so that the step takes half a minute.
+    pub(crate) fn brief() -> Options {
+        Options { seconds: 5, keep: false, names: Vec::new() }
+    }
+
+    /// `[--seconds N] [--keep] [TARGET...]`.
+    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
+        let mut options = Options { seconds: 60, ..Options::brief() };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let number = |text: &String| text.parse().ok();
+            match argument.as_str() {
+                "--keep" => options.keep = true,
+                "--seconds" => {
+                    options.seconds = arguments.next().and_then(number).ok_or("--seconds wants a number")?;
+                }
+                name if TARGETS.iter().any(|target| target.name == name) => options.names.push(name.into()),
+                other => {
+                    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+                    return Err(format!("`{other}` is no fuzz target; there are {}", names.join(", ")));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Builds and runs the fuzzers.
+pub(crate) fn run(options: &Options) -> Outcome<Counts> {
+    let manifest = top().join("ci/fuzz/Cargo.toml");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let fetched = command::output(Command::new(&cargo).args(["fetch", "--manifest-path"]).arg(&manifest))?;
+    if !fetched.status.success() {
+        println!("SKIPPED the fuzzers: libFuzzer is not on this machine and cannot be fetched");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    let folder = target().join("fuzz");
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--release", "--target", PLATFORM, "--manifest-path"]).arg(manifest);
+    command::run(build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE))?;
+    let programs = folder.join(PLATFORM).join("release");
+    let mut counts = Counts::default();
+    for target in TARGETS {
+        if options.names.is_empty() || options.names.iter().any(|name| name == target.name) {
+            match target.run(&programs, &folder.join("found").join(target.name), options) {
+                Ok(()) => counts.passed += 1,
+                Err(why) => {
+                    println!("FAILED {}: {why}", target.name);
+                    counts.failed += 1;
+                }
+            }
+        }
+    }
+    Ok(counts)
+}
+
+impl Target {
+    fn committed(&self) -> PathBuf {
+        top().join("ci/fuzz/corpus").join(self.name)
+    }
+
+    /// Runs it. What it finds goes to `found`, an input that breaks it beside that.
+    fn run(&self, programs: &Path, found: &Path, options: &Options) -> Outcome {
+        let committed = self.committed();
+        for folder in [found, &committed] {
+            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        let seeds: Vec<PathBuf> = self.more.iter().map(|folder| top().join(folder)).collect();
+        let mut fuzzer = Command::new(programs.join(self.name));
+        fuzzer.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={}", self.longest));
+        fuzzer.args(["-print_final_stats=1", "-timeout=20"]).arg(format!("-artifact_prefix={}.", found.display()));
+        let output = command::output(fuzzer.arg(found).arg(&committed).args(&seeds))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            let reason = said.lines().skip_while(|line| !line.contains("panicked") && !line.contains("ERROR"));
+            return Err(reason.take(40).collect::<Vec<_>>().join("\n"));
+        }
+        let runs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+        let last = said.lines().rfind(|line| line.contains(" cov: ")).unwrap_or_default();
+        let word = |key: &str| last.split(key).nth(1).and_then(|rest| rest.split([' ', '/']).next()).unwrap_or("?");
+        println!(
+            "{}: {} inputs tried in {} s; {} places reached by {} inputs, of which {} are committed",
+            self.name,
+            runs.unwrap_or("?").trim(),
+            options.seconds,
+            word(" cov: "),
+            word(" corp: "),
+            std::iter::once(&committed).chain(&seeds).filter_map(|folder| fs::read_dir(folder).ok()).flatten().count()
+        );
+        if options.keep { self.keep(programs, found) } else { Ok(()) }
+    }
+
+    /// Makes the committed inputs the fewest that reach all that is reached.
+    fn keep(&self, programs: &Path, found: &Path) -> Outcome {
+        let (committed, old) = (self.committed(), found.with_extension("old"));
+        let failed = |error: std::io::Error| format!("the inputs of {} cannot be moved: {error}", self.name);
+        let _ = fs::remove_dir_all(&old);
+        fs::rename(&committed, &old).map_err(failed)?;
+        fs::create_dir(&committed).map_err(failed)?;
+        let mut merge = Command::new(programs.join(self.name));
+        merge.arg("-merge=1").arg(format!("-max_len={}", self.longest)).arg(&committed).arg(&old).arg(found);
+        command::read(&mut merge).map(drop)
+    }
+}

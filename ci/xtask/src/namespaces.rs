@@ -1,0 +1,277 @@
+//! Two hosts on one machine (`ci/rigs/network-namespaces`): the conformance programs across them, and the cable between
+//! them, which is pulled.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::conformance::{self, Options};
+use crate::rig::{self, Ending};
+use crate::test::Counts;
+use crate::{Outcome, command, target, top};
+
+/// The variable by which the rig finds its hosts.
+const HOSTS: &str = "NETWORK_NAMESPACES";
+/// The status of the rig where it is not permitted.
+const REFUSED: i32 = 77;
+
+/// Two hosts, for as long as this lives. If this process is killed, the rig's input ends and with it the rig.
+pub(crate) struct Rig {
+    process: Child,
+    hosts: String,
+}
+
+impl Rig {
+    /// Makes the hosts, with a cable as bad as `quality` says. `Err` says why they cannot be had here.
+    pub(crate) fn new(quality: &str) -> Outcome<Rig> {
+        let mut run = Command::new(program());
+        run.args(["run", "-q", quality, "sh", "-c", &format!("echo \"${HOSTS}\" && exec cat")]);
+        run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = run.spawn().map_err(|error| format!("{} cannot be run: {error}", program().display()))?;
+        let mut hosts = String::new();
+        let mut said = BufReader::new(process.stdout.take().expect("it was asked for"));
+        said.read_line(&mut hosts).map_err(|error| error.to_string())?;
+        // The rest of its output has a reader as long as it lives.
+        thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        if hosts.is_empty() {
+            let output = process.wait_with_output().map_err(|error| error.to_string())?;
+            let why = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
+            let refused = output.status.code() == Some(REFUSED);
+            return Err(if refused { why } else { format!("the rig ended with {}: {why}", output.status) });
+        }
+        Ok(Rig { process, hosts: hosts.trim_end().into() })
+    }
+
+    /// The words before a PE's program that run it on the PE's host.
+    pub(crate) fn through(&self) -> [PathBuf; 2] {
+        [program(), "here".into()]
+    }
+
+    /// Tells a command where the hosts are.
+    pub(crate) fn enter<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.env(HOSTS, &self.hosts)
+    }
+
+    /// Pulls the cable, plugs it in, or asks it.
+    fn cable(&self, what: &str) -> Outcome<String> {
+        command::read(self.enter(Command::new(program()).arg(what)))
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+fn program() -> PathBuf {
+    top().join("ci/rigs/network-namespaces")
+}
+
+/// A test of the cable, given the installation.
+type Check = fn(&Path) -> Outcome;
+
+/// Conformance programs across both hosts.
+pub(crate) fn across() -> Counts {
+    conformance::run(&Options::across_hosts())
+}
+
+/// Everything that can happen to a cable, where the kernel can do it: pulled here, bad in the emulated machine.
+pub(crate) fn cable(prefix: &Path) -> Outcome<Counts> {
+    let mut counts = pulled(prefix);
+    transfers(prefix)?;
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    counts += match rig::start("rdma", &["-t", "400", &this.to_string_lossy(), "bad-cable"])? {
+        Ending::Well => Counts { passed: 1, ..Counts::default() },
+        Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
+    };
+    Ok(counts)
+}
+
+/// Delay with jitter, packets that overtake others, and loss.
+const BAD: &str = "delay 2ms 1ms reorder 25% loss 1%";
+
+/// Transfers, and the conformance programs that `filter` selects as they were built, over a bad cable.
+pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<Counts> {
+    println!("a cable with {BAD}");
+    let mut job = Transfers::start(prefix, "bad", BAD, 60)?;
+    // Enough for a hundred lost packets.
+    job.wait_until(|job| job.said().contains("round 5"))?;
+    job.stop()?;
+    job.ends_well()?;
+    let lost = job.rig.cable("statistics")?;
+    let lost = lost.split("dropped ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("no");
+    println!("transfers were right; one end of the cable has lost {lost} packets");
+    let mut counts = Counts { passed: 1, ..Counts::default() };
+    counts += conformance::run(&Options::over_a_bad_cable(BAD, filter));
+    Ok(counts)
+}
+
+fn pulled(prefix: &Path) -> Counts {
+    let mut counts = Counts::default();
+    let cables: [(&str, Check); 3] = [
+        ("a cable that is pulled for 5 s", pulled_for_a_while),
+        ("a cable that stays pulled", pulled_for_good),
+        ("a PE that dies in mid-transfer", killed),
+    ];
+    for (name, check) in cables {
+        counts += match Rig::new("").map(drop) {
+            Err(why) => {
+                println!("SKIPPED {name}: {why}");
+                Counts { skipped: 1, ..Counts::default() }
+            }
+            Ok(()) => match check(prefix) {
+                Ok(()) => Counts { passed: 1, ..Counts::default() },
+                Err(why) => {
+                    println!("FAILED {name}: {why}");
+                    Counts { failed: 1, ..Counts::default() }
+                }
+            },
+        };
+    }
+    counts
+}
+
+/// A job on both hosts whose PEs transfer and check until they are told to stop.
+struct Transfers {
+    rig: Rig,
+    job: Child,
+    output: PathBuf,
+    stop: PathBuf,
+}
+
+/// Anything that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// The program that transfers, built anew if its source is newer.
+fn transfers(prefix: &Path) -> Outcome<PathBuf> {
+    let executable = target().join("conformance/bin/transfers");
+    let source = top().join("crates/shmem-c/tests/cable/transfers.c");
+    let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
+    if changed(&executable) < changed(&source) {
+        fs::create_dir_all(target().join("conformance/bin")).map_err(|error| error.to_string())?;
+        let mut build = Command::new(prefix.join("bin/oshcc"));
+        command::read(build.args(["-O1", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&executable))?;
+    }
+    Ok(executable)
+}
+
+impl Transfers {
+    /// Starts the job and waits until it is under way.
+    fn start(prefix: &Path, name: &str, quality: &str, timeout: u32) -> Outcome<Transfers> {
+        let executable = transfers(prefix)?;
+        let rig = Rig::new(quality)?;
+        let output = executable.with_extension(format!("{name}.output"));
+        let stop = executable.with_extension(format!("{name}.stop"));
+        let _ = fs::remove_file(&stop);
+        let file = fs::File::create(&output).map_err(|error| format!("{}: {error}", output.display()))?;
+        let errors = file.try_clone().map_err(|error| error.to_string())?;
+        let mut oshrun = Command::new(prefix.join("bin/oshrun"));
+        oshrun.args(["-n", "4", "--nodes", "2"]).args(rig.through()).arg(executable).arg(&stop);
+        oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
+        let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
+        let mut transfers = Transfers { rig, job, output, stop };
+        transfers.wait_until(|all| all.said().contains("round 3"))?;
+        Ok(transfers)
+    }
+
+    fn stop(&self) -> Outcome {
+        fs::write(&self.stop, "").map_err(|error| format!("{}: {error}", self.stop.display()))
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.output).unwrap_or_default()
+    }
+
+    /// Waits until `done`, which must come before the job ends.
+    fn wait_until(&mut self, done: impl Fn(&Self) -> bool) -> Outcome {
+        let start = Instant::now();
+        while !done(self) {
+            let ended = self.job.try_wait().map_err(|error| error.to_string())?;
+            if ended.is_some() || start.elapsed() > LIMIT {
+                return Err(format!("the job came to nothing ({ended:?}):\n{}", self.said()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn ends_well(&mut self) -> Outcome {
+        match self.end()? {
+            (Some(0), said) if said.contains("all right after") => Ok(()),
+            (status, said) => Err(format!("it ended with {status:?}:\n{said}")),
+        }
+    }
+
+    /// Waits for the job's end; returns its status and what it said.
+    fn end(&mut self) -> Outcome<(Option<i32>, String)> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.job.try_wait().map_err(|error| error.to_string())? {
+                return Ok((status.code(), self.said()));
+            }
+            if start.elapsed() > LIMIT {
+                return Err(format!("it hangs:\n{}", self.said()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Transfers {
+    fn drop(&mut self) {
+        let _ = self.job.kill();
+        let _ = self.job.wait();
+        let _ = fs::remove_file(&self.stop);
+    }
+}
+
+fn pulled_for_a_while(prefix: &Path) -> Outcome {
+    let mut job = Transfers::start(prefix, "while", "", 60)?;
+    job.rig.cable("cut")?;
+    thread::sleep(Duration::from_secs(5));
+    job.rig.cable("mend")?;
+    job.stop()?;
+    job.ends_well()
+}
+
+fn pulled_for_good(prefix: &Path) -> Outcome {
+    let mut job = Transfers::start(prefix, "for-good", "", 5)?;
+    job.rig.cable("cut")?;
+    let (status, said) = job.end()?;
+    let named = |line: &str| line.contains(": PE ") && line.contains(" at 198.51.100.") && line.contains(" is lost");
+    if status == Some(1) && said.lines().any(named) && !said.contains("WRONG") {
+        return Ok(());
+    }
+    Err(format!("it ended with {status:?}, and not with a sentence that names the PE and its address:\n{said}"))
+}
+
+/// The launcher sees a PE die, and names it; nobody hangs, and nobody reads damaged data.
+fn killed(prefix: &Path) -> Outcome {
+    let mut job = Transfers::start(prefix, "killed", "", 60)?;
+    let victim = children(job.job.id()).into_iter().max().ok_or("the job has no PEs")?;
+    command::read(Command::new("kill").args(["-s", "KILL", &victim.to_string()]))?;
+    let (status, said) = job.end()?;
+    if status == Some(137) && said.contains("was killed by SIGKILL") && !said.contains("WRONG") {
+        return Ok(());
+    }
+    Err(format!("it ended with {status:?} instead of 137 and a sentence:\n{said}"))
+}
+
+/// The PEs that a launcher has started.
+fn children(launcher: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses: the state, then the parent.
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
+        program.ends_with("transfers") && parent == Some(launcher)
+    })
+    .collect()
+}
