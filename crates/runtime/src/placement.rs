@@ -14,8 +14,9 @@ use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::place::{self, Groups};
 use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
 
-/// What the PEs of the node were told, by window; nothing while the library is not initialised.
-static SHARES: Mutex<Vec<Share>> = Mutex::new(Vec::new());
+/// What the PEs of the node were told, by window, and which window is the caller's; nothing while the library is not
+/// initialised.
+static SHARES: Mutex<(Vec<Share>, usize)> = Mutex::new((Vec::new(), 0));
 /// The leader's words for `SHMEM_INFO`.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 
@@ -88,7 +89,7 @@ fn claim_cores(machine: &oxshmem_topology::Node, places: &[Place]) -> (Claims, O
 /// Takes this PE's part: binds it, and remembers everybody's. Returns whether it was bound.
 pub(crate) fn adopt(shares: Vec<Share>, me: usize) -> io::Result<bool> {
     let mine = shares.get(me).map(|share| share.bind.clone()).unwrap_or_default();
-    *lock() = shares;
+    *lock() = (shares, me);
     if mine.is_empty() {
         return Ok(false);
     }
@@ -97,7 +98,7 @@ pub(crate) fn adopt(shares: Vec<Share>, me: usize) -> io::Result<bool> {
 
 /// Asks for memory of this PE's NUMA node behind a part of a range.
 pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usize) {
-    let Some(numa) = lock().get(me).and_then(|share| share.numa) else { return };
+    let Some(numa) = lock().0.get(me).and_then(|share| share.numa) else { return };
     if let Err(error) = range.prefer_numa(offset, len, numa) {
         // Slower, but right: containers may forbid it.
         tracing::debug!(%error, numa, "memory is not bound");
@@ -106,14 +107,14 @@ pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usi
 
 /// The network card that this PE should use, by the name that fabric libraries know, if the node has any.
 pub(crate) fn preferred_device() -> Option<String> {
-    let me = crate::life::my_window() as usize;
-    lock().get(me).and_then(|share| share.nic.clone())
+    let (shares, me) = &*lock();
+    shares.get(*me).and_then(|share| share.nic.clone())
 }
 
 /// Which PEs of the node are close to each other, by window.
 #[allow(dead_code, reason = "for collectives of two levels on the node")]
 pub(crate) fn groups() -> Groups {
-    let shares = lock();
+    let (shares, _) = &*lock();
     Groups {
         l3: shares.iter().map(|share| share.l3_group).collect(),
         numa: shares.iter().map(|share| share.numa_group).collect(),
@@ -127,11 +128,11 @@ pub(crate) fn describe() -> String {
 
 /// Forgets everything.
 pub(crate) fn close() {
-    lock().clear();
+    lock().0.clear();
     words().clear();
 }
 
-fn lock() -> MutexGuard<'static, Vec<Share>> {
+fn lock() -> MutexGuard<'static, (Vec<Share>, usize)> {
     SHARES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
