@@ -66,7 +66,7 @@ fn agents_enter_namespaces() {
             match victim {
                 "launcher" => job.pid(),
                 "agent" => *marked().iter().find(|&&pid| is_agent(pid)).expect("an agent"),
-                _ => pids[3],
+                _ => job.pe(3),
             },
         );
         until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && marked().is_empty());

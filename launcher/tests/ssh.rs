@@ -61,7 +61,7 @@ fn leaves_nothing(server: &Server) {
         let pids = job.pids(8);
         match victim {
             "launcher" => send("KILL", job.pid()),
-            "pe" => send("KILL", pids[0]),
+            "pe" => send("KILL", job.pe(2)),
             _ => send("KILL", launch::children(job.pid(), "ssh")[0]),
         }
         let ended = job.wait();
