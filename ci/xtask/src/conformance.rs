@@ -79,6 +79,12 @@ impl Options {
         Options { pes: vec![2, 4], nodes: 2, ..Options::usual() }
     }
 
+    /// More PEs than any machine of ours has processors, over eight nodes: they start, synchronise and end. (What else the
+    /// programs do is written for at most 64.)
+    pub(crate) fn many_across_nodes() -> Options {
+        Options { pes: vec![200], nodes: 8, filter: Some("collectives/COL_1".into()), ..Options::usual() }
+    }
+
     /// The collectives under every schedule, run by the leaders of four nodes.
     pub(crate) fn algorithms_across_nodes() -> Options {
         Options { pes: vec![5], nodes: 4, ..Options::algorithms() }

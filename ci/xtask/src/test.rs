@@ -83,6 +83,7 @@ pub(crate) const STEPS: &[Step] = &[
         run: || {
             let mut counts = conformance::run(&conformance::Options::across_nodes());
             counts += conformance::run(&conformance::Options::algorithms_across_nodes());
+            counts += conformance::run(&conformance::Options::many_across_nodes());
             Ok(counts)
         },
     },
