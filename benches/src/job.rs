@@ -58,6 +58,11 @@ impl Plan {
                     job.arg(if group.name.contains(&self.only) { "" } else { &self.only });
                     collect(&finish(&mut job)?, &mut measured)?;
                 }
+                Work::Rust => {
+                    let mut job = self.oshrun(group);
+                    job.arg("--bind").arg(self.kernels.rust()?).arg(self.pairs.to_string());
+                    collect(&finish(&mut job)?, &mut measured)?;
+                }
                 Work::Memory => {
                     collect(&finish(self.oshrun(group).arg(&self.kernels.idle).arg("memory"))?, &mut measured)?;
                 }

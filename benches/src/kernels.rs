@@ -15,6 +15,24 @@ pub(crate) struct Kernels {
     pub(crate) idle: PathBuf,
 }
 
+impl Kernels {
+    /// The example of the Rust API, built when it is first asked for: it takes longer than everything else.
+    pub(crate) fn rust(&self) -> Outcome<PathBuf> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let arguments = ["build", "--quiet", "--release", "--package", "oxshmem", "--features", "c", "--example"];
+        let built = Command::new(cargo)
+            .args(arguments)
+            .args(["beside_c", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")])
+            .status()
+            .map_err(|error| format!("cannot run cargo: {error}"))?;
+        if built.success() {
+            Ok(crate::target().join("release/examples/beside_c"))
+        } else {
+            Err("cargo cannot build the example beside_c of the Rust API".into())
+        }
+    }
+}
+
 /// Compiles everything for the library below `prefix` into `folder`.
 pub(crate) fn compile(prefix: &Path, folder: &Path) -> Outcome<Kernels> {
     let kernels = Kernels { timed: folder.join("kernels"), idle: folder.join("idle") };

@@ -17,6 +17,8 @@ pub(crate) struct Group {
 pub(crate) enum Work {
     /// The PEs, each bound to its own processor or none, in batches of this length.
     Kernel { bound: bool, batch: Duration },
+    /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.
+    Rust,
     /// This program, from the start of the launcher to its end.
     Start,
     /// Nobody: the PEs say how much memory they hold.
@@ -68,8 +70,40 @@ const COPIES: &str = "both processes copy their bytes";
 const BARRIER: &str = "barrier_all of the library";
 const COUNTER: &str = "bare counter, yielding";
 const WIRE: &str = "one way of a bare TCP ping-pong that spins";
+const C: &str = "the same call of C";
 const STREAM: &str = "bare TCP stream that spins";
 const PROCESSES: &str = "as many processes that do nothing";
+
+/// The calls of the Rust API are inlined, and C's are not.
+const RUST: &[Row] = &[
+    row("Rust put of a word", C, Times(1.02)),
+    row("Rust get of a word", C, Times(1.02)),
+    row("Rust fetch_add", C, Times(1.02)),
+    row("Rust compare_swap", C, Times(1.02)),
+    row("Rust quiet", C, Times(1.02)),
+    row("Rust put 8 B", C, Times(1.02)),
+    row("Rust get 8 B", C, Times(1.02)),
+    row("Rust put 64 B", C, Times(1.02)),
+    row("Rust get 64 B", C, Times(1.02)),
+    row("Rust put 512 B", C, Times(1.02)),
+    row("Rust get 512 B", C, Times(1.02)),
+    row("Rust put 4096 B", C, Times(1.02)),
+    row("Rust get 4096 B", C, Times(1.02)),
+    row("Rust put 32768 B", C, Times(1.02)),
+    row("Rust get 32768 B", C, Times(1.02)),
+    row("Rust put 262144 B", C, Times(1.02)),
+    row("Rust get 262144 B", C, Times(1.02)),
+    row("Rust put 1048576 B", C, Times(1.02)),
+    row("Rust get 1048576 B", C, Times(1.02)),
+    row("Rust put 64 B as a future", "the blocking call", Nanoseconds(40.0)),
+    row("Rust barrier", C, Times(1.02)),
+    row("Rust max of 1", C, Times(1.02)),
+    row("Rust max of 8", C, Times(1.02)),
+    row("Rust max of 128", C, Times(1.02)),
+    row("Rust max of 1024", C, Times(1.02)),
+    row("Rust max of 16384", C, Times(1.02)),
+    row("Rust max_of a value", "the call of C over memory", Scale),
+];
 
 /// Everything, in the order of the report.
 pub(crate) const GROUPS: &[Group] = &[
@@ -203,6 +237,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("alltoall 1 MiB", COPIES, Share(0.8)),
         ],
     },
+    Group { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: RUST },
     Group { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
     Group { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
     Group {

@@ -1,10 +1,11 @@
-//! The launcher, the compiler wrappers and the tools: oshrun, oshcc, oshc++, oshfort, osh_info, oxshmem.
+//! The launcher, the compiler wrappers and the tools: oshrun, oshcc, oshc++, oshfort, osh_info, oxshmem, cargo oxrun.
 #![deny(unsafe_code)]
 
 pub mod agent;
 pub mod arguments;
 pub mod binding;
 pub mod calibrate;
+pub mod cargo;
 pub mod guardian;
 pub mod hosts;
 pub mod info;

@@ -103,3 +103,26 @@ fn osh_info_tells_facts_in_both_forms() {
     assert_eq!(json["machine"]["processors"], oxshmem_os::cpus::usable());
     assert_eq!(info(&["--no-such-option"]).status, Some(2));
 }
+
+#[test]
+fn cargo_oxrun_builds_and_runs_a_job() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.0.join("src")).unwrap();
+    let manifest = "[package]\nname = \"hello\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
+    std::fs::write(folder.0.join("Cargo.toml"), manifest).unwrap();
+    let program = "fn main() { println!(\"{:?}\", std::env::args().skip(1).collect::<Vec<_>>()); }";
+    std::fs::write(folder.0.join("src/main.rs"), program).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-oxrun"));
+        // What cargo passes on when it is asked for `cargo oxrun`.
+        Ended::from(cargo.arg("oxrun").args(arguments).current_dir(&folder.0).output().unwrap())
+    };
+    let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let mut lines: Vec<&str> = ended.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
+    let ended = run(&["--example", "none", "--offline"]);
+    assert_eq!(ended.status, Some(2));
+    assert!(ended.stderr.contains("cargo build has failed"), "{}", ended.stderr);
+}

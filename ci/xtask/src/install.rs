@@ -13,6 +13,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
     ("osh_info", &["oshmem_info"]),
     ("oxshmem", &[]),
+    ("cargo-oxrun", &[]),
 ];
 
 /// What programs include, below `include`.

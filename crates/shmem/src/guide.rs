@@ -7,6 +7,7 @@
 
 pub mod atomics;
 pub mod c;
+pub mod calls;
 pub mod collectives;
 pub mod epochs;
 pub mod memory;

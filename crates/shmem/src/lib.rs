@@ -16,7 +16,7 @@
 //! ```text
 //! cargo add oxshmem
 //! cargo build --release
-//! oshrun -n 4 target/release/hello
+//! oshrun -n 4 target/release/hello    # or in one step: cargo oxrun -n 4 --release
 //! ```
 //!
 //! Without a launcher a program is a job with one PE. Any launcher that speaks PMI-1 will do instead of `oshrun`.

@@ -44,6 +44,16 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// ```
 #[track_caller]
 pub fn processes<F: FnOnce(&World)>(pes: usize, body: F) {
+    processes_on(1, pes, body);
+}
+
+/// [`processes`] that count as so many nodes, in equal blocks: they reach those of other nodes by the network.
+///
+/// ```no_run
+/// oxshmem::test::processes_on(2, 4, |world| assert_eq!(world.node().n_pes(), 2));
+/// ```
+#[track_caller]
+pub fn processes_on<F: FnOnce(&World)>(nodes: usize, pes: usize, body: F) {
     let test = test_of::<F>();
     let this = nth_call_of(test);
     match std::env::var(CALL).ok().and_then(|call| call.parse().ok()) {
@@ -54,7 +64,7 @@ pub fn processes<F: FnOnce(&World)>(pes: usize, body: F) {
         },
         Some::<usize>(_) => {}
         None => {
-            let job = launch(pes, |_| {
+            let job = launch_on(nodes, pes, |_| {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.args([test, "--exact", "--nocapture", "--test-threads=1", "--include-ignored"]);
                 command.env(CALL, this.to_string());
@@ -104,8 +114,23 @@ pub struct Ended {
 /// assert!(job.iter().all(|pe| pe.status.success()));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn launch(pes: usize, mut command: impl FnMut(usize) -> io::Result<Command>) -> io::Result<Vec<Ended>> {
-    let server = Server::new(pes as u32);
+pub fn launch(pes: usize, command: impl FnMut(usize) -> io::Result<Command>) -> io::Result<Vec<Ended>> {
+    launch_on(1, pes, command)
+}
+
+/// [`launch`] of PEs that count as so many nodes, in equal blocks.
+///
+/// ```
+/// let job = oxshmem::test::launch_on(2, 2, |_| Ok(std::process::Command::new("true")))?;
+/// assert_eq!(job.len(), 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn launch_on(
+    nodes: usize,
+    pes: usize,
+    mut command: impl FnMut(usize) -> io::Result<Command>,
+) -> io::Result<Vec<Ended>> {
+    let server = Server::new(pes as u32, nodes as u32);
     let mut children = Children(Vec::with_capacity(pes));
     let mut sockets = Vec::with_capacity(pes);
     for pe in 0..pes {

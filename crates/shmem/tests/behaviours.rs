@@ -9,7 +9,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use oxshmem::Comparison::{AtLeast, Is, Not};
-use oxshmem::test::processes;
+use oxshmem::test;
 use oxshmem::{Atomic, Complex, Lock, Signal, Update, World, plain, symmetric};
 
 symmetric! {
@@ -27,6 +27,17 @@ plain! {
         charge: i32,
         kind: u32,
         weight: f64,
+    }
+}
+
+/// Runs `body` as processes of one node and of two, and as threads whose operations come late.
+fn processes(pes: usize, body: impl Fn(&World) + Sync) {
+    test::processes(pes, &body);
+    if pes > 1 {
+        test::processes_on(2, pes, &body);
+    }
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        test::threads(pes).delayed().seeds(0..3, &body);
     }
 }
 

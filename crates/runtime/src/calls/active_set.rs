@@ -13,6 +13,10 @@ use crate::diagnose;
 use crate::slot;
 
 /// Completes the default context's operations, then waits for the set.
+///
+/// # Safety
+/// All PEs of the set call, one thread of each, with the same set; `sync` is a symmetric array, which only tells
+/// overlapping sets apart.
 pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_barrier";
     // SAFETY: no obligations.
@@ -21,6 +25,9 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
 }
 
 /// Waits for the set.
+///
+/// # Safety
+/// See [`barrier`].
 pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_sync";
     with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(team, NAME));
@@ -34,6 +41,9 @@ fn bytes<T>(n: usize) -> usize {
 macro_rules! data {
     ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
         #[doc = $what]
+        ///
+        /// # Safety
+        /// See [`barrier`]; `dest` and `source` are symmetric on all PEs of the set and have the elements.
         pub unsafe fn $name<T>(
             $dest: *mut T, $source: *const T, $($argument: $type,)*
             start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
@@ -65,6 +75,9 @@ data! {
 macro_rules! reductions {
     ($($name:ident $op:ident)*) => {$(
         #[doc = concat!("Reduction by ", stringify!($op), " over the set.")]
+        ///
+        /// # Safety
+        /// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
         pub unsafe fn $name<T: Operand<$op>>(
             dest: *mut T, source: *const T, nreduce: c_int,
             start: c_int, log_stride: c_int, size: c_int, _work: *mut T, sync: *mut c_long,

@@ -36,15 +36,15 @@ pub unsafe trait Atomic: Copy {
 pub unsafe trait AtomicInteger: Atomic {
     /// The number one.
     const ONE: Self;
-    /// Adds, wrapping; says what was there. # Safety: as [`Atomic::load`], also below.
+    /// Adds, wrapping; says what was there. # Safety: as [`Atomic::load`].
     unsafe fn fetch_add(at: *mut Self, value: Self) -> Self;
-    /// Stores `value` if `cond` is there; says what was there.
+    /// Stores `value` if `cond` is there; says what was there. # Safety: as [`Atomic::load`].
     unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self;
-    /// Bitwise and; says what was there.
+    /// Bitwise and; says what was there. # Safety: as [`Atomic::load`].
     unsafe fn fetch_and(at: *mut Self, value: Self) -> Self;
-    /// Bitwise or; says what was there.
+    /// Bitwise or; says what was there. # Safety: as [`Atomic::load`].
     unsafe fn fetch_or(at: *mut Self, value: Self) -> Self;
-    /// Bitwise exclusive or; says what was there.
+    /// Bitwise exclusive or; says what was there. # Safety: as [`Atomic::load`].
     unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self;
 }
 

@@ -16,6 +16,10 @@ fn bytes<T>(n: usize) -> usize {
 macro_rules! data {
     ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
         #[doc = $what]
+        ///
+        /// # Safety
+        /// All members call, one thread of each, with the same sizes; both sides are symmetric and have the elements,
+        /// and do not overlap. The team has not been destroyed.
         pub unsafe fn $name<T>(team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call { team: live(NAME, team), name: NAME };
@@ -42,6 +46,10 @@ data! {
 macro_rules! reductions {
     ($($name:ident $op:ident)*) => {$(
         #[doc = concat!("Reduction by ", stringify!($op), ".")]
+        ///
+        /// # Safety
+        /// All members call, one thread of each; both sides are symmetric and have the elements, and are the same or
+        /// apart. The team has not been destroyed.
         pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call { team: live(NAME, team), name: NAME };
@@ -55,6 +63,10 @@ macro_rules! reductions {
 reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce Min sum_reduce Sum prod_reduce Prod);
 
 /// Sum over this member and all before it.
+///
+/// # Safety
+/// All members call, one thread of each; `dest` and `source` are symmetric and have `nelems` elements, and are the
+/// same or apart. The team has not been destroyed.
 pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call { team: live("shmem_sum_inscan", team), name: "shmem_sum_inscan" };
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
@@ -63,6 +75,9 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 }
 
 /// Sum over all members before this one.
+///
+/// # Safety
+/// See [`sum_inscan`].
 pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call { team: live("shmem_sum_exscan", team), name: "shmem_sum_exscan" };
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.

@@ -89,6 +89,9 @@ pub unsafe fn session_start(context: Context, options: c_long, config: *const Se
 }
 
 /// Ends the phase.
+///
+/// # Safety
+/// The handle is a constant, or of a context that has not been destroyed.
 pub unsafe fn session_stop(context: Context) {
     context.stop_session();
 }

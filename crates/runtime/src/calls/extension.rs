@@ -9,11 +9,17 @@ use crate::calls::order;
 use crate::fast::Via;
 
 /// Seconds since a moment that stays the same while the machine runs.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn wtime() -> f64 {
     oxshmem_os::time::fine() as f64 * 1e-9
 }
 
 /// The name of the caller's host.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn nodename() -> *mut c_char {
     static NAME: OnceLock<CString> = OnceLock::new();
     let read = || {
@@ -24,15 +30,24 @@ pub unsafe fn nodename() -> *mut c_char {
 }
 
 /// Completes what was issued to one PE.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_quiet(pe: c_int) {
     // SAFETY: one number is read.
     unsafe { order::pe_quiet(World("shmemx_pe_quiet"), &raw const pe, 1) }
 }
 
 /// The sources of all puts can be reused: on the node they can when the put returns.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn local_complete() {}
 
 /// Whether everything issued on the context is complete. On the node a quiet never blocks, so it is done here.
+///
+/// # Safety
+/// The context has not been destroyed.
 pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
     // SAFETY: no obligations.
     unsafe { order::quiet(via) };
@@ -40,6 +55,9 @@ pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
 }
 
 /// Whether everything issued on the context is ordered.
+///
+/// # Safety
+/// See [`quiet_test`].
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     // SAFETY: no obligations.
     unsafe { order::fence(via) };
@@ -47,17 +65,29 @@ pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
 }
 
 /// A thread wants resources of its own: it needs none.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_register() {}
 /// See [`thread_register`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_unregister() {}
 
 /// Completes the calling thread's operations, which are not told from others'.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_quiet() {
     // SAFETY: no obligations.
     unsafe { order::quiet(World("shmemx_thread_quiet")) }
 }
 
 /// Orders the calling thread's operations.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_fence() {
     // SAFETY: no obligations.
     unsafe { order::fence(World("shmemx_thread_fence")) }

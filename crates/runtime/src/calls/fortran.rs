@@ -87,6 +87,9 @@ pub unsafe fn test_lock(variable: *mut i32) -> c_int {
 }
 
 /// Exclusive or of complex numbers, which has a meaning for their bits only: they are words here.
+///
+/// # Safety
+/// As for `active_set::xor_to_all`, of as many words as the complex numbers have.
 pub unsafe fn complex_xor_to_all<C>(
     dest: *mut C,
     source: *const C,
@@ -129,6 +132,9 @@ impl Obstacle {
 }
 
 /// Tells the program how a call went, or ends the job if that is what the program wants of a failure.
+///
+/// # Safety
+/// `status` is writable.
 unsafe fn end(call: &'static str, result: Result<c_int, Obstacle>, status: *mut c_int, abort: c_int) {
     let number = result.unwrap_or_else(|obstacle| {
         if abort != 0 {

@@ -8,11 +8,18 @@ use crate::life;
 use crate::team::Team;
 
 /// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+/// Whoever goes through the address races with everybody who writes there.
 pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer(dest, Team::world(), pe)
 }
 
 /// [`ptr`] with a PE number of `team`.
+///
+/// # Safety
+/// See [`ptr`]; the handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer(dest, team, pe)
 }
@@ -35,11 +42,17 @@ fn symmetric(address: *const c_void) -> bool {
 }
 
 /// Whether `pe` is a PE of the job that can be reached.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_accessible(pe: c_int) -> c_int {
     (life::is_open() && (pe as u32) < life::identity().map_or(0, |(_, pes)| pes)).into()
 }
 
 /// Whether `address` is symmetric and can be reached on `pe`.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
     // SAFETY: no obligations.
     let pe_is = unsafe { pe_accessible(pe) } != 0;
@@ -47,14 +60,32 @@ pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
 }
 
 /// Caches are coherent on every machine this library runs on.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn set_cache_inv() {}
 /// See [`set_cache_inv`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn clear_cache_inv() {}
 /// See [`set_cache_inv`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn set_cache_line_inv(_dest: *mut c_void) {}
 /// See [`set_cache_inv`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn clear_cache_line_inv(_dest: *mut c_void) {}
 /// See [`set_cache_inv`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn udcflush() {}
 /// See [`set_cache_inv`].
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn udcflush_line(_dest: *mut c_void) {}

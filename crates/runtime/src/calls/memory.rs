@@ -115,16 +115,25 @@ fn warn_once(error: &Error) {
 }
 
 /// Allocates.
+///
+/// # Safety
+/// All PEs call with the same argument, one thread of each.
 pub unsafe fn malloc(bytes: usize) -> *mut c_void {
     allocate("shmem_malloc", bytes, 1, |_| {})
 }
 
 /// Allocates; the hints change nothing on one node.
+///
+/// # Safety
+/// See [`malloc`].
 pub unsafe fn malloc_with_hints(bytes: usize, _hints: c_long) -> *mut c_void {
     allocate("shmem_malloc_with_hints", bytes, 1, |_| {})
 }
 
 /// Allocates with an alignment.
+///
+/// # Safety
+/// See [`malloc`].
 pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
         diagnose::bad_argument("shmem_align", "alignment", alignment as i64, "the powers of two");
@@ -133,6 +142,9 @@ pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
 }
 
 /// Allocates zeroed memory.
+///
+/// # Safety
+/// See [`malloc`].
 pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
     const CALL: &str = "shmem_calloc";
     // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
@@ -142,6 +154,10 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
 }
 
 /// Frees a block.
+///
+/// # Safety
+/// All PEs call, one thread of each, with the same block or null, and nobody uses it any more, nor have operations on
+/// it yet to complete.
 pub unsafe fn free(ptr: *mut c_void) {
     const CALL: &str = "shmem_free";
     let life = open_life(CALL);
@@ -157,6 +173,9 @@ pub unsafe fn free(ptr: *mut c_void) {
 }
 
 /// Changes the size of a block.
+///
+/// # Safety
+/// See [`free`]: after it the block has perhaps another address.
 pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     const CALL: &str = "shmem_realloc";
     if ptr.is_null() {

@@ -38,6 +38,9 @@ fn full_fence() {
 }
 
 /// Orders earlier operations on the context before later ones, per target PE.
+///
+/// # Safety
+/// The context has not been destroyed.
 #[inline(always)]
 pub unsafe fn fence<V: Via>(via: V) {
     store_fence();
@@ -47,6 +50,9 @@ pub unsafe fn fence<V: Via>(via: V) {
 }
 
 /// Completes everything that was issued on the context.
+///
+/// # Safety
+/// See [`fence`].
 #[inline(always)]
 pub unsafe fn quiet<V: Via>(via: V) {
     full_fence();
@@ -56,6 +62,9 @@ pub unsafe fn quiet<V: Via>(via: V) {
 }
 
 /// Completes what was issued to `n` PEs.
+///
+/// # Safety
+/// See [`fence`]; `_target_pes` has `n` elements.
 #[inline(always)]
 pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
     if n > 0 {
@@ -65,6 +74,9 @@ pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
 }
 
 /// Completes the default context's operations, then waits for all PEs.
+///
+/// # Safety
+/// All PEs call, one thread of each at a time.
 #[inline(always)]
 pub unsafe fn barrier_all() {
     barrier_all_named("shmem_barrier_all");
@@ -81,6 +93,9 @@ pub(crate) fn barrier_all_named(call: &'static str) {
 }
 
 /// Waits for all PEs.
+///
+/// # Safety
+/// See [`barrier_all`].
 #[inline(always)]
 pub unsafe fn sync_all() {
     sync_world("shmem_sync_all");

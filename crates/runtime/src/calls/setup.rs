@@ -12,6 +12,9 @@ const SINGLE: c_int = 0;
 const MULTIPLE: c_int = 3;
 
 /// Initialises the library, or deepens the initialisation.
+///
+/// # Safety
+/// All PEs call. No other thread is in a call of the library.
 pub unsafe fn init() {
     if let Err(error) = life::init(SINGLE) {
         diagnose::fail(&error);
@@ -46,11 +49,17 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
 }
 
 /// Takes back one initialisation; the last one ends the library's life.
+///
+/// # Safety
+/// All PEs call, and no thread uses symmetric memory, teams or contexts after the last one.
 pub unsafe fn finalize() {
     life::finalize();
 }
 
 /// The oldest way to begin; the process's exit is the finalize.
+///
+/// # Safety
+/// See [`init`].
 pub unsafe fn start_pes(_npes: c_int) {
     if !life::initialised() {
         // SAFETY: no obligations.
@@ -60,17 +69,26 @@ pub unsafe fn start_pes(_npes: c_int) {
 }
 
 /// Ends all PEs.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn global_exit(status: c_int) -> ! {
     life::abort(status, "")
 }
 
 /// The caller's number, or -1 outside init and finalize.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn my_pe() -> c_int {
     life::MY_PE.load(Relaxed)
 }
 
 /// The number of PEs, or -1 outside init and finalize.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn n_pes() -> c_int {
     life::N_PES.load(Relaxed)
@@ -120,14 +138,23 @@ pub unsafe fn info_get_name(name: *mut c_char) {
 }
 
 /// The profiling control: for tools that put themselves in its place.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pcontrol(_level: c_int) {}
 
 /// Whether the library is initialised, as other libraries ask.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn initialized() -> c_int {
     life::initialised().into()
 }
 
 /// Whether the library has been initialised and is not any more.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn finalized() -> c_int {
     (!life::initialised() && life::was_finalized()).into()
 }

@@ -37,6 +37,9 @@ pub unsafe fn put_signal<V: Via, T>(
 }
 
 /// Both forms: on the node a put and then the signal, elsewhere one operation of the network.
+///
+/// # Safety
+/// As for [`put_signal`]; if `nbi`, the source stays untouched until the next quiet.
 #[inline(always)]
 unsafe fn transfer<V: Via, T>(
     via: V,

@@ -20,16 +20,25 @@ pub struct Config {
 }
 
 /// The caller's number in the team, or -1.
+///
+/// # Safety
+/// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn my_pe(team: Team) -> c_int {
     team.state().map_or(-1, |team| team.my as c_int)
 }
 
 /// The number of members, or -1.
+///
+/// # Safety
+/// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn n_pes(team: Team) -> c_int {
     team.state().map_or(-1, |team| team.size as c_int)
 }
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
+///
+/// # Safety
+/// See [`my_pe`], for both.
 pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
     let (Some(source), Some(dest)) = (source.state(), dest.state()) else { return -1 };
     if pe as u32 >= source.size {
@@ -52,6 +61,9 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 }
 
 /// Waits for all members.
+///
+/// # Safety
+/// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
     collective::synchronise(live("shmem_team_sync", team), "shmem_team_sync");
     0
@@ -143,6 +155,9 @@ pub(crate) unsafe fn make(
 }
 
 /// Ends a team; all its members call.
+///
+/// # Safety
+/// See [`my_pe`]; all members call, and nobody uses the team or a context of it any more.
 pub unsafe fn destroy(team: Team) {
     if let Some(state) = team.state() {
         // SAFETY: passed on.

@@ -56,6 +56,8 @@ pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team:
     unsafe { meet("shmemx_team_create_strided", Team::world(), start, stride, size, new_team) }
 }
 
+/// # Safety
+/// `new_team` is writable.
 unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
     let parent = standard::live_argument(call, "parent_team", parent);
     let child = checked(call, parent, start, stride, size);
@@ -158,6 +160,8 @@ pub unsafe fn split_3d(
     unsafe { split_grid("shmemx_team_split_3d", parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
 }
 
+/// # Safety
+/// Each of `teams` is writable; all members of the parent call.
 unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams: &[*mut Team]) {
     const NAMES: [&str; 3] = ["xrange", "yrange", "zrange"];
     let parent = standard::live_argument(call, "parent_team", parent);
@@ -200,16 +204,25 @@ pub unsafe fn destroy(team: *mut Team) {
 }
 
 /// The caller's number in the team.
+///
+/// # Safety
+/// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn my_pe(team: Team) -> c_int {
     standard::live("shmemx_team_my_pe", team).my as c_int
 }
 
 /// The number of members.
+///
+/// # Safety
+/// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn n_pes(team: Team) -> c_int {
     standard::live("shmemx_team_n_pes", team).size as c_int
 }
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
+///
+/// # Safety
+/// See [`my_pe`], for both.
 pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
     standard::live_argument("shmemx_team_translate_pe", "team1", source);
     standard::live_argument("shmemx_team_translate_pe", "team2", dest);
@@ -218,6 +231,9 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 }
 
 /// Completes the default context's operations, then waits for all members.
+///
+/// # Safety
+/// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     const NAME: &str = "shmemx_team_barrier";
     let team = standard::live(NAME, team);

@@ -1,21 +1,6 @@
 /* Contexts made from a team. */
 // needs: shmem_team_create_ctx
-#include "check.h"
-
-static long target[64];
-
-/* A context that works: puts, atomics, gets, completion. */
-static void check_works(shmem_ctx_t context, long seed)
-{
-    shmem_barrier_all();
-    shmem_ctx_long_p(context, &target[1], seed + me, right_pe());
-    shmem_ctx_long_atomic_set(context, &target[2], seed - me, right_pe());
-    shmem_ctx_quiet(context);
-    CHECK_EQ(shmem_ctx_long_g(context, &target[1], right_pe()), seed + me);
-    shmem_barrier_all();
-    CHECK_EQ(target[1], seed + left_pe());
-    CHECK_EQ(target[2], seed - left_pe());
-}
+#include "contexts.h"
 
 TEST(CTX_2_world, "a context made from the world team uses world numbers")
 {

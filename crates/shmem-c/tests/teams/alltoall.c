@@ -44,20 +44,6 @@ static void check_alltoalls(const struct team *team, const struct movement *move
     }
 }
 
-static void for_every_form(void (*check)(const struct team *, const struct movement *, const struct buffers *))
-{
-    struct team teams[SHAPES];
-    struct buffers buffers[2];
-    make_teams(teams);
-    make_buffers(buffers);
-    FOR_EACH_TEAM_OF_MINE(team, teams)
-        FOR_EACH_MOVEMENT(move)
-            for (int i = 0; i < 2; i++) check(team, move, &buffers[i]);
-    shmem_barrier_all();
-    free_buffers(buffers);
-    destroy_teams(teams);
-}
-
 TEST(AA_1, "alltoall of every type", .also = "COL-1 COL-7 COL-9") { for_every_form(check_alltoall); }
 
 TEST(AA_2, "alltoalls of every type with strides per element; gaps in dest stay untouched") { for_every_form(check_alltoalls); }

@@ -24,16 +24,7 @@ static void broadcast_from_everyone(const struct team *team, const struct moveme
 TEST(BC_1, "broadcast of every type from every root to every member, the root included; root is a team number",
      .also = "COL-1 COL-7 COL-9")
 {
-    struct team teams[SHAPES];
-    struct buffers buffers[2];
-    make_teams(teams);
-    make_buffers(buffers);
-    FOR_EACH_TEAM_OF_MINE(team, teams)
-        FOR_EACH_MOVEMENT(move)
-            for (int i = 0; i < 2; i++) broadcast_from_everyone(team, move, &buffers[i]);
-    shmem_barrier_all();
-    free_buffers(buffers);
-    destroy_teams(teams);
+    for_every_form(broadcast_from_everyone);
 }
 
 TEST(BC_1_in_place, "dest equal to source: the others get the root's elements, the root keeps them", .also = "SYM-10")

@@ -24,20 +24,6 @@ static void check_blocks(const struct team *team, const struct movement *move, c
     CHECK_EQ(shmem_team_sync(team->handle), 0);
 }
 
-static void for_every_form(void (*check)(const struct team *, const struct movement *, const struct buffers *))
-{
-    struct team teams[SHAPES];
-    struct buffers buffers[2];
-    make_teams(teams);
-    make_buffers(buffers);
-    FOR_EACH_TEAM_OF_MINE(team, teams)
-        FOR_EACH_MOVEMENT(move)
-            for (int i = 0; i < 2; i++) check(team, move, &buffers[i]);
-    shmem_barrier_all();
-    free_buffers(buffers);
-    destroy_teams(teams);
-}
-
 static void equal_blocks(const struct team *team, const struct movement *move, const struct buffers *on)
 {
     size_t counts[MAX_PES];

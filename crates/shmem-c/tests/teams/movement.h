@@ -95,4 +95,19 @@ static inline bool same_bytes(const char *what, const unsigned char *got, const 
     return true;
 }
 
+/* Checks every movement on every team of mine, in both kinds of memory. */
+static inline void for_every_form(void (*check)(const struct team *, const struct movement *, const struct buffers *))
+{
+    struct team teams[SHAPES];
+    struct buffers buffers[2];
+    make_teams(teams);
+    make_buffers(buffers);
+    FOR_EACH_TEAM_OF_MINE(team, teams)
+        FOR_EACH_MOVEMENT(move)
+            for (int i = 0; i < 2; i++) check(team, move, &buffers[i]);
+    shmem_barrier_all();
+    free_buffers(buffers);
+    destroy_teams(teams);
+}
+
 #endif

@@ -22,8 +22,10 @@ struct Job {
 }
 
 impl Server {
-    pub(super) fn new(pes: u32) -> Self {
-        let values = HashMap::from([(PROCESS_MAPPING.into(), process_mapping(pes, pes))]);
+    /// For PEs that count as so many nodes, in equal blocks.
+    pub(super) fn new(pes: u32, nodes: u32) -> Self {
+        let mapping = process_mapping(pes, pes.div_ceil(nodes.max(1)));
+        let values = HashMap::from([(PROCESS_MAPPING.into(), mapping)]);
         Self { pes, job: Mutex::new(Job { values, ..Job::default() }) }
     }
 

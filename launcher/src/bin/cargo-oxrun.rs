@@ -1,0 +1,44 @@
+//! `cargo oxrun -n 4`: builds the program of this folder and runs it as a job of 4 PEs.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use oxshmem_launcher::cargo::Request;
+
+const USAGE: &str = "\
+usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]
+
+Builds a program with cargo build and runs it with oshrun.
+
+  -n N                                   how many PEs; so are all other options of oshrun
+  --release, --example NAME, -p NAME     and the other options of cargo build that choose what is built
+  -- ARGUMENTS                           for the program";
+
+/// The exit status when there is nothing to run.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    // Cargo repeats the name of the command.
+    let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "oxrun") {
+        arguments.remove(0);
+    }
+    if arguments.first().is_some_and(|first| first == "-h" || first == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let request = Request::of(arguments);
+    let program = match request.build() {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("cargo oxrun: {error}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    // The launcher that was installed with this command, if it was.
+    let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
+    let mut oshrun = Command::new(beside.unwrap_or_else(|| "oshrun".into()));
+    let error = oshrun.args(request.run).arg(program).args(request.program).exec();
+    eprintln!("cargo oxrun: oshrun cannot be run: {error}; install it, or put its folder into PATH");
+    ExitCode::from(FAILED)
+}

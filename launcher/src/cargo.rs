@@ -1,0 +1,125 @@
+//! `cargo oxrun`: builds a program and runs it as a job.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use oxshmem_base::Error;
+use serde_json::Value;
+
+/// What it is called with, sorted by who is to get it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `cargo build`.
+    pub build: Vec<OsString>,
+    /// `oshrun`.
+    pub run: Vec<OsString>,
+    /// The program.
+    pub program: Vec<OsString>,
+}
+
+/// Options of `cargo build` with a value.
+const WITH_VALUE: &[&str] = &[
+    "-p",
+    "--package",
+    "--bin",
+    "--example",
+    "--test",
+    "--bench",
+    "--profile",
+    "--features",
+    "-F",
+    "--manifest-path",
+    "--target-dir",
+    "--target",
+    "--config",
+];
+
+/// Its options without.
+const ALONE: &[&str] = &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
+
+impl Request {
+    /// Sorts the arguments behind `cargo oxrun`: what `cargo build` knows is for it, what comes after `--` for the
+    /// program, and everything else for `oshrun`.
+    pub fn of(arguments: impl IntoIterator<Item = OsString>) -> Self {
+        let mut request = Self { build: Vec::new(), run: Vec::new(), program: Vec::new() };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let text = argument.to_string_lossy().into_owned();
+            let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+            if text == "--" {
+                request.program.extend(arguments);
+                break;
+            } else if WITH_VALUE.contains(&name) {
+                request.build.push(argument);
+                // The value may have come with the option.
+                request.build.extend(if name == text { arguments.next() } else { None });
+            } else if ALONE.contains(&name) {
+                request.build.push(argument);
+            } else {
+                request.run.push(argument);
+            }
+        }
+        request
+    }
+
+    /// Builds, and returns the one executable that the options choose.
+    pub fn build(&self) -> Result<PathBuf, Error> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["build", "--message-format=json-render-diagnostics"])
+            .args(&self.build)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| Error::new("cargo cannot be run").because(error).fix("install Rust's cargo"))?;
+        if !output.status.success() {
+            return Err(Error::new("cargo build has failed").because("its messages are above").fix("mend the program"));
+        }
+        let found = executables(&String::from_utf8_lossy(&output.stdout));
+        match &found[..] {
+            [only] => Ok(only.clone()),
+            [] => Err(Error::new("cargo has built no executable")
+                .because("the package has a library only, or the options choose nothing else")
+                .fix("name an example with --example NAME, or a package with -p NAME")),
+            several => {
+                let names: Vec<_> = several.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+                Err(Error::new("cargo has built several executables")
+                    .because(names.join(", "))
+                    .fix("choose one with --bin NAME or --example NAME"))
+            }
+        }
+    }
+}
+
+/// The executables in cargo's messages.
+fn executables(messages: &str) -> Vec<PathBuf> {
+    let message = |line: &str| serde_json::from_str::<Value>(line).ok();
+    messages.lines().filter_map(message).filter_map(|message| Some(message.get("executable")?.as_str()?.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(line: &str) -> [String; 3] {
+        let Request { build, run, program } = Request::of(line.split(' ').map(OsString::from));
+        [build, run, program].map(|words| words.join(&OsString::from(" ")).into_string().expect("words"))
+    }
+
+    #[test]
+    fn arguments_go_to_whom_they_are_for() {
+        let [build, run, program] = sorted("-n 4 --release --label --bin=a -p b --timeout 5 -- -n -- x");
+        assert_eq!([build, run, program].map(|words| words.to_string()), [
+            "--release --bin=a -p b",
+            "-n 4 --label --timeout 5",
+            "-n -- x"
+        ]);
+    }
+
+    #[test]
+    fn executables_are_found_among_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\nnoise\n\
+                        {\"reason\":\"compiler-artifact\",\"executable\":\"/t/hello\"}\n{\"reason\":\"build-finished\"}";
+        assert_eq!(executables(messages), [PathBuf::from("/t/hello")]);
+    }
+}
