@@ -36,7 +36,8 @@ const WITH_VALUE: &[&str] = &[
 ];
 
 /// Its options without.
-const ALONE: &[&str] = &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
+const ALONE: &[&str] =
+    &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
 
 impl Request {
     /// Sorts the arguments behind `cargo oxrun`: what `cargo build` knows is for it, what comes after `--` for the
@@ -94,7 +95,11 @@ impl Request {
 /// The executables in cargo's messages.
 fn executables(messages: &str) -> Vec<PathBuf> {
     let message = |line: &str| serde_json::from_str::<Value>(line).ok();
-    messages.lines().filter_map(message).filter_map(|message| Some(message.get("executable")?.as_str()?.into())).collect()
+    messages
+        .lines()
+        .filter_map(message)
+        .filter_map(|message| Some(message.get("executable")?.as_str()?.into()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -109,11 +114,10 @@ mod tests {
     #[test]
     fn arguments_go_to_whom_they_are_for() {
         let [build, run, program] = sorted("-n 4 --release --label --bin=a -p b --timeout 5 -- -n -- x");
-        assert_eq!([build, run, program].map(|words| words.to_string()), [
-            "--release --bin=a -p b",
-            "-n 4 --label --timeout 5",
-            "-n -- x"
-        ]);
+        assert_eq!(
+            [build, run, program].map(|words| words.to_string()),
+            ["--release --bin=a -p b", "-n 4 --label --timeout 5", "-n -- x"]
+        );
     }
 
     #[test]

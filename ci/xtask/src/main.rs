@@ -14,6 +14,7 @@ mod library;
 mod namespaces;
 mod packages;
 mod placement;
+mod public_api;
 mod rig;
 mod test;
 
@@ -27,6 +28,7 @@ usage: cargo xtask COMMAND
 
   generate [--check]                      write what comes from the routine table; --check fails when it is stale
   bindgen [--check] [LIBRARY...]          write the bindings to libraries from the installed headers, or compare them
+  public-api [--check]                    write the list of the Rust API's public items, or compare with it
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
@@ -76,6 +78,9 @@ fn run() -> Outcome {
         "bindgen" if request.check => test::finish(bindgen::check(&request.names)?),
         "bindgen" if request.print => bindgen::print(&request.names),
         "bindgen" => bindgen::write(&request.names),
+        "public-api" if request.check => test::finish(public_api::check()?),
+        "public-api" if request.print => public_api::print(&request.names),
+        "public-api" => public_api::write(),
         "build" => build::build(&request.profile, &request.prefix_or_default()),
         "install" => match &request.prefix {
             Some(prefix) => build::build("release", prefix),

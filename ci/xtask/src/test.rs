@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, namespaces,
-    packages, placement, target, top,
+    packages, placement, public_api, target, top,
 };
 
 /// How many checks went well, how many did not, how many could not run here.
@@ -42,6 +42,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
     Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
     Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
+    Step { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },
     Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
     Step { name: "unit", what: "cargo test on every crate", run: || cargo_test(&["--workspace"]) },
     Step {

@@ -10,8 +10,9 @@ mod store;
 pub(crate) mod together;
 
 use core::cell::{Cell, RefCell};
+use core::sync::atomic::AtomicU64;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_runtime as runtime;
 use oxshmem_transport::loopback::{self, Loopback};
@@ -171,10 +172,38 @@ impl Pe {
     }
 }
 
-/// The handle with this number. Those of the runtime are addresses, and no object lies at so low a one.
+/// What handles point to, by their numbers. The runtime sees one only if a thread that is no PE uses what a PE has made;
+/// then it finds zeros, which are an object of nothing, and says so.
+fn object(number: usize) -> *const Object {
+    let mut objects = objects();
+    while objects.len() <= number {
+        objects.push(Box::leak(Box::new(Object([const { AtomicU64::new(0) }; 8]))));
+    }
+    objects[number]
+}
+
+#[repr(align(64))]
+struct Object(#[expect(dead_code, reason = "the runtime reads it")] [AtomicU64; 8]);
+
+const _: () = assert!(
+    size_of::<Object>() >= size_of::<runtime::ContextObject>()
+        && size_of::<Object>() >= size_of::<runtime::TeamObject>()
+);
+
+fn objects() -> MutexGuard<'static, Vec<&'static Object>> {
+    static OBJECTS: Mutex<Vec<&Object>> = Mutex::new(Vec::new());
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of the object at `address`; more than there are if it is not one.
+fn number_of(address: *const Object) -> usize {
+    let objects = objects();
+    objects.iter().position(|&object| core::ptr::eq(object, address)).unwrap_or(usize::MAX)
+}
+
 fn context_handle(number: usize) -> runtime::Context {
-    // SAFETY: a handle is an address, and only the runtime looks at what is there: it never sees this one.
-    unsafe { core::mem::transmute(core::ptr::without_provenance::<()>(number)) }
+    // SAFETY: a handle is an address; what is there suits the runtime, see `object`. So below.
+    unsafe { core::mem::transmute(object(number)) }
 }
 
 fn context_number(handle: runtime::Context) -> usize {
@@ -182,12 +211,12 @@ fn context_number(handle: runtime::Context) -> usize {
         return 0;
     }
     // SAFETY: as above.
-    unsafe { core::mem::transmute::<runtime::Context, *const ()>(handle) }.addr()
+    number_of(unsafe { core::mem::transmute::<runtime::Context, *const Object>(handle) })
 }
 
 fn team_handle(number: usize) -> runtime::Team {
     // SAFETY: as above.
-    unsafe { core::mem::transmute(core::ptr::without_provenance::<()>(number)) }
+    unsafe { core::mem::transmute(object(number)) }
 }
 
 fn team_number(handle: runtime::Team) -> usize {
@@ -198,5 +227,5 @@ fn team_number(handle: runtime::Team) -> usize {
         return 1;
     }
     // SAFETY: as above.
-    unsafe { core::mem::transmute::<runtime::Team, *const ()>(handle) }.addr()
+    number_of(unsafe { core::mem::transmute::<runtime::Team, *const Object>(handle) })
 }

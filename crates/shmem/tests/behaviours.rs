@@ -30,12 +30,17 @@ plain! {
     }
 }
 
-/// Runs `body` as processes of one node and of two, and as threads whose operations come late.
-fn processes(pes: usize, body: impl Fn(&World) + Sync) {
+/// Runs `body` as processes of one node, and of two if there are enough.
+fn processes(pes: usize, body: impl Fn(&World)) {
     test::processes(pes, &body);
     if pes > 1 {
         test::processes_on(2, pes, &body);
     }
+}
+
+/// [`processes`], and as threads whose operations come late.
+fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
+    processes(pes, &body);
     if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
         test::threads(pes).delayed().seeds(0..3, &body);
     }
@@ -52,7 +57,7 @@ fn left(world: &World) -> usize {
 
 #[test]
 fn statics_are_symmetric() {
-    processes(3, |world| {
+    everywhere(3, |world| {
         assert_eq!(NUMBER.get(right(world)), 7);
         world.barrier();
         NUMBER.put(world.my_pe() as u64, right(world));
@@ -66,7 +71,7 @@ fn statics_are_symmetric() {
 
 #[test]
 fn structs_and_odd_sizes_travel_whole() {
-    processes(2, |world| {
+    everywhere(2, |world| {
         let sample = |pe: usize| Particle { place: [pe as f64; 3], charge: -1, kind: pe as u32, weight: 0.5 };
         let particles = world.allocate_slice(3, sample(9)).unwrap();
         particles[1].put(sample(world.my_pe()), right(world));
@@ -83,7 +88,7 @@ fn structs_and_odd_sizes_travel_whole() {
 
 #[test]
 fn a_dropped_block_is_used_again() {
-    processes(2, |world| {
+    everywhere(2, |world| {
         let first = world.allocate_slice(1000, 1_u64).unwrap();
         let place = first.as_ptr();
         drop(first);
@@ -210,7 +215,7 @@ fn signals_come_after_their_data() {
 
 #[test]
 fn waits_for_sets_find_what_came() {
-    processes(4, |world| {
+    everywhere(4, |world| {
         let flags = world.allocate_slice(4, Atomic::new(0_u32)).unwrap();
         if world.my_pe() != 0 {
             thread::sleep(Duration::from_millis(5 * world.my_pe() as u64));
@@ -231,7 +236,7 @@ fn waits_for_sets_find_what_came() {
 #[test]
 fn collectives_over_slices() {
     for pes in [1, 2, 3, 5] {
-        processes(pes, |world| {
+        everywhere(pes, |world| {
             let (me, n) = (world.my_pe(), world.n_pes());
             // One length that travels with the exchange, one that does not.
             for len in [5, 3000] {
@@ -277,7 +282,7 @@ fn collectives_over_slices() {
 
 #[test]
 fn collectives_over_values() {
-    processes(5, |world| {
+    everywhere(5, |world| {
         let me = world.my_pe();
         assert_eq!(world.values([me as u32; 3]), (0..5).map(|pe| [pe; 3]).collect::<Vec<_>>());
         assert_eq!((world.sum_of(me), world.max_of(-(me as f64)), world.min_of(me as i8)), (10, 0.0, 0));
@@ -294,7 +299,7 @@ fn collectives_over_values() {
 
 #[test]
 fn a_cube_has_axes() {
-    processes(8, |world| {
+    everywhere(8, |world| {
         let me = world.my_pe();
         let axes = world.split_grid(&[2, 2, 2]).unwrap();
         assert_eq!(axes[0].values(me), [me & !1, me | 1]);
@@ -322,7 +327,7 @@ fn epochs_give_memory_to_each_alone() {
 
 #[test]
 fn transfers_in_scopes_and_with_owned_buffers() {
-    processes(3, |world| {
+    everywhere(3, |world| {
         let numbers = world.allocate_slice(100, world.my_pe()).unwrap();
         let mut rights = vec![0; 100];
         let team = world.split_strided(2, -1, 3).unwrap().unwrap();

@@ -74,3 +74,26 @@ fn hash_map() {
 fn with_c() {
     run("with_c", |pes| format!("C says that {pes} PEs have the mean {}\n", (pes - 1) as f64 / 2.0));
 }
+
+/// What the PEs of one job print, by PE.
+#[cfg(feature = "c")]
+fn outputs(name: &str, language: &str, pes: usize) -> Vec<String> {
+    let command = |_| {
+        let mut command = Command::new(example(name));
+        command.arg(language);
+        Ok(command)
+    };
+    let job = launch(pes, command).expect("cargo test builds the examples, unless it is told otherwise");
+    job.iter().for_each(|pe| assert!(pe.status.success(), "{name} {language} on {pes} PEs: {}\n{}", pe.status, pe.err));
+    job.into_iter().map(|pe| pe.out).collect()
+}
+
+#[test]
+#[cfg(feature = "c")]
+fn what_the_standard_shows_in_both_languages() {
+    for pes in 1..=8 {
+        let (c, rust) = (outputs("standard", "c", pes), outputs("standard", "rust", pes));
+        assert_eq!(c, rust, "on {pes} PEs");
+        assert!(c.iter().all(|said| said.lines().count() >= 35), "{c:?}");
+    }
+}

@@ -240,6 +240,29 @@ fn futures_let_the_others_go_on() {
     assert!(panic.expect_err("nobody sets it").downcast_ref::<String>().unwrap().contains("PE 0 waits in a task"));
 }
 
+/// In a process of its own, because it ends.
+#[test]
+fn threads_of_a_pe_are_no_pes() {
+    let ended = test::launch(1, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args(["a_thread_of_a_pe", "--exact", "--ignored"]);
+        Ok(command)
+    });
+    let ended = ended.expect("the job runs");
+    let said = format!("{}{}", ended[0].out, ended[0].err);
+    assert!(!ended[0].status.success() && said.contains("shmem_p: the library is not initialised"), "{said}");
+}
+
+#[test]
+#[ignore = "ends its process: threads_of_a_pe_are_no_pes runs it"]
+fn a_thread_of_a_pe() {
+    threads(2).run(|world| {
+        let (number, context) = (world.allocate(0).unwrap(), world.context());
+        let number = &*number;
+        std::thread::scope(|threads| _ = threads.spawn(move || number.put(1, context.pe(0))));
+    });
+}
+
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
