@@ -46,6 +46,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
     Step { name: "unit", what: "cargo test on every crate", run: || cargo_test(&["--workspace"]) },
     Step {
+        name: "mixed",
+        what: "Rust and C in one process, and what the standard shows in both languages",
+        run: || cargo_test(&["--package", "oxshmem", "--features", "c", "--test", "examples"]),
+    },
+    Step {
         name: "proofs",
         what: "schedules up to 64 PEs and the vector kernels, as released",
         run: || cargo_test(&["--release", "--package", "oxshmem-schedule", "--package", "oxshmem-reduce"]),

@@ -245,7 +245,7 @@ fn futures_let_the_others_go_on() {
 fn threads_of_a_pe_are_no_pes() {
     let ended = test::launch(1, |_| {
         let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args(["a_thread_of_a_pe", "--exact", "--ignored"]);
+        command.args(["a_thread_of_a_pe", "--exact", "--ignored", "--nocapture"]);
         Ok(command)
     });
     let ended = ended.expect("the job runs");
