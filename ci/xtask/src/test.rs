@@ -48,7 +48,9 @@ pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "mixed",
         what: "Rust and C in one process, and what the standard shows in both languages",
-        run: || cargo_test(&["--package", "oxshmem", "--features", "c", "--test", "examples"]),
+        run: || {
+            cargo_test(&["--package", "oxshmem", "--features", "c", "--examples", "--test", "examples", "languages"])
+        },
     },
     Step {
         name: "proofs",

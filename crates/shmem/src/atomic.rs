@@ -115,6 +115,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub fn load(&self) -> T {
         backend::look();
         // SAFETY: a place is valid and aligned, and only atomics touch this one.
@@ -166,6 +167,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     /// ```
     #[doc(alias = "shmem_test")]
     #[inline(always)]
+    #[must_use]
     pub fn test(&self, comparison: Comparison<T>) -> bool {
         let (cmp, value) = comparison.parts();
         // SAFETY: as for `load`.

@@ -231,6 +231,7 @@ macro_rules! combine {
             /// # Ok::<(), oxshmem::Error>(())
             /// ```
             #[inline]
+            #[must_use]
             pub fn $of<T: Plain + Operand<$op>>(&self, value: T) -> T {
                 self.combined::<$op, T>($alias, value)
             }

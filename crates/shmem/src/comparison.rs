@@ -30,6 +30,7 @@ impl<T: PartialOrd + Copy> Comparison<T> {
     /// ```
     /// assert!(oxshmem::Comparison::Above(1.5).holds(2.0));
     /// ```
+    #[must_use]
     pub fn holds(self, seen: T) -> bool {
         match self {
             Self::Is(value) => seen == value,

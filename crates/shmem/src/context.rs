@@ -86,7 +86,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_team_create_ctx")]
+    #[must_use]
     pub fn context(&self) -> Context<'_> {
+        let _span = tracing::debug_span!("context").entered();
         let mut handle = runtime::Context::INVALID;
         // SAFETY: `handle` is writable and the team lives.
         unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
@@ -112,6 +114,7 @@ impl Context<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub fn pe(&self, pe: usize) -> ContextPe<'_> {
         ContextPe { context: self.handle, pe, life: PhantomData }
     }

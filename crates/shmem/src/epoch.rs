@@ -39,6 +39,7 @@ impl World {
     pub fn exclusive<T: Plain, R>(&self, memory: &mut SymmetricBox<'_, [T]>, body: impl FnOnce(&mut [T]) -> R) -> R {
         const CALL: &str = "World::exclusive";
         refuse(CALL);
+        let _span = tracing::debug_span!("exclusive").entered();
         // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
         context::quiet_all(CALL);
         self.meet(CALL, Kind::Open, memory.serial);

@@ -74,6 +74,7 @@ impl Symmetric<Lock> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_test_lock")]
+    #[must_use]
     pub fn try_lock<'a>(&'a self, _world: &'a Team<'_>) -> Option<LockGuard<'a>> {
         // SAFETY: as above.
         let busy = unsafe { lock::test_lock(self.own().cast()) } != 0;

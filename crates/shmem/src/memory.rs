@@ -132,6 +132,7 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
             eprintln!("oxshmem: this PE panics and leaks {bytes} bytes of symmetric memory");
             return;
         }
+        let _span = tracing::debug_span!("free", bytes).entered();
         epoch::refuse("shmem_free");
         let start = self.place.cast::<u8>().as_ptr();
         context::quiet_all("shmem_free");

@@ -82,6 +82,7 @@ impl<T: Resident> Symmetric<T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub const fn as_ptr(&self) -> *mut T {
         self.0.get()
     }
@@ -100,6 +101,7 @@ impl<T: Resident> Symmetric<T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub fn as_slice(&self) -> &Symmetric<[T]> {
         // SAFETY: an object is an array of one.
         unsafe { Symmetric::of(self.own(), 1) }
@@ -115,6 +117,7 @@ impl<T: Plain> Symmetric<T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub fn load(&self) -> T {
         backend::look();
         self.read()
@@ -166,6 +169,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub const fn as_ptr(&self) -> *mut T {
         self.0.get().cast()
     }
@@ -178,6 +182,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub const fn len(&self) -> usize {
         self.0.get().len()
     }
@@ -190,6 +195,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -203,6 +209,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[must_use]
     pub fn at(&self, i: usize) -> Option<&Symmetric<T>> {
         // SAFETY: element `i` lies inside the slice.
         (i < self.len()).then(|| unsafe { &*self.as_ptr().add(i).cast_const().cast() })
@@ -218,6 +225,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline]
+    #[must_use]
     pub fn part(&self, range: impl RangeBounds<usize>) -> Option<&Self> {
         let begin = match range.start_bound() {
             Bound::Included(&begin) => begin,
@@ -241,6 +249,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// assert_eq!(numbers.iter().map(|number| number.load()).sum::<i32>(), 3);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Symmetric<T>> + DoubleEndedIterator {
         // SAFETY: as in `at`.
         (0..self.len()).map(|i| unsafe { &*self.as_ptr().add(i).cast_const().cast() })
@@ -255,6 +264,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert_eq!(world.allocate_slice(2, 9)?.to_vec(), [9, 9]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         backend::look();
         self.iter().map(|place| place.read()).collect()

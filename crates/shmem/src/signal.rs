@@ -97,6 +97,7 @@ impl Symmetric<Signal> {
     /// ```
     #[doc(alias = "shmem_signal_fetch")]
     #[inline(always)]
+    #[must_use]
     pub fn fetch(&self) -> u64 {
         // SAFETY: a place is valid and aligned, and only signal calls touch this one. So below.
         unsafe { signal::signal_fetch(self.own().cast()) }

@@ -74,6 +74,7 @@ impl Team<'_> {
     #[doc(alias = "shmem_my_pe")]
     #[doc(alias = "shmem_team_my_pe")]
     #[inline(always)]
+    #[must_use]
     pub fn my_pe(&self) -> usize {
         self.my
     }
@@ -88,6 +89,7 @@ impl Team<'_> {
     #[doc(alias = "shmem_n_pes")]
     #[doc(alias = "shmem_team_n_pes")]
     #[inline(always)]
+    #[must_use]
     pub fn n_pes(&self) -> usize {
         self.size
     }
@@ -101,6 +103,7 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_team_translate_pe")]
+    #[must_use]
     pub fn translate(&self, pe: usize, other: &Team<'_>) -> Option<usize> {
         // SAFETY: no obligations; both teams live.
         usize::try_from(unsafe { calls::translate_pe(self.handle, number(pe), other.handle) }).ok()
@@ -209,9 +212,11 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmemx_team_split_color")]
+    #[must_use]
     pub fn split_color(&self, color: Option<u32>, key: u32) -> Option<Team<'_>> {
         const NO_COLOR: c_int = -1;
         let parent = self.enter("shmemx_team_split");
+        let _span = tracing::debug_span!("split_color", color, key).entered();
         let mut made = runtime::Team::INVALID;
         let small = |number: u32| c_int::try_from(number).unwrap_or_else(|_| too_large(number));
         let (color, key) = (color.map_or(NO_COLOR, small), small(key));

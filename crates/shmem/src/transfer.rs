@@ -97,6 +97,7 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     #[doc(alias = "shmem_g")]
     #[inline(always)]
+    #[must_use]
     pub fn get(&self, from: impl Target) -> T {
         let (via, pe) = from.resolve("shmem_g");
         macro_rules! word {
@@ -169,6 +170,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert_eq!(world.allocate_slice(2, 3)?.get_vec(0), [3, 3]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn get_vec(&self, from: impl Target) -> Vec<T> {
         let (via, pe) = from.resolve("shmem_get");
         let mut all = Vec::with_capacity(self.len());

@@ -16,6 +16,7 @@ impl Team<'_> {
     /// assert_eq!(world.values(world.my_pe() as u64).len(), world.n_pes());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn values<T: Plain>(&self, value: T) -> Vec<T> {
         let mut all = Vec::with_capacity(self.n_pes());
         self.exchange("Team::values", value, |theirs| all.push(theirs));
@@ -29,6 +30,7 @@ impl Team<'_> {
     /// assert_eq!(world.value_of(7, 0), Some(7));
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn value_of<T: Plain>(&self, value: T, root: usize) -> Option<T> {
         let (mut member, mut found) = (0, None);
         self.exchange("Team::value_of", value, |theirs| {

@@ -94,6 +94,7 @@ impl<T: AtomicValue> Symmetric<[Atomic<T>]> {
     /// assert!(flags.wait_set().test_all(Is(0)));
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn wait_set(&self) -> WaitSet<'_, T> {
         WaitSet { variables: self, left_out: vec![0; self.len()] }
     }
@@ -137,6 +138,7 @@ impl<T: AtomicValue> WaitSet<'_, T> {
     /// assert_eq!(flags.wait_set().iter().collect::<Vec<_>>(), [0, 1]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[must_use]
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.left_out.iter().enumerate().filter(|(_, out)| **out == 0).map(|(i, _)| i)
     }
@@ -230,6 +232,7 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_test_all")]
             #[doc(alias = "shmem_test_all_vector")]
+            #[must_use]
             pub fn test_all(&$self, condition: impl Condition<T>) -> bool {
                 calls!($self, $variables, $mask, "shmem_test_all", test_all, test_all_vector, condition) != 0
             }
@@ -244,6 +247,7 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_test_any")]
             #[doc(alias = "shmem_test_any_vector")]
+            #[must_use]
             pub fn test_any(&$self, condition: impl Condition<T>) -> Option<usize> {
                 let found = calls!($self, $variables, $mask, "shmem_test_any", test_any, test_any_vector, condition);
                 (found < $variables.len()).then_some(found)
@@ -259,6 +263,7 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_test_some")]
             #[doc(alias = "shmem_test_some_vector")]
+            #[must_use]
             pub fn test_some(&$self, condition: impl Condition<T>) -> Vec<usize> {
                 let mut found = vec![0; $variables.len()];
                 let count = calls!(

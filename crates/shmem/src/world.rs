@@ -157,6 +157,7 @@ impl World {
     /// ```
     #[doc(alias = "SHMEM_TEAM_SHARED")]
     #[doc(alias = "SHMEM_TEAM_NODE")]
+    #[must_use]
     pub fn node(&self) -> Team<'_> {
         Team::predefined(runtime::Team::shared())
     }
@@ -214,6 +215,7 @@ impl Drop for World {
         if std::thread::panicking() {
             return;
         }
+        let _span = tracing::debug_span!("World::drop").entered();
         epoch::refuse("shmem_finalize");
         if !backend::in_threads() {
             reactor::close();
@@ -237,6 +239,7 @@ impl Drop for World {
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 #[doc(alias = "shmem_query_initialized")]
+#[must_use]
 pub fn is_initialized() -> bool {
     own(|own| own.taken.load(Acquire))
 }

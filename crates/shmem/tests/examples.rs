@@ -71,7 +71,7 @@ fn hash_map() {
 
 #[test]
 #[cfg(feature = "c")]
-fn with_c() {
+fn languages_share_one_process() {
     run("with_c", |pes| format!("C says that {pes} PEs have the mean {}\n", (pes - 1) as f64 / 2.0));
 }
 
@@ -90,7 +90,7 @@ fn outputs(name: &str, language: &str, pes: usize) -> Vec<String> {
 
 #[test]
 #[cfg(feature = "c")]
-fn what_the_standard_shows_in_both_languages() {
+fn languages_show_the_same() {
     for pes in 1..=8 {
         let (c, rust) = (outputs("standard", "c", pes), outputs("standard", "rust", pes));
         assert_eq!(c, rust, "on {pes} PEs");
