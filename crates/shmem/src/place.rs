@@ -249,7 +249,6 @@ impl<T: Resident> Symmetric<[T]> {
     /// assert_eq!(numbers.iter().map(|number| number.load()).sum::<i32>(), 3);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Symmetric<T>> + DoubleEndedIterator {
         // SAFETY: as in `at`.
         (0..self.len()).map(|i| unsafe { &*self.as_ptr().add(i).cast_const().cast() })

@@ -138,7 +138,6 @@ impl<T: AtomicValue> WaitSet<'_, T> {
     /// assert_eq!(flags.wait_set().iter().collect::<Vec<_>>(), [0, 1]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
-    #[must_use]
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.left_out.iter().enumerate().filter(|(_, out)| **out == 0).map(|(i, _)| i)
     }
