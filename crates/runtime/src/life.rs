@@ -87,11 +87,6 @@ pub(crate) fn is_scattered() -> bool {
     SCATTERED.load(Relaxed)
 }
 
-/// The caller's window.
-pub(crate) fn my_window() -> u32 {
-    JOB.get().map_or(0, |job| job.node().my_index as u32)
-}
-
 /// The number of the node that world number `pe` is on.
 pub(crate) fn node_of(pe: u32) -> u32 {
     JOB.get().map_or(0, |job| job.places().node_of(pe))
