@@ -1,15 +1,15 @@
 //! What a PE tells the others: which host it is on, and where it listens.
 
-use std::net::IpAddr;
-
 use oxshmem_base::Error;
+
+use crate::interfaces::Address;
 
 /// A PE's address card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Card {
     pub(crate) port: u16,
     pub(crate) host: String,
-    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<Address>,
 }
 
 const VERSION: &str = "oxtcp1";
@@ -17,7 +17,7 @@ const VERSION: &str = "oxtcp1";
 impl Card {
     /// As bytes: words in lines, so that a person can read it in a trace.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let addresses = self.addresses.iter().map(|ip| format!("\n{ip}")).collect::<String>();
+        let addresses = self.addresses.iter().map(|a| format!("\n{} {}", a.ip, a.interface)).collect::<String>();
         format!("{VERSION} {}\n{}{addresses}", self.port, self.host).into_bytes()
     }
 
@@ -27,7 +27,11 @@ impl Card {
             let mut lines = text.lines();
             let port = lines.next()?.strip_prefix(VERSION)?.trim().parse().ok()?;
             let host = lines.next()?.to_owned();
-            let addresses = lines.map(str::parse).collect::<Result<_, _>>().ok()?;
+            let address = |line: &str| {
+                let (ip, interface) = line.split_once(' ')?;
+                Some(Address { ip: ip.parse().ok()?, interface: interface.into() })
+            };
+            let addresses = lines.map(address).collect::<Option<_>>()?;
             Some(Self { port, host, addresses })
         });
         parsed.ok_or_else(|| {
@@ -44,10 +48,18 @@ mod tests {
 
     #[test]
     fn a_card_survives_and_garbage_does_not() {
-        let addresses = ["10.0.0.1", "2001:db8::1"].map(|ip| ip.parse().expect("an address")).to_vec();
+        let address = |ip: &str| Address { ip: ip.parse().expect("an address"), interface: "eth0".into() };
+        let addresses = ["10.0.0.1", "2001:db8::1"].map(address).to_vec();
         let card = Card { port: 4711, host: "boot net:[1]".into(), addresses };
         assert_eq!(Card::decode(0, &card.encode()), Ok(card.clone()));
-        for garbage in [&b""[..], b"oxtcp1", b"oxtcp1 99999\nx", b"oxtcp1 5\nx\nnot an address", b"\xFF\xFE"] {
+        for garbage in [
+            &b""[..],
+            b"oxtcp1",
+            b"oxtcp1 99999\nx",
+            b"oxtcp1 5\nx\nnot an address",
+            b"oxtcp1 5\nx\n10.0.0.1",
+            b"\xFF\xFE",
+        ] {
             assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
         }
     }

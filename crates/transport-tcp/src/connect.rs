@@ -10,21 +10,23 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 
 use crate::link::{Connection, Link, State, Wire};
-use crate::net::Net;
+use crate::net::{Candidate, Net};
 use crate::proto::Garbage;
 use crate::proto::handshake::{Acceptor, Initiator, LONGEST, Route, Standing, Step, Verdict};
 use crate::proto::seal::{Opener, Sealer};
 use crate::socket;
 
-/// An address that does not answer for so long is left for the next one.
-const ANSWER: Duration = Duration::from_secs(1);
+/// So long may the first round through all addresses take; each further round takes twice as long, up to the longest.
+const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 
 /// An attempt at one address after the other.
 pub(crate) struct Attempt {
     pub(crate) stream: TcpStream,
-    address: SocketAddr,
-    rest: VecDeque<SocketAddr>,
+    address: Candidate,
+    rest: VecDeque<Candidate>,
     since: Instant,
+    /// An address that does not answer for so long is left for the next one.
+    answer: Duration,
     initiator: Initiator,
     /// What is to be said next.
     out: Vec<u8>,
@@ -40,20 +42,23 @@ impl Link {
         match net.addresses(self.pe) {
             Ok(mut addresses) => {
                 // What worked before is tried first.
-                addresses.sort_by_key(|address| state.address.is_some_and(|known| known.ip() != address.ip()));
-                state.address = state.address.or(addresses.first().copied());
-                self.attempt(net, state, addresses.into(), true);
+                addresses.sort_by_key(|address| state.address.is_some_and(|known| known.ip() != address.at.ip()));
+                state.address = state.address.or(addresses.first().map(|address| address.at));
+                let round = ROUNDS.0.saturating_mul(1 << state.rounds.min(8)).min(ROUNDS.1);
+                state.rounds += 1;
+                let answer = round / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+                self.attempt(net, state, addresses.into(), answer, true);
             }
             Err(error) => self.fail_with(net, state, error),
         }
     }
 
     /// Connects to the first of `rest` that can be connected to at all.
-    fn attempt(&self, net: &Net, state: &mut State, mut rest: VecDeque<SocketAddr>, refusals: bool) {
+    fn attempt(&self, net: &Net, state: &mut State, mut rest: VecDeque<Candidate>, answer: Duration, refusals: bool) {
         state.wire = Wire::Down;
         let mut all_refused = refusals;
         while let Some(address) = rest.pop_front() {
-            let started = TcpStream::connect(address).and_then(|stream| {
+            let started = TcpStream::connect(address.at).and_then(|stream| {
                 let nonce = net.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
                 net.enlist(stream.as_raw_fd(), self.token)?;
                 Ok((stream, nonce))
@@ -64,7 +69,7 @@ impl Link {
                     let (initiator, out) = Initiator::new(&net.credentials, route, nonce);
                     let since = Instant::now();
                     let refusals = all_refused;
-                    let attempt = Attempt { stream, address, rest, since, initiator, out, refusals };
+                    let attempt = Attempt { stream, address, rest, since, answer, initiator, out, refusals };
                     state.wire = Wire::Connecting(Box::new(attempt));
                     return;
                 }
@@ -82,22 +87,22 @@ impl Link {
         let Wire::Connecting(attempt) = &mut state.wire else { return };
         let standing = Standing { established: state.established, executed: state.session.executed() };
         let why = match attempt.advance(standing) {
-            Ok(None) if attempt.since.elapsed() < ANSWER => return,
+            Ok(None) if attempt.since.elapsed() < attempt.answer => return,
             Ok(None) => io::Error::from(io::ErrorKind::TimedOut),
             Ok(Some((verdict, standing))) => return self.decided(net, state, verdict, standing),
             Err(e) => e,
         };
         remember(&mut state.history, format!("{}: {why}", attempt.address));
         let refusals = attempt.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
-        let rest = std::mem::take(&mut attempt.rest);
-        self.attempt(net, state, rest, refusals);
+        let (rest, answer) = (std::mem::take(&mut attempt.rest), attempt.answer);
+        self.attempt(net, state, rest, answer, refusals);
     }
 
     fn decided(&self, net: &Net, state: &mut State, verdict: Verdict, peer: Standing) {
         let Wire::Connecting(attempt) = std::mem::replace(&mut state.wire, Wire::Down) else { return };
         match verdict {
             Verdict::Accepted => {
-                state.address = Some(attempt.address);
+                state.address = Some(attempt.address.at);
                 self.establish(net, state, attempt.stream, attempt.initiator.seals(), peer);
             }
             Verdict::Wait => remember(&mut state.history, format!("{}: its own attempt goes first", attempt.address)),
@@ -146,7 +151,7 @@ impl Link {
         seals: Option<(Sealer, Opener)>,
         peer: Standing,
     ) {
-        state.established = peer.established;
+        (state.established, state.rounds) = (peer.established, 0);
         if let Err(garbage) = state.session.resume(peer.executed) {
             return self.fail(net, state, &garbage.to_string());
         }

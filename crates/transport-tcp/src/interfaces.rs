@@ -1,6 +1,7 @@
 //! The addresses of this host: which ones peers are told, and which of a peer's are tried in what order.
 
 use std::ffi::CStr;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr;
@@ -12,6 +13,12 @@ use oxshmem_base::Error;
 pub(crate) struct Address {
     pub(crate) ip: IpAddr,
     pub(crate) interface: String,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.ip, self.interface)
+    }
 }
 
 /// The addresses to tell peers: the hint first; loopback only if there is nothing else. `wanted` are names of
@@ -31,7 +38,7 @@ fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Resu
         None => all.iter().filter(|a| !a.ip.is_loopback() && !is_link_local(a.ip)).cloned().collect(),
     };
     if usable.is_empty() {
-        let has = all.iter().map(|a| format!("{} ({})", a.ip, a.interface)).collect::<Vec<_>>().join(", ");
+        let has = all.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         if let Some(list) = wanted {
             return Err(Error::new(format!("no interface of this host is one of SHMEM_TCP_INTERFACE={list}"))
                 .because(format!("it has {has}"))
@@ -45,14 +52,15 @@ fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Resu
 
 /// The addresses of a peer in the order in which they are tried. On one host loopback is first; between hosts an address
 /// that this host has too (a bridge of containers, say) would only lead back here.
-pub(crate) fn candidates(peer: &[IpAddr], same_host: bool, mine: &[IpAddr]) -> Vec<IpAddr> {
+pub(crate) fn candidates(peer: &[Address], same_host: bool, mine: &[Address]) -> Vec<Address> {
     if same_host {
-        let v6_only = peer.iter().all(IpAddr::is_ipv6);
-        let local: IpAddr = if v6_only { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
-        let others = peer.iter().copied().filter(|ip| *ip != local);
-        return std::iter::once(local).chain(others).collect();
+        let v6_only = peer.iter().all(|a| a.ip.is_ipv6());
+        let ip: IpAddr = if v6_only { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let others = peer.iter().filter(|a| a.ip != ip).cloned();
+        return std::iter::once(Address { ip, interface: "lo".into() }).chain(others).collect();
     }
-    let (shared, own): (Vec<IpAddr>, Vec<IpAddr>) = peer.iter().partition(|ip| mine.contains(ip));
+    let is_shared = |a: &Address| mine.iter().any(|own| own.ip == a.ip);
+    let (shared, own): (Vec<Address>, Vec<Address>) = peer.iter().cloned().partition(is_shared);
     if own.is_empty() { shared } else { own }
 }
 
@@ -143,11 +151,13 @@ mod tests {
 
     #[test]
     fn an_address_that_both_hosts_have_is_not_tried() {
-        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
-        let (bridge, a, b) = (ip("172.17.0.1"), ip("10.0.0.5"), ip("10.0.0.6"));
-        assert_eq!(candidates(&[bridge, b], false, &[bridge, a]), [b]);
-        assert_eq!(candidates(&[bridge], false, &[bridge, a]), [bridge]);
-        assert_eq!(candidates(&[b], true, &[b]), [ip("127.0.0.1"), b]);
+        let (bridge, a, b) =
+            (address("172.17.0.1", "docker0"), address("10.0.0.5", "eth0"), address("10.0.0.6", "eth0"));
+        let mine = [bridge.clone(), a];
+        assert_eq!(candidates(&[bridge.clone(), b.clone()], false, &mine), [b.clone()]);
+        assert_eq!(candidates(std::slice::from_ref(&bridge), false, &mine), [bridge]);
+        let one = std::slice::from_ref(&b);
+        assert_eq!(candidates(one, true, one), [address("127.0.0.1", "lo"), b]);
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) established: u64,
     pub(crate) patience: Patience,
     pub(crate) heard: bool,
+    /// Rounds through all addresses since there was a connection.
+    pub(crate) rounds: u32,
     /// All addresses refused the last attempt.
     pub(crate) refused: bool,
     /// The connection has broken while nobody owed anything: it is made again, so that a dead peer is noticed.
@@ -99,6 +101,7 @@ impl Link {
             established: 0,
             patience: Patience::new(limit),
             heard: false,
+            rounds: 0,
             refused: false,
             lapsed: false,
             blocked: false,

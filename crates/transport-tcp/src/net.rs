@@ -1,5 +1,6 @@
 //! What callers, lanes and the thread share: who there is, how they are found, and who is told of their sockets.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -14,12 +15,25 @@ use oxshmem_transport::{Cards, Memory};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::card::Card;
-use crate::interfaces;
+use crate::interfaces::{self, Address};
 use crate::link::Link;
 use crate::lobby::{FIRST_GUEST, Lobby};
 use crate::progress::{FEW, FIRST_LINK, Poller};
 use crate::proto::handshake::Credentials;
 use crate::region::Refusals;
+
+/// Where a PE may be reached: its address, and the name of the interface that has it there.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    pub(crate) at: SocketAddr,
+    interface: String,
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.at, self.interface)
+    }
+}
 
 /// One PE's part in the job.
 pub(crate) struct Net {
@@ -89,12 +103,13 @@ impl Net {
     }
 
     /// Where to try to reach a PE, in order.
-    pub(crate) fn addresses(&self, pe: u32) -> Result<Vec<SocketAddr>, Error> {
+    pub(crate) fn addresses(&self, pe: u32) -> Result<Vec<Candidate>, Error> {
         let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
         let card = Card::decode(pe, &cards.card(pe)?)?;
         let same_host = card.host == self.card.host;
         let candidates = interfaces::candidates(&card.addresses, same_host, &self.card.addresses);
-        Ok(candidates.into_iter().map(|ip| SocketAddr::new(ip, card.port)).collect())
+        let candidate = |a: Address| Candidate { at: SocketAddr::new(a.ip, card.port), interface: a.interface };
+        Ok(candidates.into_iter().map(candidate).collect())
     }
 
     /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;

@@ -15,7 +15,7 @@ use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, 
 use ring::rand::SystemRandom;
 
 use crate::card::Card;
-use crate::interfaces;
+use crate::interfaces::{self, Address};
 use crate::lane::{INJECT, TcpLane};
 use crate::lobby::Lobby;
 use crate::net::Net;
@@ -57,11 +57,8 @@ impl Options {
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
-    let addresses: Vec<IpAddr> = interfaces::published(options.interface.as_deref(), options.hint)?
-        .into_iter()
-        .map(|address| address.ip)
-        .collect();
-    let only = (options.interface.is_some() && addresses.len() == 1).then(|| addresses[0]);
+    let addresses = interfaces::published(options.interface.as_deref(), options.hint)?;
+    let only = (options.interface.is_some() && addresses.len() == 1).then(|| addresses[0].ip);
     let listener = listen(only).map_err(failed("no port to listen on"))?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let (callers, thread) =
@@ -178,7 +175,7 @@ impl Fabric for Tcp {
 
     fn describe(&self) -> String {
         let Net { card: Card { port, addresses, .. }, rails, lobby, credentials, .. } = &*self.net;
-        let addresses = addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+        let addresses = addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         let sealed = if credentials.encrypt { ", encrypted" } else { "" };
         let rails = if *rails > 1 { format!(", {rails} rails") } else { String::new() };
         let rejected = match lobby.rejected() {

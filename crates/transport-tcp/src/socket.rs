@@ -1,4 +1,7 @@
 //! Sending from and receiving to memory that peers write at the same time: raw addresses, never slices.
+//!
+//! Long transfers go between the socket and where they belong, with no copy of ours. The kernel's own copy stays:
+//! between hosts of one machine `MSG_ZEROCOPY` makes it as well and says so, and cost a third of the bandwidth.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
