@@ -154,10 +154,10 @@ mod tests {
         let (bridge, a, b) =
             (address("172.17.0.1", "docker0"), address("10.0.0.5", "eth0"), address("10.0.0.6", "eth0"));
         let mine = [bridge.clone(), a];
-        assert_eq!(candidates(&[bridge.clone(), b.clone()], false, &mine), [b.clone()]);
-        assert_eq!(candidates(std::slice::from_ref(&bridge), false, &mine), [bridge]);
-        let one = std::slice::from_ref(&b);
-        assert_eq!(candidates(one, true, one), [address("127.0.0.1", "lo"), b]);
+        let (theirs, only_bridge, only_b) = ([bridge.clone(), b.clone()], [bridge], [b.clone()]);
+        assert_eq!(candidates(&theirs, false, &mine), only_b);
+        assert_eq!(candidates(&only_bridge, false, &mine), only_bridge);
+        assert_eq!(candidates(&only_b, true, &only_b), [address("127.0.0.1", "lo"), b]);
     }
 
     #[test]
