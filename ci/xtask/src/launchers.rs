@@ -17,6 +17,10 @@ use table::{Expect, ROWS, Row};
 
 /// How long one job may take before it counts as hung; nothing here waits on purpose.
 const HUNG: &str = "120";
+/// The status by which a rig says that it cannot be had here.
+const REFUSED: i32 = 77;
+/// How a row says so.
+const SKIPPED: &str = "SKIPPED";
 
 /// Runs the rows whose names contain one of these words, or all.
 pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
@@ -78,6 +82,10 @@ impl Stage<'_> {
                 println!("ok      {}: {}", row.name, row.command);
                 Counts { passed: 1, ..Counts::default() }
             }
+            Err(why) if why.starts_with(SKIPPED) => {
+                println!("{why}");
+                Counts { skipped: 1, ..Counts::default() }
+            }
             Err(why) => {
                 println!("FAILED  {}: {}\n{why}", row.name, row.command);
                 Counts { failed: 1, ..Counts::default() }
@@ -94,6 +102,9 @@ impl Stage<'_> {
         let said: String =
             stdout.lines().filter(|line| !line.starts_with(' ')).map(|line| format!("{line}\n")).collect();
         let seen = || format!("status {status:?}\n-- stdout\n{said}-- stderr\n{stderr}");
+        if status == Some(REFUSED) {
+            return Err(format!("{SKIPPED} {}: {}", row.name, stderr.trim()));
+        }
         let lacks = |words: &str| format!("`{words}` was not said; {}", seen());
         match row.expect {
             Expect::Runs { by, on_node } => {
@@ -159,6 +170,8 @@ impl Stage<'_> {
             word.replace("{program}", &self.program.display().to_string())
                 .replace("{oshrun}", &bin.join("oshrun").display().to_string())
                 .replace("{without}", &top().join("ci/launchers/without").display().to_string())
+                .replace("{enter}", &top().join("ci/launchers/enter").display().to_string())
+                .replace("{rigs}", &top().join("ci/rigs").display().to_string())
         };
         let words: Vec<String> = before.iter().copied().chain(row.command.split_whitespace()).map(place).collect();
         let mut command = Command::new(&words[0]);

@@ -32,6 +32,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/sbin/slurmd", "slurmd"),
     ("/usr/share/doc/slurm-wlm-basic-plugins/copyright", "slurm-wlm-basic-plugins"),
     ("munge", "munge"),
+    // Remote shells.
+    ("ssh", "openssh-client"),
+    ("/usr/sbin/sshd", "openssh-server"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

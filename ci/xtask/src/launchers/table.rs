@@ -8,7 +8,8 @@ pub(super) struct Row {
     /// Whether it runs under a Slurm of two nodes.
     pub(super) slurm: bool,
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// `{program}`, `{oshrun}` and `{without}` (`ci/launchers/without`) are put in; words are divided by blanks.
+    /// `{program}`, `{oshrun}`, `{rigs}` (`ci/rigs`), `{without}` and `{enter}` (in `ci/launchers`) are put in; words are
+    /// divided by blanks.
     pub(super) command: &'static str,
     pub(super) expect: Expect,
 }
@@ -86,6 +87,14 @@ const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {p
 pub(super) const ROWS: &[Row] = &[
     runs("oshrun", &[], "PMI-1", ONE_NODE, "{oshrun} -n 4 {program}"),
     runs("oshrun-nodes", &[], "PMI-1", TWO_NODES, "{oshrun} -n 4 --nodes 2 {program}"),
+    runs(
+        "oshrun-namespaces",
+        &["ip", "unshare", "nsenter"],
+        "PMI-1",
+        TWO_NODES,
+        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {enter} -n 4 {program}",
+    ),
+    runs("oshrun-slurm", SRUN, "PMI-1", TWO_NODES, "salloc -Q -N2 --ntasks-per-node=2 {oshrun} {program}").in_slurm(),
     runs("oshrun-pmi2", &[], "PMI-2", ONE_NODE, "{oshrun} -n 4 {program}").by(&[("SHMEM_PMI", "pmi2")]),
     ends("oshrun-abort", &[], "{oshrun} -n 4 {program} abort", &[42], &["exit 42"]),
     ends("oshrun-exit", &[], "{oshrun} -n 4 {program} exit", &[3], &["exit 3"]),
