@@ -21,4 +21,4 @@ mod progress;
 mod region;
 mod service;
 
-pub use open::{Options, open};
+pub use open::{Options, open, probe};

@@ -24,6 +24,11 @@ pub struct Options {
     pub tls: Option<String>,
 }
 
+/// Whether these transports of UCX, or any, could be used here. Nothing stays open.
+pub fn probe(tls: Option<&str>) -> Result<(), Error> {
+    Worker::new(Context::new(tls, 1)?).map(drop)
+}
+
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let Options { me, pes, tls } = options;
@@ -34,7 +39,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
     *lock(&net.service) = Some(service);
     let capabilities = Capabilities {
-        features: Features::FUSED_SIGNAL | Features::GROWS,
+        features: Features::FUSED_SIGNAL | Features::GROWS | Features::PINS,
         amo: AmoDomain::Processor,
         inject: 0,
         longest: usize::MAX,

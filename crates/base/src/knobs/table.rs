@@ -234,7 +234,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "auto",
-        doc: "how PEs of different nodes reach each other: tcp, ofi, ofi:PROVIDER, or auto for the best that all nodes have",
+        doc: "how PEs of different nodes reach each other: tcp, ofi[:PROVIDER], ucx[:UCX_TLS], or auto for the best of all nodes",
         apply: |settings, reading| {
             settings.transport = reading.text_or_auto();
             Ok(())
