@@ -109,6 +109,18 @@ impl Options {
         Options { pes: vec![2], filter: Some(filter.into()), nodes: 2, hosts, emulated: true, ..Options::usual() }
     }
 
+    /// What moves data, with two PEs on each of two nodes, which reach each other by this transport.
+    pub(crate) fn over(transport: &str) -> Options {
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
+        let programs = "rma/,amo/,signals/,ordering/,contexts/,collectives/,reduce/";
+        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+    }
+
+    /// The programs of `cargo xtask test rdma`, which run in a machine that would take minutes to compile them.
+    pub(crate) fn in_rig() -> Options {
+        Options { filter: Some(IN_RIG.into()), ..Options::usual() }
+    }
+
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
@@ -210,6 +222,19 @@ impl Row<'_> {
 
 /// Programs are built, and jobs run, by this many threads.
 const AT_ONCE: usize = 2;
+
+/// What the virtual machine has time for.
+pub(crate) const IN_RIG: &str = "smoke/,SIG_2_put,SIG_2_zero,SIG_3,SIG_7_fence,ORD_1_quiet,ORD_6,ORD_7";
+
+/// Builds everything that `options` selects, for a run somewhere else.
+pub(crate) fn build(options: &Options) -> Outcome {
+    let programs = program::all(options);
+    let built = in_parallel(&programs, |program| program.build(options));
+    match built.into_iter().find_map(Result::err) {
+        Some(Verdict::Failed(why) | Verdict::Skipped(why)) => Err(why),
+        _ => Ok(()),
+    }
+}
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
 pub(crate) fn run(options: &Options) -> Counts {

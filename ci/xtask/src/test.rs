@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, namespaces,
-    packages, placement, public_api, target, top,
+    packages, placement, public_api, rig, target, top,
 };
 
 /// How many checks went well, how many did not, how many could not run here.
@@ -110,6 +110,8 @@ pub(crate) const STEPS: &[Step] = &[
         what: "one program under oshrun, Hydra, Open MPI's mpirun and a Slurm of two nodes; how each ends a job",
         run: || launchers::run(&[]),
     },
+    Step { name: "ucx", what: "what moves data, over UCX between two nodes", run: ucx },
+    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX", run: rdma },
     Step {
         name: "namespaces",
         what: "the same on two hosts that are network namespaces",
@@ -126,6 +128,27 @@ pub(crate) const STEPS: &[Step] = &[
         run: || Ok(conformance::run(&conformance::Options::sanitized())),
     },
 ];
+
+fn ucx() -> Outcome<Counts> {
+    let libraries = command::output(Command::new("/sbin/ldconfig").arg("-p"));
+    if !libraries.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("libucp.so.0")) {
+        println!("SKIPPED: there is no UCX here (package libucx0)");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    Ok(conformance::run(&conformance::Options::over("ucx:tcp")))
+}
+
+/// In the virtual machine; each transport is one check. `README.md` of `crates/transport-ucx` says how to run more.
+fn rdma() -> Outcome<Counts> {
+    conformance::build(&conformance::Options::in_rig())?;
+    let xtask = std::env::current_exe().map_err(|error| error.to_string())?.to_string_lossy().into_owned();
+    let command = ["-t", "900", &xtask, "conformance", "--nodes", "2", "--pes", "2", "--limit", "400", "--transport"];
+    let transport = ["ucx:rc_verbs,ud_verbs", "--filter", conformance::IN_RIG];
+    match rig::start("rdma", &[&command[..], &transport].concat())? {
+        rig::Ending::Well => Ok(Counts { passed: 1, ..Counts::default() }),
+        rig::Ending::Skipped => Ok(Counts { skipped: 1, ..Counts::default() }),
+    }
+}
 
 const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
 
