@@ -7,6 +7,8 @@ use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::ptr::NonNull;
 
+use crate::executable::Executable;
+
 /// Who else sees the symbols of a library that is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
@@ -42,6 +44,11 @@ impl Library {
     /// Opens the library with this soname, by the loader's search path.
     pub fn open(name: &'static CStr, scope: Scope) -> Result<Library, Missing> {
         let library = name.to_str().unwrap_or("a library");
+        let loaded = Executable::this().is_none_or(|this| this.headers().iter().any(|h| h.p_type == libc::PT_INTERP));
+        if !loaded {
+            // The C library inside a static program opens libraries that need another copy of it, and crashes.
+            return Err(Missing { library, why: "this program is linked statically".into() });
+        }
         let scope = match scope {
             Scope::Local => libc::RTLD_LOCAL,
             Scope::Global => libc::RTLD_GLOBAL,

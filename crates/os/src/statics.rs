@@ -209,8 +209,11 @@ extern "C" fn after_fork_in_child() {
         // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
         unsafe { syscall!(mmap(place, len, statics.access, flags, fd, 0)) }
     } else {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // Not by the C library's function: UCX's hook takes its place and loses the last argument.
         // SAFETY: moves the copy, which has the size of the static data, over it; the child has one thread.
-        unsafe { syscall!(mremap(copy, len, len, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place)) }
+        let moved = unsafe { syscall!(syscall(libc::SYS_mremap, copy, len, len, flags, place)) };
+        moved.map(|_| place)
     };
     if replaced.is_err() {
         // SAFETY: ends the child, which must not go on writing to its parent's variables.

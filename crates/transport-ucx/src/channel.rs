@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::{ptr, slice};
@@ -39,6 +40,8 @@ pub(crate) struct Channel {
     fenced: bool,
     asked: u64,
     worker: Worker,
+    /// What the failures of endpoints are told to.
+    lines: Vec<Rc<Line>>,
     inbox: Rc<Inbox>,
 }
 
@@ -74,10 +77,9 @@ struct Peer {
     pe: u32,
     endpoint: ucp_ep_h,
     keys: [Vec<Unpacked>; Region::ALL.len()],
-    /// What the endpoint's failure is told to.
-    _line: Rc<Line>,
 }
 
+/// Who an endpoint reaches.
 struct Line {
     pe: u32,
     inbox: Rc<Inbox>,
@@ -105,6 +107,7 @@ impl Channel {
             fenced: false,
             asked: 0,
             worker,
+            lines: Vec::new(),
             inbox,
         })
     }
@@ -121,7 +124,7 @@ impl Channel {
         if to.pe == net.me {
             // SAFETY: the caller's promise.
             let outcome = unsafe { net.regions.memory.put(to.region, to.offset, source, n) };
-            return self.here(net, outcome.map(drop));
+            return self.here(net, outcome);
         }
         self.transfer(net, to, n, |channel, target, start, n| {
             let Target { endpoint, address, key } = target;
@@ -265,6 +268,11 @@ impl Channel {
         done
     }
 
+    /// What to watch until something happens to it.
+    pub(crate) fn arm(&self) -> Option<RawFd> {
+        self.worker.arm_to_sleep()
+    }
+
     /// A turn of a caller that waits inside a call: the peer may need our service to get on.
     fn turn(&mut self, net: &Net) {
         if self.step() + net.serve() == 0 {
@@ -373,7 +381,8 @@ impl Channel {
         }
         let line = Rc::new(Line { pe, inbox: self.inbox.clone() });
         let arg = Rc::as_ptr(&line).cast_mut().cast();
-        // SAFETY: the line goes with the peer, after the worker has gone (see `Drop`).
+        self.lines.push(line);
+        // SAFETY: lines go after the worker.
         let endpoint = unsafe { self.worker.connect(&net.address(pe)?, Some(on_failure), arg) };
         let endpoint = endpoint.map_err(|error| {
             Error::new(format!("PE {pe} cannot be reached over UCX"))
@@ -382,7 +391,7 @@ impl Channel {
         })?;
         self.last = self.peers.len();
         self.index.insert(pe, self.last);
-        self.peers.push(Peer { pe, endpoint, keys: Default::default(), _line: line });
+        self.peers.push(Peer { pe, endpoint, keys: Default::default() });
         Ok(self.last)
     }
 

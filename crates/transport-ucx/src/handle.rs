@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,19 +216,19 @@ impl Worker {
         inline::started(unsafe { (self.context.ucx.worker_flush)(self.handle, &blank::<ucp_request_param_t>()) })
     }
 
-    /// What becomes readable when something happens after [`Worker::arm`].
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    /// What becomes readable when something happens after the worker was armed; open as long as the worker.
+    pub(crate) fn descriptor(&self) -> Option<RawFd> {
         let mut descriptor: RawFd = -1;
         // SAFETY: a live worker and a place for the result.
         let status = unsafe { (self.context.ucx.worker_get_efd)(self.handle, &mut descriptor) };
-        // SAFETY: UCX's descriptor, open as long as the worker.
-        (status == UCS_OK).then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
+        (status == UCS_OK).then_some(descriptor)
     }
 
-    /// Asks for a sign of the next event; false if something has happened already.
-    pub(crate) fn arm(&self) -> bool {
+    /// Asks for a sign of the next event, which [`Worker::descriptor`] gives; none if something has happened already.
+    pub(crate) fn arm_to_sleep(&self) -> Option<RawFd> {
+        let descriptor = self.descriptor()?;
         // SAFETY: a live worker.
-        unsafe { (self.context.ucx.worker_arm)(self.handle) == UCS_OK }
+        (unsafe { (self.context.ucx.worker_arm)(self.handle) } == UCS_OK).then_some(descriptor)
     }
 
     /// Wakes who waits for the descriptor.

@@ -1,5 +1,6 @@
 //! The operations of one context: a channel, and the lock under which it is also moved on by others.
 
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -28,6 +29,11 @@ impl Seat {
 
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed)
+    }
+
+    /// What to watch for it; none if it has something to do, or somebody is at it.
+    pub(crate) fn arm(&self) -> Option<RawFd> {
+        self.channel.try_lock().ok()?.arm()
     }
 
     /// Moves it on unless somebody is at it.

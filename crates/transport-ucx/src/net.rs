@@ -1,6 +1,7 @@
 //! What lanes, callers and the thread share: our memory, who serves, and how peers are found.
 
 use std::collections::HashSet;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -97,6 +98,12 @@ impl Net {
         let Ok(seats) = self.seats.try_lock() else { return (0, true) };
         let busy = seats.taken.iter().filter(|seat| seat.is_busy());
         busy.fold((0, false), |(done, _), seat| (done + seat.nudge(), true))
+    }
+
+    /// Arms the workers of lanes that have something under way; none if one of them has something to do.
+    pub(crate) fn arm_lanes(&self) -> Option<Vec<RawFd>> {
+        let seats = self.seats.try_lock().ok()?;
+        seats.taken.iter().filter(|seat| seat.is_busy()).map(|seat| seat.arm()).collect()
     }
 
     /// A channel for a new lane.

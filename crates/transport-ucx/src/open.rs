@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
@@ -84,6 +85,10 @@ impl Fabric for Ucx {
 
     fn progress(&self) -> usize {
         self.net.serve() + self.net.move_lanes().0
+    }
+
+    fn rest(&self, most: Duration) -> Option<usize> {
+        Some(self.net.rest(most))
     }
 
     fn close(&self) {

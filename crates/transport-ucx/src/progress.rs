@@ -4,16 +4,17 @@
 //! The thread sleeps in the kernel while nothing happens and serves what comes while nobody polls, so that a PE that
 //! computes is reached; while callers poll it only naps.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::handle::Worker;
 use crate::net::{Net, lock};
 
 /// Shortest and longest nap of the thread while callers poll.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
 /// How long the thread sleeps at most while lanes have something under way, and while none has.
-const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_secs(1));
+const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// How long it sleeps where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
 /// So many turns in a row before others get a chance.
@@ -27,6 +28,26 @@ enum Next {
 }
 
 impl Net {
+    /// A caller's turn that waits for something to come, for `most` at most: to be served, or for a lane.
+    pub(crate) fn rest(&self, most: Duration) -> usize {
+        let done = self.serve() + self.move_lanes().0;
+        if done > 0 {
+            return done;
+        }
+        let service = {
+            let service = self.service.try_lock().ok();
+            service.as_ref().and_then(|service| service.as_ref()).and_then(Worker::arm_to_sleep)
+        };
+        let Some(mut descriptors) = self.arm_lanes() else { return 0 };
+        match service {
+            Some(descriptor) => descriptors.push(descriptor),
+            // Somebody serves, or something has come.
+            None => return self.serve(),
+        }
+        watch(&descriptors, most);
+        self.serve() + self.move_lanes().0
+    }
+
     /// The thread's life.
     pub(crate) fn work(&self) {
         let (mut seen, mut nap) = (0, NAPS.0);
@@ -43,7 +64,7 @@ impl Net {
             let patience = if busy { SLEEPS.0 } else { SLEEPS.1 };
             match self.turn() {
                 Next::Serve => {}
-                Next::Watch(descriptor) => watch(descriptor, patience),
+                Next::Watch(descriptor) => watch(&[descriptor], patience),
                 Next::Doze => std::thread::sleep(BLIND),
             }
         }
@@ -54,10 +75,10 @@ impl Net {
         let service = lock(&self.service);
         let Some(service) = service.as_ref() else { return Next::Doze };
         if (0..TURNS).any(|_| service.progress() == 0) {
-            match service.descriptor() {
-                Some(descriptor) if service.arm() => return Next::Watch(descriptor.as_raw_fd()),
-                Some(_) => {}
-                None => return Next::Doze,
+            match service.arm_to_sleep() {
+                Some(descriptor) => return Next::Watch(descriptor),
+                None if service.descriptor().is_none() => return Next::Doze,
+                None => {}
             }
         }
         Next::Serve
@@ -71,10 +92,13 @@ impl Net {
     }
 }
 
-/// Sleeps until something happens. The worker, and so the descriptor, lives until the thread has ended.
-fn watch(descriptor: RawFd, patience: Duration) {
-    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    let patience = libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX);
-    // SAFETY: one entry, which lives in this function. Whatever it returns, the thread looks again.
-    unsafe { libc::poll(&mut poll, 1, patience) };
+/// Sleeps until something happens to one of these, which their owners keep open meanwhile.
+fn watch(descriptors: &[RawFd], patience: Duration) {
+    let entry = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut polls: Vec<libc::pollfd> = descriptors.iter().map(entry).collect();
+    let patience =
+        libc::timespec { tv_sec: patience.as_secs() as libc::time_t, tv_nsec: patience.subsec_nanos().into() };
+    // SAFETY: as many entries as are said, and a time that lives in this function. Whatever it returns, the caller looks
+    // again.
+    unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, &patience, std::ptr::null()) };
 }

@@ -23,6 +23,9 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     if row.case.one_node && options.nodes > 1 {
         return Verdict::Skipped("shows what only a job of one node promises".into());
     }
+    if row.built.name.contains("-static") && opens_a_library(row) {
+        return Verdict::Skipped("a static program opens no libraries, and this transport is one".into());
+    }
     if row.case.dev_shm_mib.is_some() && rig.is_some() {
         return Verdict::Skipped("each host has a /dev/shm of its own".into());
     }
@@ -48,6 +51,13 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
             Err(why) => Verdict::Failed(format!("{why}\n{}", indented(&output))),
         },
     }
+}
+
+/// Whether the transport that the row asks for is in a library that is opened at run time.
+fn opens_a_library(row: &Row) -> bool {
+    let libraries = ["ucx", "ofi"];
+    let mut words = row.environment.iter().filter(|(name, _)| name == "SHMEM_TRANSPORT").map(|(_, value)| value);
+    words.any(|word| libraries.iter().any(|library| word.starts_with(library)))
 }
 
 fn add_programs(command: &mut Command, options: &Options, rig: Option<&Rig>, row: &Row) {
