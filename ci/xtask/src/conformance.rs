@@ -109,10 +109,11 @@ impl Options {
         Options { pes: vec![2], filter: Some(filter.into()), nodes: 2, hosts, emulated: true, ..Options::usual() }
     }
 
-    /// What moves data, with two PEs on each of two nodes, which reach each other by this transport.
+    /// A part of the cases, with two PEs on each of two nodes, over this transport: enough to reach every kind of operation
+    /// between nodes.
     pub(crate) fn over(transport: &str) -> Options {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
-        let programs = "rma/,amo/,signals/,ordering/,contexts/,collectives/,reduce/";
+        let programs = "rma/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
@@ -124,13 +125,6 @@ impl Options {
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> Options {
         Options { pes: vec![3], sanitize: true, ..Options::usual() }
-    }
-
-    /// A part of the cases over libfabric's sockets: enough to reach every kind of operation between nodes.
-    pub(crate) fn over_libfabric() -> Options {
-        let programs = "rma/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
-        let environments = vec![vec![("SHMEM_TRANSPORT".into(), "ofi:tcp".into())]];
-        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
     fn usual() -> Options {
@@ -148,8 +142,8 @@ impl Options {
     }
 
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]
-    /// [--nodes N] [--namespaces] [--transport NAME,NAME] [--algorithms]`, where each named transport and each set of algorithms is a run
-    /// of its own.
+    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms]`, where each named transport and each
+    /// set of algorithms is a run of its own.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options::usual();
         let mut arguments = arguments.iter();
@@ -161,6 +155,7 @@ impl Options {
                 "--filter" => options.filter = Some(value()?.clone()),
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
+                "--emulated" => options.emulated = true,
                 "--transport" => {
                     let variable = |name: &str| vec![("SHMEM_TRANSPORT".to_string(), name.to_string())];
                     options.environments = crossed(&options.environments, value()?.split(',').map(variable).collect());
@@ -224,7 +219,8 @@ impl Row<'_> {
 const AT_ONCE: usize = 2;
 
 /// What the virtual machine has time for.
-pub(crate) const IN_RIG: &str = "smoke/,SIG_2_put,SIG_2_zero,SIG_3,SIG_7_fence,ORD_1_quiet,ORD_6,ORD_7";
+pub(crate) const IN_RIG: &str =
+    "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6";
 
 /// Builds everything that `options` selects, for a run somewhere else.
 pub(crate) fn build(options: &Options) -> Outcome {
