@@ -252,8 +252,7 @@ fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
 
 fn ofi_open(joining: &Joining<'_>, provider: &str) -> Opened {
     let Joining { job, settings, .. } = *joining;
-    let preferred = placement::preferred_device(job.node().my_index);
-    let selection = Selection { preferred, ..ofi_selection(settings, job.size(), Some(provider)) };
+    let selection = ofi_selection(settings, job.size(), Some(provider));
     oxshmem_transport_ofi::open(&oxshmem_transport_ofi::Options { me: job.rank(), pes: job.size(), selection })
 }
 
