@@ -57,7 +57,7 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
     // Every node of a job is likely to be the same.
     let far = nic::warning(&machine, &node.members, &places).filter(|_| node.count > 1 && node.index == 0);
     let (claims, taken) = match settings.bind != Bind::None || apart(&places) {
-        true => claim_cores(&machine, &places),
+        true => claim_cores(job, &machine, &places),
         false => (Claims::default(), None),
     };
     for warning in far.into_iter().chain(taken) {
@@ -76,11 +76,12 @@ fn apart(places: &[Place]) -> bool {
 }
 
 /// Locks the cores of these places against other jobs, and says which other job has some of them.
-fn claim_cores(machine: &oxshmem_topology::Node, places: &[Place]) -> (Claims, Option<String>) {
+fn claim_cores(job: &Job, machine: &oxshmem_topology::Node, places: &[Place]) -> (Claims, Option<String>) {
     let Some(folder) = claim::folder() else { return Default::default() };
     let all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
-    // PEs of several virtual nodes have one launcher, and are one job.
-    let me = format!("{} (job of process {})", program::path().unwrap_or_default().display(), process::parent());
+    // PEs of several virtual nodes have one launcher, and are one job; a PE alone may have been started by a shell.
+    let starter = if job.size() == 1 { process::pid() } else { process::parent() };
+    let me = format!("{} (job of process {starter})", program::path().unwrap_or_default().display());
     let (claims, mut taken) = claim::claim(&folder, machine, &all, &me);
     taken.retain(|core| core.by != me);
     (claims, claim::warning(&taken))

@@ -13,10 +13,11 @@ fn job(session: &std::path::Path) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the test starts")
 }
 
-/// Waits until the job is initialised.
-fn ready(job: &mut Child) {
-    let lines = BufReader::new(job.stdout.take().expect("piped")).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("initialised")), "the job ended early");
+/// Waits until the job is initialised. What it still prints is read by whoever holds the result.
+fn ready(job: &mut Child) -> impl Sized + use<> {
+    let mut lines = BufReader::new(job.stdout.take().expect("piped")).lines();
+    assert!(lines.by_ref().map_while(Result::ok).any(|line| line.contains("initialised")), "the job ended early");
+    lines
 }
 
 /// Ends the job and returns what it had to say.
@@ -39,16 +40,16 @@ fn the_second_job_on_a_core_says_so() {
     let session = std::env::temp_dir().join(format!("oxshmem-session-{}", std::process::id()));
     std::fs::create_dir_all(&session).expect("a folder");
     let mut first = job(&session);
-    ready(&mut first);
+    let _first = ready(&mut first);
     let mut second = job(&session);
-    ready(&mut second);
+    let _second = ready(&mut second);
     let text = said(second);
     assert!(text.contains("is bound to the core of processor") && text.contains("--bind none"), "{text}");
     assert_eq!(text.matches("bound to the core").count(), 1, "{text}");
     assert!(!said(first).contains("is bound to"));
     // The lock ended with the job.
     let mut third = job(&session);
-    ready(&mut third);
+    let _third = ready(&mut third);
     assert!(!said(third).contains("is bound to"));
     std::fs::remove_dir_all(&session).expect("our folder");
 }
