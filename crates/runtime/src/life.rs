@@ -281,6 +281,9 @@ extern "C" fn leave() {
     }
     if is_open() {
         ControlBlock::own().set_state(State::Gone);
+        if let Some(job) = JOB.get() {
+            network::leave(job);
+        }
     } else if let Some(job) = JOB.get() {
         job.done();
     }
@@ -316,14 +319,19 @@ pub(crate) fn end_if_orphaned() {
     }
 }
 
-/// A PE among those that a wait needs which has ended without finalize. (Of PEs of other nodes the network tells.)
+/// A PE among those that a wait needs which has ended without finalize.
 pub(crate) fn gone_among(needs: Needs<'_>) -> Option<u32> {
-    let gone = |pe: &u32| window_of(*pe).is_some_and(|window| ControlBlock::of(window).state() == State::Gone);
     match needs {
         Needs::Anyone => None,
-        Needs::One(pe) => Some(pe).filter(|pe| gone(pe)),
-        Needs::Team(team) => (0..team.size).map(|member| team.world(member)).find(|pe| gone(pe)),
+        Needs::One(pe) => gone(std::iter::once(pe)),
+        Needs::Team(team) => gone((0..team.size).map(|member| team.world(member))),
     }
+}
+
+fn gone(pes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+    let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
+    let on_node = pes.clone().find(|pe| window_of(*pe).is_some_and(is_gone));
+    on_node.or_else(|| network::gone_among(JOB.get()?, pes.filter(|pe| window_of(*pe).is_none())))
 }
 
 /// Whether `address` lies in the part of the caller's heap that is reserved, allocated or not.

@@ -3,9 +3,9 @@
 //! A job on one node has no network; everything here is behind [`is_open`], one relaxed load.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
@@ -70,6 +70,7 @@ pub(crate) fn open(
     fabric.connect(Box::new(Published(wireup::Cards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     *REJECTED.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
+    EPOCH.store(epoch, Relaxed);
     FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
     Ok(())
 }
@@ -177,6 +178,44 @@ pub(crate) fn rest(most: Duration) -> Option<bool> {
 /// Why a PE of another node can no longer be reached, if one cannot.
 pub(crate) fn lost() -> Option<Error> {
     fabric()?.lost()
+}
+
+/// The life in which PEs are marked as gone; they are asked for no more often than this.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
+/// The key under which somebody says that it, or anybody, has ended without finalize.
+fn gone_key(pe: Option<u32>) -> String {
+    let epoch = EPOCH.load(Relaxed);
+    pe.map_or_else(|| format!("gone.{epoch}"), |pe| format!("gone.{epoch}.{pe}"))
+}
+
+/// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
+/// values are there at once; other launchers end the job.
+pub(crate) fn leave(job: &Job) {
+    let Some(fabric) = fabric() else { return };
+    // What waits for company is sent.
+    fabric.progress();
+    if job.launched_by_us() {
+        // If the launcher is gone as well, nobody is left to be told.
+        let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
+    }
+}
+
+/// A PE of another node among `pes` that has ended without finalize.
+pub(crate) fn gone_among(job: &Job, mut pes: impl Iterator<Item = u32>) -> Option<u32> {
+    if !is_open() || !job.launched_by_us() {
+        return None;
+    }
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
+        return None;
+    }
+    *asked = Some(Instant::now());
+    // Mostly nobody is, which is one question.
+    let is_marked = |pe: Option<u32>| job.get(pe.unwrap_or(0), &gone_key(pe)).is_ok();
+    if is_marked(None) { pes.find(|&pe| is_marked(Some(pe))) } else { None }
 }
 
 /// The lane of one context.

@@ -236,6 +236,15 @@ TEST(INIT_8_no_finalize, "leaving main without finalize after init ends the job"
     check_announced(3);
 }
 
+TEST(INIT_8_gone, "a PE that leaves main without finalize ends the job of those who wait for it", .bare = 1, .aborts = 1,
+     .min_pes = 2, .says = "has ended without shmem_finalize")
+{
+    shmem_init();
+    if (shmem_my_pe() == shmem_n_pes() - 1)
+        return;
+    shmem_barrier_all();
+}
+
 TEST(INIT_9_barrier, "global_exit ends PEs that sit in a barrier", .exit = 7)
 {
     if (me == npes - 1)
