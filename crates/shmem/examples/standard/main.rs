@@ -107,6 +107,7 @@ fn atomics(world: &World) -> Result<(), Error> {
     let taken = swapped.swap(me as i64 + 100, right);
     world.barrier();
     say("swap", &[taken, swapped.load()]);
+    world.barrier();
     let first = swapped.compare_swap(((right + n - 1) % n) as i64 + 100, 7, right);
     world.barrier();
     say("compare_swap", &[first, swapped.load()]);

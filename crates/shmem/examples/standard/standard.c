@@ -81,6 +81,7 @@ static void atomics(void)
     long taken = shmem_long_atomic_swap(&swapped, me + 100, right);
     shmem_barrier_all();
     say("swap", (long[]){taken, swapped}, 2);
+    shmem_barrier_all();
     long first = shmem_long_atomic_compare_swap(&swapped, (right + n - 1) % n + 100, 7, right);
     shmem_barrier_all();
     say("compare_swap", (long[]){first, swapped}, 2);
