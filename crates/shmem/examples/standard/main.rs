@@ -180,7 +180,7 @@ fn teams(world: &World) -> Result<(), Error> {
         even.sync();
         say("context", &[from.load()]);
     }
-    let grid = world.split_2d(if n % 2 == 0 { 2 } else { 1 })?;
+    let grid = world.split_2d(if n.is_multiple_of(2) { 2 } else { 1 })?;
     let places = [grid.x.my_pe(), grid.x.n_pes(), grid.y.my_pe(), grid.y.n_pes()];
     say("split_2d", &places.map(|place| place as i64));
     Ok(())
