@@ -3,8 +3,9 @@
 //! A job on one node has no network; everything here is behind [`is_open`], one relaxed load.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -111,7 +112,7 @@ pub(crate) fn describe() -> Option<String> {
 pub(crate) fn close() {
     let fabric = FABRIC.swap(core::ptr::null_mut(), AcqRel);
     if !fabric.is_null() {
-        *OWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        forget_at(&OWN);
         // SAFETY: `open` leaked it from a box, and the standard allows no call that could still use it.
         let fabric = unsafe { Box::from_raw(fabric) };
         fabric.close();
@@ -218,68 +219,102 @@ pub(crate) fn gone_among(job: &Job, mut pes: impl Iterator<Item = u32>) -> Optio
     if is_marked(None) { pes.find(|&pe| is_marked(Some(pe))) } else { None }
 }
 
-/// The lane of one context.
-pub(crate) struct ContextLane(Mutex<Box<dyn Lane>>);
+/// The lane of one context, for all threads that use it.
+pub(crate) struct ContextLane {
+    lane: Mutex<Box<dyn Lane>>,
+    /// How often somebody has seen the lane with nothing outstanding. Counted while the lane is held: a number that has
+    /// changed since a thread issued says that what it issued is complete, and what was fetched is there (release,
+    /// acquire). So nobody has to be the one who sees the empty lane.
+    rests: AtomicU64,
+    /// Threads that have waited long for the lane to be empty. While there are any, those that issue hold back, because
+    /// a stream of operations of one thread must not keep another in its quiet for ever (ORD-7).
+    impatient: AtomicU32,
+}
+
+/// A wait that has looked at the lane so often begins to count the time, and is impatient after so much of it: more
+/// than a round trip on a network that answers at once.
+const FIRST_LOOKS: u32 = 8;
+/// See [`FIRST_LOOKS`].
+const PATIENCE: Duration = Duration::from_micros(100);
 
 impl ContextLane {
     fn new() -> Self {
         let Some(fabric) = fabric() else { unreachable!("lanes are made for PEs of other nodes only") };
         let lane = fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error));
-        Self(Mutex::new(lane))
+        Self { lane: Mutex::new(lane), rests: AtomicU64::new(0), impatient: AtomicU32::new(0) }
     }
 
     /// For as long as operations are issued.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Lane>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if self.impatient.load(Relaxed) > 0 {
+            self.hold_back();
+        }
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when everything that was issued is complete.
+    #[cold]
+    fn hold_back(&self) {
+        let address = core::ptr::from_ref(self) as usize;
+        let reason = Reason { call: "a call behind another thread's quiet", address, needs: Needs::Anyone };
+        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
+    }
+
+    /// Returns when everything that this thread has issued is complete.
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
         let reason = Reason { call, address: core::ptr::from_ref(self) as usize, needs };
+        let before = self.rests.load(Acquire);
+        let (mut looks, mut since, mut impatient) = (0, None, false);
         wait::until(reason, None, || {
-            let mut lane = self.lock();
+            if self.rests.load(Acquire) != before {
+                return Some(());
+            }
+            looks += 1;
+            if looks > FIRST_LOOKS && !impatient && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                impatient = true;
+                self.impatient.fetch_add(1, Relaxed);
+            }
+            // Whoever has it moves everything on.
+            let mut lane = match self.lane.try_lock() {
+                Ok(lane) => lane,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return None,
+            };
             if let Err(error) = lane.progress() {
                 drop(lane);
                 diagnose::fail(&error);
             }
-            (lane.outstanding() == 0).then_some(())
+            (lane.outstanding() == 0).then(|| {
+                self.rests.fetch_add(1, Release);
+            })
         });
+        if impatient {
+            self.impatient.fetch_sub(1, Relaxed);
+        }
     }
 }
 
 /// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
-static OWN: Mutex<Option<Box<dyn Lane>>> = Mutex::new(None);
+static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Issues operations of the runtime.
 pub(crate) fn issue<R>(act: impl FnOnce(&mut dyn Lane) -> R) -> R {
-    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let lane = own.get_or_insert_with(|| {
-        let Some(fabric) = fabric() else { unreachable!("only jobs of several nodes come here") };
-        fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error))
-    });
-    act(&mut **lane)
+    act(&mut **lane_at(&OWN).lock())
 }
 
 /// Returns when everything that the runtime has issued is complete.
 pub(crate) fn complete(call: &'static str) {
-    let reason = Reason { call, address: (&raw const OWN) as usize, needs: Needs::Anyone };
-    let failure = wait::until(reason, None, || {
-        issue(|lane| match lane.progress() {
-            Ok(_) => (lane.outstanding() == 0).then_some(None),
-            Err(error) => Some(Some(error)),
-        })
-    });
-    if let Some(error) = failure {
-        diagnose::fail(&error);
-    }
+    lane_at(&OWN).drain(call, Needs::Anyone);
 }
 
 /// The lane of `context`, made when it is first needed.
 pub(crate) fn lane(context: Context) -> &'static ContextLane {
-    let place = context.lane();
+    lane_at(context.lane())
+}
+
+fn lane_at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
     let known = place.load(Acquire);
     if let Some(known) = NonNull::new(known) {
-        // SAFETY: stored below from a leaked box; freed with the context, which nobody uses then.
+        // SAFETY: stored below from a leaked box; freed with the context or the fabric, which nobody uses then.
         return unsafe { known.as_ref() };
     }
     let new = Box::into_raw(Box::new(ContextLane::new()));
@@ -322,9 +357,13 @@ pub(crate) fn fence(context: Context) {
 
 /// Frees the lane of a context that ends.
 pub(crate) fn forget(context: Context) {
-    let lane = context.lane().swap(core::ptr::null_mut(), AcqRel);
+    forget_at(context.lane());
+}
+
+fn forget_at(place: &AtomicPtr<ContextLane>) {
+    let lane = place.swap(core::ptr::null_mut(), AcqRel);
     if !lane.is_null() {
-        // SAFETY: leaked by `lane`, and the context is not used any more.
+        // SAFETY: leaked by `lane_at`, and what it belongs to is not used any more.
         drop(unsafe { Box::from_raw(lane) });
     }
 }
