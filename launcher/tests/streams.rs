@@ -168,6 +168,8 @@ fn a_dry_run_shows_and_starts_nothing() {
     assert_eq!(ended.status, Some(0));
     let lines = ended.sorted();
     assert_eq!(lines.len(), 2);
-    assert!(lines[1].starts_with("PE 1 on processor ") && lines[1].contains("PMI_RANK=1 ") && lines[1].contains("A=1"));
+    assert!(
+        lines[1].starts_with("PE 1 on processors ") && lines[1].contains("PMI_RANK=1 ") && lines[1].contains("A=1")
+    );
     assert!(!file.exists());
 }

@@ -255,7 +255,7 @@ pub static KNOBS: &[Knob] = &[
         name: "SHMEM_OFI_FABRIC",
         aliases: &[],
         value: Value::Text,
-        default: "any",
+        default: "any of them",
         doc: "the fabric that libfabric is to use, as `fi_info` names it",
         apply: |settings, reading| {
             settings.ofi_fabric = reading.text();

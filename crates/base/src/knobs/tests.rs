@@ -94,7 +94,7 @@ fn a_misspelt_name_is_answered_with_the_right_one() {
 #[test]
 fn foreign_names_are_no_typos() {
     let foreign =
-        [("SHMEM_OFI_PROVIDER", "tcp"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];
+        [("SHMEM_OFI_TX_POLL_LIMIT", "2"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];
     assert_eq!(read(&foreign), Ok((Settings::default(), vec![])));
     assert_eq!(read(&[("SHMEM_BOUNCE_SIZE", "8k")]), Ok((Settings::default(), vec![])));
 }
