@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::program::output_folder;
+use super::program::{executables, output_folder};
 use super::{Options, Verdict, job};
 
 const MOMENTS: u64 = 20;
@@ -52,7 +52,9 @@ pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
 }
 
 fn build(options: &Options) -> Result<PathBuf, String> {
-    let executable = output_folder().join("bin/rounds");
+    let folder = executables(options);
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let executable = folder.join("rounds");
     let built = Command::new(options.prefix.join("bin/oshcc"))
         .arg(crate::top().join("crates/shmem-c/tests/kill/rounds.c"))
         .arg("-o")

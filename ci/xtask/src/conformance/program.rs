@@ -75,13 +75,13 @@ fn ingredients(options: &Options) -> Option<SystemTime> {
     all.filter_map(|path| youngest(&path)).max()
 }
 
-/// The folder of the executables that belong to this installation and these flags.
-fn executables(options: &Options) -> String {
+/// The folder of the executables that belong to this installation and these flags; whoever builds there makes it.
+pub(super) fn executables(options: &Options) -> PathBuf {
     let flags = if options.sanitize { "sanitized" } else { "plain" };
     // The same installation always has the same folder, and none has another's.
     let mut hasher = DefaultHasher::new();
     options.prefix.hash(&mut hasher);
-    format!("bin-{flags}-{:016x}", hasher.finish())
+    output_folder().join(format!("bin-{flags}-{:016x}", hasher.finish()))
 }
 
 fn builds(source: &Path, options: &Options, ingredients: Option<SystemTime>) -> Vec<Program> {
@@ -132,7 +132,7 @@ impl Program {
                 return Err(Verdict::Skipped(format!("the library has no {routine}")));
             }
         }
-        let executable = output_folder().join(executables(options)).join(&self.name);
+        let executable = executables(options).join(&self.name);
         self.compile(options, &executable, &[])?;
         let cases = self.cases(&executable)?;
         let twin = match cases.iter().find_map(|case| case.beside.clone()) {
