@@ -105,7 +105,7 @@ impl Options {
 
     /// What `filter` selects, or a little, over a cable as bad as `quality`.
     pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> Options {
-        let filter = filter.unwrap_or("smoke/,rma/RMA_1,random/");
+        let filter = filter.unwrap_or("smoke/,rma/RMA_1");
         let hosts = Some(quality.to_string());
         Options { pes: vec![2], filter: Some(filter.into()), nodes: 2, hosts, emulated: true, ..Options::usual() }
     }
@@ -221,7 +221,7 @@ const AT_ONCE: usize = 2;
 
 /// What the virtual machine has time for.
 pub(crate) const IN_RIG: &str =
-    "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6,random/RMA_1_random_short";
+    "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6";
 
 /// Builds everything that `options` selects, for a run somewhere else.
 pub(crate) fn build(options: &Options) -> Outcome {
