@@ -78,11 +78,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`.
+    /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`. No signal is ignored, although whoever
+    /// started the tests may have ignored some (nohup, a shell's background job).
     pub(crate) fn script(n: usize, script: &str) -> Running {
         let folder = Folder::new();
-        let mut command = oshrun(["-n", &n.to_string(), "sh", "-c", script]);
-        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = Command::new("env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_oshrun"), "-n", &n.to_string(), "sh", "-c", script]);
+        command.stdin(Stdio::null()).env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
     }
 
