@@ -1,7 +1,8 @@
 //! What the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare `fi_write`
 //! and by our lanes, in turn between the same two processes over the same libfabric provider.
 //!
-//! `cargo run --release -p oxshmem-transport-ofi --example bare [PROVIDER...]`
+//! `cargo run --release -p oxshmem-transport-ofi --example bare [PROVIDER...]`; with `--json` it prints all measurements, as
+//! `oxshmem-benches` reads them.
 
 use std::ffi::{CString, c_void};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,16 +18,17 @@ use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
 use oxshmem_transport_ofi::{Options, Selection, open};
 
-/// Round trips of one measurement; the least of several counts, because nothing but disturbance makes them differ.
+/// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
 const ROUNDS: u64 = 200;
 const TIMES: usize = 80;
 /// What is shown to be kept.
 const LIMIT: f64 = 1.15;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, provider] = &arguments[..]
-        && word == "--second"
+    let (options, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    if let ([option], [provider]) = (&options[..], &words[..])
+        && option == "--second"
     {
         let mut link = Link { from: Box::new(BufReader::new(std::io::stdin())), to: Box::new(std::io::stdout()) };
         measure(provider, 1, &mut link);
@@ -34,18 +36,13 @@ fn main() {
     }
     let usual = ["shm", "tcp", "tcp;ofi_rxm"].map(String::from);
     let mut kept = true;
-    for provider in if arguments.is_empty() { &usual[..] } else { &arguments } {
-        let program = std::env::current_exe().expect("this program has a path");
-        let mut second = Command::new(program)
-            .args(["--second", provider])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the second process starts");
-        let (to, from) = (second.stdin.take().expect("a pipe"), second.stdout.take().expect("a pipe"));
-        let mut link = Link { from: Box::new(BufReader::new(from)), to: Box::new(to) };
-        let [bare, ours] = measure(provider, 0, &mut link);
-        second.wait().expect("the second process ends");
+    for provider in if words.is_empty() { &usual[..] } else { &words } {
+        let sides = beside(provider);
+        if options.iter().any(|option| option == "--json") {
+            print_lines(provider, &sides);
+            continue;
+        }
+        let [bare, ours] = sides.map(|values| values.into_iter().fold(f64::INFINITY, f64::min) / 1e3);
         let ratio = ours / bare;
         kept &= ratio <= LIMIT;
         println!("{provider:<14} bare {bare:8.2} us   oxshmem {ours:8.2} us   ratio {ratio:.3} (limit {LIMIT})");
@@ -56,14 +53,38 @@ fn main() {
     }
 }
 
-/// One-way times of bare and of our puts, in microseconds.
-fn measure(provider: &str, me: u64, link: &mut Link) -> [f64; 2] {
+/// One line for each side, as `oxshmem-benches` reads them.
+fn print_lines(provider: &str, sides: &[Vec<f64>; 2]) {
+    for (side, values) in ["limit", "ours"].iter().zip(sides) {
+        let row = format!("put 8 B over libfabric's {provider}, one way");
+        println!("{{\"row\":{row:?},\"side\":\"{side}\",\"pe\":0,\"values\":{values:?}}}");
+    }
+}
+
+/// Measures with a second process.
+fn beside(provider: &str) -> [Vec<f64>; 2] {
+    let program = std::env::current_exe().expect("this program has a path");
+    let mut second = Command::new(program)
+        .args(["--second", provider])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the second process starts");
+    let (to, from) = (second.stdin.take().expect("a pipe"), second.stdout.take().expect("a pipe"));
+    let mut link = Link { from: Box::new(BufReader::new(from)), to: Box::new(to) };
+    let sides = measure(provider, 0, &mut link);
+    second.wait().expect("the second process ends");
+    sides
+}
+
+/// One-way times of bare and of our puts, in nanoseconds.
+fn measure(provider: &str, me: u64, link: &mut Link) -> [Vec<f64>; 2] {
     let bare = Bare::open(provider, link);
     let mut ours = Ours::open(provider, me as u32, link);
-    let mut least = [f64::INFINITY; 2];
+    let mut sides = [Vec::new(), Vec::new()];
     for time in 0..TIMES as u64 {
         let first = time * ROUNDS + 1;
-        for (way, least) in least.iter_mut().enumerate() {
+        for (way, values) in sides.iter_mut().enumerate() {
             link.meet();
             let start = Instant::now();
             for round in first..first + ROUNDS {
@@ -77,12 +98,12 @@ fn measure(provider: &str, me: u64, link: &mut Link) -> [f64; 2] {
                     }
                 }
             }
-            *least = least.min(start.elapsed().as_secs_f64() * 1e6 / (2 * ROUNDS) as f64);
+            values.push(start.elapsed().as_secs_f64() * 1e9 / (2 * ROUNDS) as f64);
         }
     }
     link.meet();
     ours.close();
-    least
+    sides
 }
 
 /// The pipe between the two processes.

@@ -23,7 +23,8 @@ struct Peer {
     answers: u64,
     /// How long it has said that a region is, when it had no window for us.
     told_length: u64,
-    greeted: bool,
+    /// It has heard of us: it has answered our greeting, or has greeted us.
+    knows_us: bool,
     left: bool,
 }
 
@@ -66,8 +67,14 @@ impl Peers {
     }
 
     /// It knows us, so it has to hear from us before we go.
-    pub(crate) fn note_hello(&mut self, pe: u32) {
-        self.known(pe);
+    pub(crate) fn note_acquaintance(&mut self, pe: u32) {
+        if let Some(peer) = self.known(pe) {
+            peer.knows_us = true;
+        }
+    }
+
+    pub(crate) fn knows_us(&self, pe: u32) -> bool {
+        self.get(pe).is_some_and(|peer| peer.knows_us)
     }
 
     pub(crate) fn note_farewell(&mut self, pe: u32) {
@@ -80,9 +87,12 @@ impl Peers {
         self.get(pe).is_some_and(|peer| peer.left)
     }
 
-    /// From now on it is no error that a peer is not there. Returns everybody who is known.
+    /// From now on it is no error that a peer is not there. Returns everybody who is known, the first time: who has heard
+    /// our farewell may be gone.
     pub(crate) fn begin_leaving(&mut self) -> Vec<u32> {
-        self.leaving = true;
+        if std::mem::replace(&mut self.leaving, true) {
+            return Vec::new();
+        }
         let known = self.of.iter().zip(0..).filter(|(peer, _)| peer.is_some());
         known.map(|(_, pe)| pe).collect()
     }
@@ -98,17 +108,16 @@ impl Peers {
 }
 
 impl Engine {
-    /// The address of a peer to whom we are about to reach out: it learns of us.
+    /// The address of a peer to whom we are about to reach out. Before the first operation it has heard of us, so that
+    /// after any barrier two PEs either both know each other or have nothing under way between them: who parts knows
+    /// from whom to hear.
     pub(crate) fn address(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
-        if let Some(Peer { address: Some(address), greeted: true, .. }) = self.peers.get(pe) {
+        if let Some(Peer { address: Some(address), knows_us: true, .. }) = self.peers.get(pe) {
             return Ok(*address);
         }
         let address = self.address_of(pe)?;
-        if let Some(peer) = self.peers.known(pe)
-            && !std::mem::replace(&mut peer.greeted, true)
-        {
-            self.send(pe, &Message::Hello);
-        }
+        self.send(pe, &Message::Hello);
+        self.wait_for(pe, "it does not answer", |peers| peers.knows_us(pe))?;
         Ok(address)
     }
 

@@ -1,7 +1,8 @@
 //! What libfabric offers here, and which of it serves: reliable datagram endpoints with messages and remote memory.
 //!
-//! Nothing is decided by a provider's name, with one exception: the deprecated provider `sockets` is never used, because
-//! it hangs. Everything else follows from what an entry says of itself.
+//! How an endpoint is used follows from what its entry says of itself and never from its provider's name. Names decide
+//! only which of several is the better one ([`STANDING`]), and the deprecated provider `sockets` is never used, because it
+//! hangs.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{self, NonNull};
@@ -51,8 +52,24 @@ pub fn offers(selection: &Selection) -> Result<Vec<Offer>, Error> {
             offers.push(offer);
         }
     }
-    offers.sort_by_key(|offer| (!offer.remote, !offer.card, !offer.native));
+    offers.sort_by_key(Offer::order);
     Ok(offers)
+}
+
+/// Providers from the fastest to the slowest, by the names of those that drive the network: networks made for this first,
+/// then sockets. One that nobody has heard of stands where the empty name is. (`net` is what libfabric 1.16 and 1.17 call
+/// endpoints of their own over sockets; a put takes milliseconds there, so the layered `tcp` goes before it.)
+const STANDING: &[&str] = &["cxi", "verbs", "efa", "psm3", "opx", "psm2", "usnic", "", "tcp", "udp", "net", "sockets"];
+
+impl Offer {
+    /// The lesser, the better: what reaches other hosts, by the standing of its provider; a card before software and the
+    /// provider's own endpoints before those of a layer above.
+    fn order(&self) -> (bool, usize, bool, bool) {
+        let core = self.provider.split(';').next().unwrap_or_default();
+        let place = |name| STANDING.iter().position(|&known| known == name);
+        let standing = place(core).or_else(|| place("")).unwrap_or(0);
+        (!self.remote, standing, !self.card, !self.native)
+    }
 }
 
 /// Does the card itself do what we need of memory at rest: it reads and writes pages that have to be there.
@@ -234,10 +251,7 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
     let mut found = list(library, selection)?;
     let preferred = |info: &Info| selection.preferred.as_ref().is_some_and(|name| info.domain_name() == *name);
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| {
-        let offer = info.offer();
-        (!preferred(info), !offer.remote, !offer.card, !offer.native)
-    });
+    found.sort_by_key(|info| (!preferred(info), info.offer().order()));
     Ok(found.swap_remove(0))
 }
 
@@ -322,4 +336,49 @@ fn slingshot() -> Option<String> {
             missing.join(", ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_made_for_this_go_before_sockets_and_the_slow_ones_last() {
+        let offer = |provider: &str, card, remote| Offer {
+            provider: provider.into(),
+            domain: String::new(),
+            card,
+            remote,
+            native: !provider.contains(';'),
+        };
+        let mut offers = vec![
+            offer("shm", false, false),
+            offer("net", false, true),
+            offer("udp;ofi_rxd", false, true),
+            offer("tcp;ofi_rxm", false, true),
+            offer("tcp", false, true),
+            offer("pigeon", true, true),
+            offer("psm3", false, true),
+            offer("verbs;ofi_rxm", true, true),
+            offer("verbs", true, true),
+            offer("efa", true, true),
+            offer("cxi", true, true),
+        ];
+        offers.sort_by_key(Offer::order);
+        let names: Vec<&str> = offers.iter().map(|offer| offer.provider.as_str()).collect();
+        let wanted = [
+            "cxi",
+            "verbs",
+            "verbs;ofi_rxm",
+            "efa",
+            "psm3",
+            "pigeon",
+            "tcp",
+            "tcp;ofi_rxm",
+            "udp;ofi_rxd",
+            "net",
+            "shm",
+        ];
+        assert_eq!(names, wanted);
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Engine {
     pub(crate) me: u32,
     /// Messages that the endpoint could not take yet.
     outbox: VecDeque<(u32, Vec<u8>)>,
+    /// Messages that the endpoint has taken and not completed.
+    sending: usize,
     /// Letters for the software above, with their senders.
     pub(crate) mail: VecDeque<(u32, Vec<u8>)>,
     /// Why the endpoint is of no use any more.
@@ -79,6 +81,7 @@ impl Engine {
             cards: None,
             me,
             outbox: VecDeque::new(),
+            sending: 0,
             mail: VecDeque::new(),
             broken: None,
             inject,
@@ -313,29 +316,35 @@ impl Engine {
 
     /// Asks a peer where one byte of a region is, and waits for the answer.
     fn ask(&mut self, remote: Remote, at: u64, n: usize) -> Issued {
-        let before = self.peers.answers(remote.pe);
-        self.send(remote.pe, &Message::Where { region: remote.region as u8, offset: at });
-        let mut patience = Patience::default();
-        loop {
-            if self.drain() > 0 {
-                patience = Patience::default();
-            }
-            if self.peers.answers(remote.pe) != before {
-                break;
-            }
-            if let Some(error) = &self.broken {
-                return Err(error.clone());
-            }
-            if patience.ends() {
-                return Err(self.unreachable(remote.pe, "it does not say where its memory is"));
-            }
-        }
+        let Remote { pe, region, .. } = remote;
+        let before = self.peers.answers(pe);
+        self.send(pe, &Message::Where { region: region as u8, offset: at });
+        self.wait_for(pe, "it does not say where its memory is", |peers| peers.answers(pe) != before)?;
         match self.peers.windows(remote.pe).find(remote.region, at) {
             Some(_) => Ok(()),
             None => {
                 let registered = self.peers.told_length(remote.pe) as usize;
                 let Remote { pe, region, offset } = remote;
                 Err(OutOfRange { region, offset, bytes: n, registered }.error(pe))
+            }
+        }
+    }
+
+    /// Serves until a peer has said something.
+    pub(crate) fn wait_for(&mut self, pe: u32, otherwise: &str, said: impl Fn(&Peers) -> bool) -> Issued {
+        let mut patience = Patience::default();
+        loop {
+            if self.drain() > 0 {
+                patience = Patience::default();
+            }
+            if said(&self.peers) {
+                return Ok(());
+            }
+            if let Some(error) = &self.broken {
+                return Err(error.clone());
+            }
+            if patience.ends() {
+                return Err(self.unreachable(pe, otherwise));
             }
         }
     }
@@ -374,6 +383,7 @@ impl Engine {
             fi_send(self.port.ep, room.cast(), bytes.len(), desc, address, context(operation))
         } as c_int;
         if code == 0 {
+            self.sending += 1;
             return Ok(true);
         }
         // SAFETY: libfabric has refused it.
@@ -491,6 +501,7 @@ impl Engine {
                 (account, pe)
             }
             Purpose::Send { pe } => {
+                self.sending -= 1;
                 if let Some((_, why)) = failed {
                     self.lost_message(pe, &why);
                 }
@@ -528,19 +539,27 @@ impl Engine {
                 self.send(from, &Message::There(window, self.own.windows.len(region)));
             }
             Message::There(window, len) => self.peers.learn(from, window, len),
-            Message::Hello => self.peers.note_hello(from),
+            Message::Hello => {
+                self.peers.note_acquaintance(from);
+                self.send(from, &Message::Welcome);
+                if self.peers.leaving() {
+                    self.send(from, &Message::Farewell);
+                }
+            }
+            Message::Welcome => self.peers.note_acquaintance(from),
             Message::Farewell => self.peers.note_farewell(from),
         }
     }
 
-    /// Says farewell to everybody who knows this PE, and serves until all of them have done so too.
+    /// Says farewell to everybody who knows this PE, and serves until all of them have done so too: then nobody will
+    /// send to this endpoint any more, and it may go.
     pub(crate) fn part(&mut self) {
         let known = self.peers.begin_leaving();
         for pe in known {
             self.send(pe, &Message::Farewell);
         }
         let mut patience = Patience::default();
-        while self.broken.is_none() && (self.peers.awaited() > 0 || !self.outbox.is_empty()) {
+        while self.broken.is_none() && (self.peers.awaited() > 0 || !self.outbox.is_empty() || self.sending > 0) {
             if self.drain() > 0 {
                 patience = Patience::default();
             } else if patience.ends() {

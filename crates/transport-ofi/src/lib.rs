@@ -1,7 +1,7 @@
 //! The provider over libfabric.
 //!
 //! libfabric is opened at run time; [`offers`] says what it has here, [`open`] makes an endpoint of
-//! one offer. Nothing is decided by a provider's name: what an entry of libfabric's list says of itself is obeyed.
+//! one offer. What an entry of libfabric's list says of itself is obeyed; its name decides only which of several is taken.
 //!
 //! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
 //! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.

@@ -11,8 +11,10 @@ pub(crate) enum Message {
     Where { region: u8, offset: u64 },
     /// The window that holds it, or none.
     There(Option<Window>, u64),
-    /// The sender will reach for our memory.
+    /// The sender will reach for our memory, as soon as it knows that we know.
     Hello,
+    /// The answer to that.
+    Welcome,
     /// The sender has nothing under way any more and will not answer.
     Farewell,
 }
@@ -29,6 +31,7 @@ impl Message {
             Self::There(None, len) => (4, len.to_le_bytes().to_vec()),
             Self::Hello => (5, Vec::new()),
             Self::Farewell => (6, Vec::new()),
+            Self::Welcome => (7, Vec::new()),
         };
         [&[kind][..], &from.to_le_bytes(), &body].concat()
     }
@@ -47,6 +50,7 @@ impl Message {
             4 => Self::There(None, number(body)?),
             5 if body.is_empty() => Self::Hello,
             6 if body.is_empty() => Self::Farewell,
+            7 if body.is_empty() => Self::Welcome,
             _ => return None,
         };
         Some((u32::from_le_bytes(*from), message))
@@ -68,6 +72,7 @@ mod tests {
             Message::There(Some(window), 0),
             Message::There(None, 99),
             Message::Hello,
+            Message::Welcome,
             Message::Farewell,
         ] {
             let bytes = message.encode(70_000);

@@ -45,10 +45,6 @@ fn asked(why_not: &str) -> bool {
     asked
 }
 
-/// Four endpoints of one process do not end cleanly: libfabric's `shm` follows a pointer into an endpoint that another
-/// thread has closed, and `tcp;ofi_rxm` sometimes waits. PEs that are processes do; the conformance run has those.
-const FOUR_IN_ONE_PROCESS: &str = "four endpoints of one process do not always end";
-
 /// Whatever this version makes of `tcp`: endpoints of its own or those of the layer above.
 #[test]
 fn tcp_two() {
@@ -62,9 +58,7 @@ fn tcp_by_rxm_two() {
 
 #[test]
 fn tcp_by_rxm_four() {
-    if asked(FOUR_IN_ONE_PROCESS) {
-        over("tcp;ofi_rxm", 4);
-    }
+    over("tcp;ofi_rxm", 4);
 }
 
 #[test]
@@ -74,9 +68,7 @@ fn shm_two() {
 
 #[test]
 fn shm_four() {
-    if asked(FOUR_IN_ONE_PROCESS) {
-        over("shm", 4);
-    }
+    over("shm", 4);
 }
 
 #[test]

@@ -231,6 +231,10 @@ struct FilledLane {
     error: Option<Error>,
 }
 
+/// Atomics of one lane that are under way at once. Beyond that who asks waits for answers: without a bound a caller that
+/// never waits is thousands ahead of the target's processor, and whatever others ask comes behind all of it.
+const MOST_ASKED: usize = 128;
+
 struct Waiting {
     pe: u32,
     era: u64,
@@ -255,19 +259,18 @@ impl FilledLane {
         if self.waiting.is_empty() {
             return 0;
         }
-        let mut replies = service.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.waiting.len();
-        self.waiting.retain(|number, asked| match replies.remove(number) {
-            None => true,
-            Some(Ok(value)) => {
+        // The answers are gone through, not the questions, of which there may be many more.
+        let mut replies = service.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        replies.retain(|number, outcome| {
+            // Not ours: another lane's.
+            let Some(asked) = self.waiting.remove(number) else { return true };
+            match *outcome {
                 // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
-                unsafe { deliver_old(asked.old, asked.width, value) };
-                false
+                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
+                Err(wrong) => drop(self.error.get_or_insert_with(|| wrong.error(asked.pe))),
             }
-            Some(Err(wrong)) => {
-                self.error.get_or_insert(wrong.error(asked.pe));
-                false
-            }
+            false
         });
         before - self.waiting.len()
     }
@@ -314,10 +317,14 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        let Some(service) = &self.service else {
+        if self.service.is_none() {
             // SAFETY: the caller's promise.
             return unsafe { self.lane.amo(to, width, amo, old) };
-        };
+        }
+        while self.waiting.len() >= MOST_ASKED && self.progress().is_ok() {
+            std::thread::yield_now();
+        }
+        let Some(service) = &self.service else { return };
         let number = service.last.fetch_add(1, Ordering::Relaxed);
         let ask = Letter::Ask { number, region: to.region, offset: to.offset, width, amo };
         match service.messages.send(to.pe, &ask.encode()) {
