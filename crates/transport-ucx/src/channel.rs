@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::{ptr, slice};
+use std::{mem, ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{Amo, OutOfRange, Region, Remote, SignalUpdate, Width, deliver_old};
@@ -32,10 +32,11 @@ pub(crate) struct Channel {
     index: HashMap<u32, usize>,
     /// The peer of the last operation, mostly that of the next.
     last: usize,
-    /// A flush under way and how many operations it completes.
-    flush: Option<(Request, u64)>,
+    flush: Option<Flush>,
     /// Puts since the last flush began.
     unflushed: u64,
+    /// Signals of these puts.
+    late: Vec<Late>,
     /// What comes next waits for what came before.
     fenced: bool,
     asked: u64,
@@ -73,6 +74,20 @@ enum What {
     Word,
 }
 
+/// A flush under way: how many puts it completes, and what is sent then.
+struct Flush {
+    request: Request,
+    puts: u64,
+    then: Vec<Late>,
+}
+
+/// The signal of a put that is too long to travel with it: it is sent when the put has taken effect.
+struct Late {
+    pe: u32,
+    at: Place,
+    update: SignalUpdate,
+}
+
 struct Peer {
     pe: u32,
     endpoint: ucp_ep_h,
@@ -104,6 +119,7 @@ impl Channel {
             last: 0,
             flush: None,
             unflushed: 0,
+            late: Vec::new(),
             fenced: false,
             asked: 0,
             worker,
@@ -201,18 +217,22 @@ impl Channel {
         signal: Remote,
         update: SignalUpdate,
     ) {
+        let place = |at: Remote| Place { region: at.region, offset: at.offset };
         if to.pe == net.me || n > TOGETHER {
-            if n > 0 {
-                // SAFETY: the caller's promise.
-                unsafe { self.put(net, to, source, n, false) };
-                self.fence();
+            // SAFETY: the caller's promise.
+            unsafe { self.put(net, to, source, n, false) };
+            if self.inbox.error.borrow().is_some() {
+                return;
             }
-            return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
+            if to.pe == net.me {
+                return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
+            }
+            self.late.push(Late { pe: signal.pe, at: place(signal), update });
+            return self.begin_flush(net);
         }
         self.start(net);
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(source, n) } };
-        let place = |at: Remote| Place { region: at.region, offset: at.offset };
         self.ask(net, to.pe, Ask::PutSignal { to: place(to), signal: place(signal), update }, data, What::Word);
     }
 
@@ -223,8 +243,8 @@ impl Channel {
     }
 
     pub(crate) fn outstanding(&self) -> u64 {
-        let flushing = self.flush.as_ref().map_or(0, |(_, count)| *count);
-        self.unflushed + flushing + self.inbox.gets.get() + self.owed()
+        let flushing = self.flush.as_ref().map_or(0, |flush| flush.puts + flush.then.len() as u64);
+        self.unflushed + self.late.len() as u64 + flushing + self.inbox.gets.get() + self.owed()
     }
 
     /// Answers that have not come.
@@ -233,33 +253,50 @@ impl Channel {
     }
 
     /// Moves everything on, and begins to complete what has only been issued.
-    pub(crate) fn progress(&mut self) -> Result<usize, Error> {
+    pub(crate) fn progress(&mut self, net: &Net) -> Result<usize, Error> {
         let before = self.outstanding();
-        if self.unflushed > 0 && self.flush.is_none() {
-            let count = std::mem::take(&mut self.unflushed);
-            match self.worker.flush() {
-                Started::Done => {}
-                Started::Request(request) => self.flush = Some((Request::new(request), count)),
-                Started::Failed(status) => self.note(|ucx| format!("a flush: {}", meaning(ucx, status))),
-            }
-        }
-        self.step();
+        self.begin_flush(net);
+        self.step(net);
         match &*self.inbox.error.borrow() {
             Some(error) => Err(error.clone()),
-            None => Ok((before - self.outstanding()) as usize),
+            None => Ok(before.saturating_sub(self.outstanding()) as usize),
         }
     }
 
-    /// Moves on what is under way.
-    pub(crate) fn step(&mut self) -> usize {
+    /// Begins to complete the puts that were issued, unless it has to wait for those before them.
+    fn begin_flush(&mut self, net: &Net) {
+        if self.unflushed == 0 && self.late.is_empty() || self.flush.is_some() {
+            return;
+        }
+        let (puts, then) = (mem::take(&mut self.unflushed), mem::take(&mut self.late));
+        match self.worker.flush() {
+            Started::Done => self.flushed(net, then, UCS_OK),
+            Started::Request(request) => self.flush = Some(Flush { request: Request::new(request), puts, then }),
+            Started::Failed(status) => self.flushed(net, then, status),
+        }
+    }
+
+    /// A flush is over: the signals of its puts follow.
+    fn flushed(&mut self, net: &Net, signals: Vec<Late>, status: ucs_status_t) {
+        if status != UCS_OK {
+            return self.note(|ucx| format!("a flush: {}", meaning(ucx, status)));
+        }
+        for Late { pe, at, update } in signals {
+            self.ask(net, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
+        }
+    }
+
+    /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
+    pub(crate) fn step(&mut self, net: &Net) -> usize {
         let done = self.worker.progress();
-        if let Some(status) = self.flush.as_ref().and_then(|(flush, _)| flush.outcome(self.ucx()))
-            && let Some((flush, _)) = self.flush.take()
+        if let Some(status) = self.flush.as_ref().and_then(|flush| flush.request.outcome(self.ucx()))
+            && let Some(Flush { request, then, .. }) = self.flush.take()
         {
-            flush.free(self.ucx());
-            if status != UCS_OK {
-                self.note(|ucx| format!("a flush: {}", meaning(ucx, status)));
-            }
+            request.free(self.ucx());
+            self.flushed(net, then, status);
+        }
+        if !self.late.is_empty() {
+            self.begin_flush(net);
         }
         if !self.inbox.lost.borrow().is_empty() {
             let lost = self.inbox.lost.borrow();
@@ -275,7 +312,7 @@ impl Channel {
 
     /// A turn of a caller that waits inside a call: the peer may need our service to get on.
     fn turn(&mut self, net: &Net) {
-        if self.step() + net.serve() == 0 {
+        if self.step(net) + net.serve() == 0 {
             std::thread::yield_now();
         }
     }
@@ -299,7 +336,7 @@ impl Channel {
 
     /// Before each operation: what a fence has promised.
     fn start(&mut self, net: &Net) {
-        while self.fenced && self.outstanding() > 0 && self.progress().is_ok() {
+        while self.fenced && self.outstanding() > 0 && self.progress(net).is_ok() {
             if net.serve() == 0 {
                 std::thread::yield_now();
             }

@@ -37,8 +37,8 @@ impl Seat {
     }
 
     /// Moves it on unless somebody is at it.
-    pub(crate) fn nudge(&self) -> usize {
-        self.channel.try_lock().map_or(0, |mut channel| channel.step())
+    pub(crate) fn nudge(&self, net: &Net) -> usize {
+        self.channel.try_lock().map_or(0, |mut channel| channel.step(net))
     }
 }
 
@@ -97,7 +97,7 @@ unsafe impl Lane for UcxLane {
 
     fn progress(&mut self) -> Result<usize, Error> {
         let mut channel = self.seat.lock();
-        let outcome = channel.progress();
+        let outcome = channel.progress(&self.net);
         self.seat.busy.store(channel.outstanding() > 0, Ordering::Relaxed);
         outcome
     }

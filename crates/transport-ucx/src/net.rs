@@ -97,7 +97,7 @@ impl Net {
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
         let Ok(seats) = self.seats.try_lock() else { return (0, true) };
         let busy = seats.taken.iter().filter(|seat| seat.is_busy());
-        busy.fold((0, false), |(done, _), seat| (done + seat.nudge(), true))
+        busy.fold((0, false), |(done, _), seat| (done + seat.nudge(self), true))
     }
 
     /// Arms the workers of lanes that have something under way; none if one of them has something to do.
@@ -147,7 +147,7 @@ impl Net {
         let done = || {
             let answered = seats.iter().all(|seat| {
                 let mut channel = seat.lock();
-                channel.step();
+                channel.step(self);
                 channel.owed() == 0
             });
             answered && lock(&self.guests).is_empty()

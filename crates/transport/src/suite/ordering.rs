@@ -37,6 +37,29 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
     }
 }
 
+/// A put with signal of every length reaches its reader although the writer never completes it: a writer that waits for the
+/// reader's word, as in a pipeline, must not have to call quiet. The writer's own progress is that of the whole PE.
+pub(super) fn a_signal_needs_no_quiet(pe: &mut Pe) {
+    reset(pe);
+    let sources = [8, 5_000, 9_000, 300_000].map(|n| vec![n as u8 | 1; if cfg!(miri) { n.min(100) } else { n }]);
+    for round in 1..=rounds(40) as u64 {
+        let source = &sources[round as usize % sources.len()];
+        let (n, update) = (source.len(), SignalUpdate::Set(round));
+        // SAFETY: the sources live until the last `quiet` returns.
+        unsafe { pe.lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update) };
+        pe.wait_for_company("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
+        let data = pe.bytes(Region::Heap, DATA, n);
+        assert!(data == *source, "round {round}: the signal came before its {n} bytes");
+        // SAFETY: as above, for a signal without data.
+        unsafe {
+            let seen = heap(pe.previous(), SEEN);
+            pe.lane.put_signal(seen, std::ptr::null(), 0, seen, update);
+        }
+        pe.wait_for_company("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
+    }
+    pe.quiet();
+}
+
 /// Data, fence, flag; both kinds of put, long before short.
 pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
     reset(pe);
