@@ -1,10 +1,11 @@
 //! What every provider has to pass. Each test is a function over one PE, so that the PEs may be threads of one process
-//! ([`threads`]) or processes ([`Joining`], then [`run`] in each); all PEs run the same tests in the same order.
+//! ([`threads`]) or processes ([`processes`]); all PEs run the same tests in the same order.
 //!
 //! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.
 
 mod atomics;
 mod ordering;
+pub mod processes;
 mod reach;
 mod transfers;
 
@@ -41,6 +42,7 @@ pub const TESTS: &[Test] = &[
     ("compare_and_swap_loses_nothing", atomics::compare_and_swap_loses_nothing),
     ("processor_and_provider_update_one_word", atomics::processor_and_provider_update_one_word),
     ("a_signal_never_overtakes_its_data", ordering::a_signal_never_overtakes_its_data),
+    ("a_signal_needs_no_quiet", ordering::a_signal_needs_no_quiet),
     ("a_fence_separates_puts", ordering::a_fence_separates_puts),
     ("a_fence_separates_puts_and_atomics", ordering::a_fence_separates_puts_and_atomics),
     ("lanes_do_not_disturb_each_other", reach::lanes_do_not_disturb_each_other),
@@ -197,6 +199,15 @@ impl Pe {
         while !until(self) {
             self.fabric.progress();
             self.lane.progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
+            self.breathe(start, what);
+        }
+    }
+
+    /// Waits as a PE does that has other things under way: nothing completes what its lane has issued.
+    fn wait_for_company(&mut self, what: &str, until: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !until(self) {
+            self.fabric.progress();
             self.breathe(start, what);
         }
     }
