@@ -60,8 +60,14 @@ impl Plan {
                 }
                 Work::Rust => {
                     let mut job = self.oshrun(group);
-                    job.arg("--bind").arg(self.kernels.rust()?).arg(self.pairs.to_string());
+                    job.arg("--bind")
+                        .arg(self.kernels.example("oxshmem", "beside_c", &["c"])?)
+                        .arg(self.pairs.to_string());
                     collect(&finish(&mut job)?, &mut measured)?;
+                }
+                Work::Transport { package, example } => {
+                    let program = self.kernels.example(package, example, &[])?;
+                    collect(&finish(Command::new(program).arg("--json"))?, &mut measured)?;
                 }
                 Work::Memory => {
                     collect(&finish(self.oshrun(group).arg(&self.kernels.idle).arg("memory"))?, &mut measured)?;

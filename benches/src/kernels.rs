@@ -16,19 +16,19 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The example of the Rust API, built when it is first asked for: it takes longer than everything else.
-    pub(crate) fn rust(&self) -> Outcome<PathBuf> {
+    /// An example of another crate, built when it is first asked for: it takes longer than everything else.
+    pub(crate) fn example(&self, package: &str, name: &str, features: &[&str]) -> Outcome<PathBuf> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let arguments = ["build", "--quiet", "--release", "--package", "oxshmem", "--features", "c", "--example"];
         let built = Command::new(cargo)
-            .args(arguments)
-            .args(["beside_c", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")])
+            .args(["build", "--quiet", "--release", "--package", package, "--example", name])
+            .args(["--features", &features.join(",")])
+            .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")])
             .status()
             .map_err(|error| format!("cannot run cargo: {error}"))?;
         if built.success() {
-            Ok(crate::target().join("release/examples/beside_c"))
+            Ok(crate::target().join("release/examples").join(name))
         } else {
-            Err("cargo cannot build the example beside_c of the Rust API".into())
+            Err(format!("cargo cannot build the example {name} of {package}"))
         }
     }
 }

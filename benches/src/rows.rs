@@ -19,6 +19,9 @@ pub(crate) enum Work {
     Kernel { bound: bool, batch: Duration },
     /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.
     Rust,
+    /// An example of a transport's crate that starts its own peer and measures the transport beside the bare calls of the
+    /// library under it.
+    Transport { package: &'static str, example: &'static str },
     /// This program, from the start of the launcher to its end.
     Start,
     /// Nobody: the PEs say how much memory they hold.
@@ -72,6 +75,7 @@ const COUNTER: &str = "bare counter, yielding";
 const WIRE: &str = "one way of a bare TCP ping-pong that spins";
 const C: &str = "the same call of C";
 const STREAM: &str = "bare TCP stream that spins";
+const UCP: &str = "bare ucp_put_nbx over the same";
 const PROCESSES: &str = "as many processes that do nothing";
 
 /// The calls of the Rust API are inlined, and C's are not.
@@ -272,6 +276,17 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put_nbi 8 B over TCP", "none", Nanoseconds(200.0)),
             row("get from a PE that computes", WIRE, Nanoseconds(60e3)),
             row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
+        ],
+    },
+    Group {
+        name: "ucx",
+        pes: 2,
+        nodes: 2,
+        work: Work::Transport { package: "oxshmem-transport-ucx", example: "latency" },
+        rows: &[
+            row("put 8 B over UCX's TCP, one way", UCP, Times(1.15)),
+            row("put 8 B and quiet over UCX's TCP", UCP, Times(1.15)),
+            row("put 1 MiB and quiet over UCX's TCP", UCP, Times(1.15)),
         ],
     },
     Group {

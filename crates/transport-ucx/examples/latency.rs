@@ -1,7 +1,8 @@
 //! The provider beside bare `ucp_*` calls on the same transport, in one run between two processes of this host.
 //!
 //! Every round measures bare and provided in turn, so that what else runs on the machine disturbs both; the best round
-//! counts. Run it with `cargo run --release -p oxshmem-transport-ucx --example latency [UCX_TLS]` (tcp).
+//! counts. Run it with `cargo run --release -p oxshmem-transport-ucx --example latency [UCX_TLS]` (tcp); with `--json` it prints
+//! all rounds, as `oxshmem-benches` reads them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::mem::MaybeUninit;
@@ -20,30 +21,37 @@ const ROUNDS: usize = 15;
 const TURNS: u32 = 1_000;
 const MIB: usize = 1 << 20;
 
+/// What is measured; bare and provided follow each other in every round.
+const NAMES: [&str; 3] = ["put 8 B", "put 8 B and quiet", "put 1 MiB and quiet"];
+
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (options, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|word| word.starts_with('-'));
     let tls = words.first().map_or("tcp", String::as_str);
     let mut pe = Pe::new(u32::from(words.len() > 1), tls);
-    let mut best = [Duration::MAX; 6];
-    for _ in 0..ROUNDS {
-        let round = [
-            pe.one_way(Pe::bare_put, Pe::bare_progress),
-            pe.one_way(Pe::put, Pe::progress),
-            pe.repeat(TURNS, Pe::bare_put_and_flush),
-            pe.repeat(TURNS, Pe::put_and_quiet),
-            pe.repeat(20, Pe::bare_mebibyte),
-            pe.repeat(20, Pe::mebibyte),
-        ];
-        best.iter_mut().zip(round).for_each(|(best, now)| *best = now.min(*best));
-    }
-    if pe.me == 0 {
+    let rounds: Vec<[Duration; 6]> = (0..ROUNDS).map(|_| pe.round()).collect();
+    if pe.me == 0 && options.iter().any(|word| word == "--json") {
+        print_lines(tls, &rounds);
+    } else if pe.me == 0 {
         println!("over {tls}");
-        for (i, name) in ["put of 8 B, one way", "put of 8 B and quiet", "put of 1 MiB and quiet"].iter().enumerate() {
-            let [bare, ours] = [best[2 * i], best[2 * i + 1]].map(|time| time.as_secs_f64() * 1e6);
+        for (i, name) in NAMES.iter().enumerate() {
+            let best = |i: usize| rounds.iter().map(|round| round[i].as_secs_f64() * 1e6).fold(f64::MAX, f64::min);
+            let (bare, ours) = (best(2 * i), best(2 * i + 1));
             println!("{name:<24} bare {bare:>9.2} us   oxshmem {ours:>9.2} us   {:.2} of bare", ours / bare);
         }
     }
     pe.end();
+}
+
+/// One line for each side of each row.
+fn print_lines(tls: &str, rounds: &[[Duration; 6]]) {
+    for (i, name) in NAMES.iter().enumerate() {
+        let way = if i == 0 { ", one way" } else { "" };
+        for (side, at) in [("limit", 2 * i), ("ours", 2 * i + 1)] {
+            let values: Vec<u128> = rounds.iter().map(|round| round[at].as_nanos()).collect();
+            let row = format!("{name} over UCX's {}{way}", tls.to_uppercase());
+            println!("{{\"row\":{row:?},\"side\":\"{side}\",\"pe\":0,\"values\":{values:?}}}");
+        }
+    }
 }
 
 /// Words of each PE: how often the other one has met, its turn; then data.
@@ -66,7 +74,8 @@ impl Pe {
     /// PE 0 starts PE 1; they tell each other through pipes where they are.
     fn new(me: u32, tls: &str) -> Self {
         let words: Vec<_> = (0..(DATA + MIB) / 8).map(|_| AtomicU64::new(0)).collect();
-        let fabric = open(Options { me, pes: 2, tls: Some(tls.into()) }).unwrap_or_else(|error| panic!("{error}"));
+        let fabric =
+            open(Options { me, pes: 2, tls: Some(tls.into()), card: None }).unwrap_or_else(|error| panic!("{error}"));
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
         fabric.register(Region::Heap, segment).expect("it registers");
         let (mut bare, told) = Bare::new(tls, segment);
@@ -189,6 +198,17 @@ impl Pe {
         let elapsed = start.elapsed() / times;
         self.meet();
         elapsed
+    }
+
+    fn round(&mut self) -> [Duration; 6] {
+        [
+            self.one_way(Pe::bare_put, Pe::bare_progress),
+            self.one_way(Pe::put, Pe::progress),
+            self.repeat(TURNS, Pe::bare_put_and_flush),
+            self.repeat(TURNS, Pe::put_and_quiet),
+            self.repeat(20, Pe::bare_mebibyte),
+            self.repeat(20, Pe::mebibyte),
+        ]
     }
 
     fn end(mut self) {
