@@ -118,9 +118,9 @@ impl Options {
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
-    /// The programs of `cargo xtask test rdma`, which run in a machine that would take minutes to compile them.
-    pub(crate) fn in_rig() -> Options {
-        Options { filter: Some(IN_RIG.into()), ..Options::usual() }
+    /// What `cases` selects.
+    pub(crate) fn of(cases: &str) -> Options {
+        Options { filter: Some(cases.into()), ..Options::usual() }
     }
 
     /// Every case on 3 PEs, under the sanitizers.
@@ -219,9 +219,10 @@ impl Row<'_> {
 /// Programs are built, and jobs run, by this many threads.
 const AT_ONCE: usize = 2;
 
-/// What the virtual machine has time for.
-pub(crate) const IN_RIG: &str =
-    "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6";
+/// The names of all programs, as a filter may begin.
+pub(crate) fn programs() -> Vec<String> {
+    program::all(&Options::usual()).into_iter().map(|program| program.name).collect()
+}
 
 /// Builds everything that `options` selects, for a run somewhere else.
 pub(crate) fn build(options: &Options) -> Outcome {

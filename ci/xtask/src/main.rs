@@ -15,6 +15,7 @@ mod namespaces;
 mod packages;
 mod placement;
 mod public_api;
+mod rdma;
 mod rig;
 mod test;
 
@@ -33,6 +34,8 @@ usage: cargo xtask COMMAND
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
   rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`, `slurm`
+  rdma [--transport NAMES] [FILTER]       conformance programs over emulated InfiniBand (ucx:rc), at 2 PEs; --everything runs
+                                          all of them, which takes hours
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
   fuzz [--seconds N] [--keep] [TARGET...] run the fuzzers, each for a minute; --keep adds what they find to `ci/fuzz/corpus`
   bad-cable [FILTER]                      inside `rig rdma`: transfers and conformance programs, as they were built, over
@@ -60,6 +63,9 @@ fn run() -> Outcome {
     }
     if arguments.first().is_some_and(|word| word == "launchers") {
         return test::finish(launchers::run(&arguments[1..])?);
+    }
+    if arguments.first().is_some_and(|word| word == "rdma") {
+        return test::finish(rdma::run(&arguments[1..])?);
     }
     if arguments.first().is_some_and(|word| word == "rig") {
         return rig::run(&arguments[1..]);

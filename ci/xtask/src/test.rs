@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, namespaces,
-    packages, placement, public_api, rig, target, top,
+    packages, placement, public_api, rdma, target, top,
 };
 
 /// How many checks went well, how many did not, how many could not run here.
@@ -109,7 +109,7 @@ pub(crate) const STEPS: &[Step] = &[
         run: || launchers::run(&[]),
     },
     Step { name: "ucx", what: "what moves data, over UCX between two nodes", run: ucx },
-    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX", run: rdma },
+    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX", run: rdma::brief },
     Step {
         name: "namespaces",
         what: "the same on two hosts that are network namespaces",
@@ -134,18 +134,6 @@ fn ucx() -> Outcome<Counts> {
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
     Ok(conformance::run(&conformance::Options::over("ucx:tcp")))
-}
-
-/// In the virtual machine; each transport is one check. `README.md` of `crates/transport-ucx` says how to run more.
-fn rdma() -> Outcome<Counts> {
-    conformance::build(&conformance::Options::in_rig())?;
-    let xtask = std::env::current_exe().map_err(|error| error.to_string())?.to_string_lossy().into_owned();
-    let command = ["-t", "900", &xtask, "conformance", "--nodes", "2", "--pes", "2", "--emulated", "--transport"];
-    let transport = ["ucx:rc", "--filter", conformance::IN_RIG];
-    match rig::start("rdma", &[&command[..], &transport].concat())? {
-        rig::Ending::Well => Ok(Counts { passed: 1, ..Counts::default() }),
-        rig::Ending::Skipped => Ok(Counts { skipped: 1, ..Counts::default() }),
-    }
 }
 
 const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
