@@ -307,7 +307,8 @@ fn infiniband_card() -> Option<String> {
 fn ucx_open(joining: &Joining<'_>, detail: &str) -> Opened {
     let Joining { job, .. } = *joining;
     let tls = (!detail.is_empty()).then(|| detail.to_owned());
-    oxshmem_transport_ucx::open(oxshmem_transport_ucx::Options { me: job.rank(), pes: job.size(), tls })
+    let card = placement::preferred_device();
+    oxshmem_transport_ucx::open(oxshmem_transport_ucx::Options { me: job.rank(), pes: job.size(), tls, card })
 }
 
 #[cfg(test)]

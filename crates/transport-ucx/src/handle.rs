@@ -58,8 +58,8 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// `tls` names UCX's transports; without it the environment or UCX decides.
-    pub(crate) fn new(tls: Option<&str>, pes: u32) -> Result<Arc<Context>, Error> {
+    /// `tls` names UCX's transports, `devices` those of the network; without them the environment or UCX decides.
+    pub(crate) fn new(tls: Option<&str>, devices: Option<&str>, pes: u32) -> Result<Arc<Context>, Error> {
         let ucx = load::library()?;
         let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
         // SAFETY: the struct says what is asked.
@@ -84,11 +84,14 @@ impl Context {
             ..blank()
         };
         let mut handle = ptr::null_mut();
+        // Names of devices that are ours may belong to transports that are not used: no reason for a warning of UCX's.
+        let settings = [(c"TLS", tls), (c"NET_DEVICES", devices), (c"WARN_INVALID_CONFIG", devices.map(|_| "n"))];
+        let settings = settings.iter().filter_map(|(name, value)| Some((*name, CString::new((*value)?).ok()?)));
         // SAFETY: a configuration that was read above and is released once; strings that end in a zero byte; parameters
         // that say which of their members count.
         let made = unsafe {
-            let tls = tls.and_then(|tls| CString::new(tls).ok());
-            let chosen = tls.map_or(UCS_OK, |tls| (ucx.config_modify)(config, c"TLS".as_ptr(), tls.as_ptr()));
+            let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
+            let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
             let made = if chosen == UCS_OK { inline::ucp_init(ucx, &params, config, &mut handle) } else { chosen };
             (ucx.config_release)(config);
             made

@@ -9,6 +9,7 @@
 //! The target's processor executes all atomics, so they are atomic against processor atomics of the target's node,
 //! whichever transport UCX has chosen: UCX does not say against what its own ones are atomic.
 
+mod card;
 mod channel;
 mod handle;
 mod keys;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
+use crate::card;
 use crate::handle::{Context, Worker};
 use crate::lane::UcxLane;
 use crate::letter::ASK;
@@ -23,17 +24,22 @@ pub struct Options {
     pub pes: u32,
     /// UCX's transports, in the words of `UCX_TLS` (`SHMEM_TRANSPORT=ucx:...`); without it the environment or UCX decides.
     pub tls: Option<String>,
+    /// The card to use (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without it UCX chooses.
+    pub card: Option<String>,
 }
 
 /// Whether these transports of UCX, or any, could be used here. Nothing stays open.
 pub fn probe(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, 1)?).map(drop)
+    Worker::new(Context::new(tls, None, 1)?).map(drop)
 }
 
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
-    let Options { me, pes, tls } = options;
-    let context = Context::new(tls.as_deref(), pes)?;
+    let Options { me, pes, tls, card } = options;
+    let named = std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty());
+    let devices = card.as_deref().filter(|_| named.is_none()).and_then(card::devices);
+    let context = Context::new(tls.as_deref(), devices.as_deref(), pes)?;
+    let devices = named.or(devices.and(card)).unwrap_or_else(|| "all".into());
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(me, pes, context));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
@@ -45,13 +51,15 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         inject: 0,
         longest: usize::MAX,
     };
-    Ok(Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }))
+    Ok(Box::new(Ucx { net, capabilities, tls, devices, thread: Mutex::default() }))
 }
 
 struct Ucx {
     net: Arc<Net>,
     capabilities: Capabilities,
     tls: Option<String>,
+    /// The card or devices, for `SHMEM_INFO`.
+    devices: String,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -109,7 +117,8 @@ impl Fabric for Ucx {
 
     fn describe(&self) -> String {
         let tls = self.tls.clone().or_else(|| std::env::var("UCX_TLS").ok()).unwrap_or_else(|| "all".into());
-        format!("ucx: UCX {}, transports {tls}, atomics by the target's processor", self.net.context.version())
+        let (version, devices) = (self.net.context.version(), &self.devices);
+        format!("ucx: UCX {version}, transports {tls}, devices {devices}, atomics by the target's processor")
     }
 }
 

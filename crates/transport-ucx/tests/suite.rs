@@ -5,7 +5,7 @@ use oxshmem_transport_ucx::{Options, open};
 
 /// Runs the suite over these transports of UCX, or says why not.
 fn over(tls: &str, pes: u32) {
-    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()) });
+    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), card: None });
     if let Err(error) = open_one(0, 1) {
         return println!("not run: {error}");
     }
