@@ -61,10 +61,13 @@ impl Net {
             }
             nap = NAPS.0;
             let (_, busy) = self.move_lanes();
-            let patience = if busy { SLEEPS.0 } else { SLEEPS.1 };
             match self.turn() {
                 Next::Serve => {}
-                Next::Watch(descriptor) => watch(&[descriptor], patience),
+                Next::Watch(service) if busy => match self.arm_lanes() {
+                    Some(lanes) => watch(&[&lanes[..], &[service]].concat(), SLEEPS.0),
+                    None => watch(&[service], NAPS.1),
+                },
+                Next::Watch(service) => watch(&[service], SLEEPS.1),
                 Next::Doze => std::thread::sleep(BLIND),
             }
         }
