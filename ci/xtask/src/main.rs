@@ -17,6 +17,7 @@ mod placement;
 mod public_api;
 mod rdma;
 mod rig;
+mod semver;
 mod test;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
   generate [--check]                      write what comes from the routine table; --check fails when it is stale
   bindgen [--check] [LIBRARY...]          write the bindings to libraries from the installed headers, or compare them
   public-api [--check]                    write the list of the Rust API's public items, or compare with it
+  semver [REVISION]                       cargo semver-checks on the Rust API, against a revision or the committed baseline
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
@@ -87,6 +89,7 @@ fn run() -> Outcome {
         "public-api" if request.check => test::finish(public_api::check()?),
         "public-api" if request.print => public_api::print(&request.names),
         "public-api" => public_api::write(),
+        "semver" => test::finish(semver::check(request.names.first().map(String::as_str))?),
         "build" => build::build(&request.profile, &request.prefix_or_default()),
         "install" => match &request.prefix {
             Some(prefix) => build::build("release", prefix),

@@ -1,7 +1,7 @@
 //! The public interface of the Rust API as a committed list, so that a change of it is a change that a reviewer sees.
 //!
-//! `cargo semver-checks` compares with a published version, and there is none yet; this list needs none. It comes from
-//! rustdoc's JSON, which only unstable options make, so the compiler is told to allow them.
+//! `cargo xtask semver` says which changes break programs; it needs a tool of its own, and this list needs none. It comes
+//! from rustdoc's JSON, which only unstable options make, so the compiler is told to allow them.
 
 use std::fs;
 use std::path::PathBuf;

@@ -51,6 +51,11 @@ pub(crate) fn open(base: usize, own: u32) {
     OWN.store(base + ((own as usize) << SHIFT), Relaxed);
 }
 
+/// There are no current ones any more.
+pub(crate) fn close() {
+    OWN.store(0, Relaxed);
+}
+
 /// Address of the caller's own control window.
 pub(crate) fn own() -> usize {
     OWN.load(Relaxed)
@@ -101,6 +106,12 @@ impl ControlBlock {
         // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
         // standard allows no call that gets here. All fields are atomics.
         unsafe { &*(OWN.load(Relaxed) as *const Self) }
+    }
+
+    /// The caller's, unless the library is not initialised.
+    pub(crate) fn if_open() -> Option<&'static Self> {
+        // SAFETY: null, or as in `own`.
+        unsafe { (OWN.load(Relaxed) as *const Self).as_ref() }
     }
 
     /// The one of the node's PE in window `window`.

@@ -10,7 +10,7 @@ use oxshmem_bootstrap::Job;
 use oxshmem_os::process;
 
 use crate::context::Context;
-use crate::control::{ControlBlock, State};
+use crate::control::{self, ControlBlock, State};
 use crate::executor::{self, Choice};
 use crate::fast::FAST;
 
@@ -205,14 +205,23 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     Ok(())
 }
 
+/// What threads may still be doing when the last finalize ends a life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Nothing that concerns the library: what the standard asks of programs.
+    Done,
+    /// Using static variables, because safe Rust cannot say who does. What such a call touches stays where it is.
+    MayUseStatics,
+}
+
 /// Takes back one init; the last one ends the life.
-pub(crate) fn finalize() {
+pub(crate) fn finalize(others: Others) {
     let mut inits = inits();
     match *inits {
         0 => {}
         1 => {
             crate::calls::order::barrier_all_named("shmem_finalize");
-            end();
+            end(others);
             *inits = 0;
         }
         _ => {
@@ -223,7 +232,7 @@ pub(crate) fn finalize() {
 }
 
 /// Frees everything that `begin` made. The caller has synchronised the world.
-fn end() {
+fn end(others: Others) {
     ENDS_AT_EXIT.store(false, Relaxed);
     if network::is_open() {
         // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
@@ -232,20 +241,29 @@ fn end() {
         if let Some(Err(error)) = JOB.get().map(Job::fence) {
             crate::diagnose::fail(&error);
         }
-        network::close();
+        network::close(others);
     }
     ControlBlock::own().set_state(State::Finalized);
+    control::close();
     FAST.close();
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
     Context::default_context().clear();
     for team in [Team::world(), Team::shared(), Team::node()] {
-        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined).
-        unsafe { team.delist() };
+        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
+        // uses statics may still look at the world's, which stays in memory then.
+        let state = unsafe { team.delist() };
+        if others == Others::MayUseStatics {
+            state.map(Box::leak);
+        }
     }
     let life = LIFE.swap(core::ptr::null_mut(), Relaxed);
-    // SAFETY: `begin` leaked it from a box; the caller holds `INITS`, and no other call may run now.
-    drop(unsafe { Box::from_raw(life) });
+    match others {
+        // SAFETY: `begin` leaked it from a box; the caller holds `INITS`, and no other call may run now.
+        Others::Done => drop(unsafe { Box::from_raw(life) }),
+        // SAFETY: as above, and it stays.
+        Others::MayUseStatics => unsafe { &*life }.windows.close_heap(),
+    }
     tracing::debug!("finalized");
 }
 
@@ -277,7 +295,7 @@ extern "C" fn leave() {
         return;
     }
     if is_open() && ENDS_AT_EXIT.load(Relaxed) {
-        finalize();
+        finalize(Others::Done);
     }
     if is_open() {
         ControlBlock::own().set_state(State::Gone);

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::control;
 use crate::diagnose;
 use crate::fast::FAST;
+use crate::life::Others;
 use crate::nodes;
 use crate::transports::{self, Chosen, Joining};
 use crate::wait::{self, Needs, Reason};
@@ -109,9 +110,15 @@ pub(crate) fn describe() -> Option<String> {
 }
 
 /// Ends the fabric. All PEs have completed their operations.
-pub(crate) fn close() {
+pub(crate) fn close(others: Others) {
     let fabric = FABRIC.swap(core::ptr::null_mut(), AcqRel);
-    if !fabric.is_null() {
+    // SAFETY: `open` leaked it from a box.
+    if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
+        // It is closed, and who is in a call learns that; but it stays, and so do its lanes.
+        Context::default_context().lane().store(core::ptr::null_mut(), Release);
+        OWN.store(core::ptr::null_mut(), Release);
+        fabric.close();
+    } else if !fabric.is_null() {
         forget_at(&OWN);
         // SAFETY: `open` leaked it from a box, and the standard allows no call that could still use it.
         let fabric = unsafe { Box::from_raw(fabric) };

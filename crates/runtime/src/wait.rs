@@ -273,7 +273,8 @@ fn sleep(
     begin: Instant,
     reports: &mut hang::Reports,
 ) -> Left {
-    let own = ControlBlock::own();
+    // Without the library nobody can end the wait, and there is nowhere to sleep.
+    let Some(own) = ControlBlock::if_open() else { diagnose::not_initialised(reason.call) };
     let record = own.records.open(&reason);
     let left = loop {
         // Nobody rings for sure: then the nap grows with the time already waited.

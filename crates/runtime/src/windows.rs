@@ -1,5 +1,7 @@
 //! Builds the windows of a node: who makes which memory file, and where it is mapped.
 
+use std::sync::{Mutex, PoisonError};
+
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Job, Parcel, node};
@@ -17,11 +19,11 @@ use crate::wait::{self, Mode};
 /// The reservations of one life. Dropping them unmaps the windows.
 pub(crate) struct Windows {
     control: Option<AddressRange>,
-    heap: Option<AddressRange>,
+    heap: Mutex<Option<AddressRange>>,
     statics: Option<AddressRange>,
     heap_window: usize,
     /// The leader's locks on the node's cores.
-    claims: Claims,
+    claims: Mutex<Claims>,
 }
 
 impl Windows {
@@ -32,10 +34,15 @@ impl Windows {
 
     /// Unmaps everything.
     pub(crate) fn close(&mut self) {
+        self.close_heap();
         self.control = None;
-        self.heap = None;
         self.statics = None;
-        self.claims = Claims::default();
+    }
+
+    /// Unmaps the heaps, and lets go of the processors.
+    pub(crate) fn close_heap(&self) {
+        *self.heap.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.claims.lock().unwrap_or_else(PoisonError::into_inner) = Claims::default();
         placement::close();
     }
 }
@@ -112,7 +119,13 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
     let heap_window = 1 << terms.heap_shift;
-    let windows = Windows { control: Some(control), heap: Some(heap), statics, heap_window, claims };
+    let windows = Windows {
+        control: Some(control),
+        heap: Mutex::new(Some(heap)),
+        statics,
+        heap_window,
+        claims: Mutex::new(claims),
+    };
     Ok((windows, symmetric, gathered.circle))
 }
 

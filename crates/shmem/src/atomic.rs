@@ -3,7 +3,7 @@
 use oxshmem_runtime::calls::amo::{Atomic as Processor, AtomicInteger as ProcessorInteger};
 
 use crate::backend::{self, amo, p2p};
-use crate::transfer::Target;
+use crate::transfer::{Target, Way};
 use crate::{Comparison, Plain, Resident, Symmetric};
 
 /// A number that all PEs may change at once. It lives in a [`Symmetric`] place, which has its operations; transfers of
@@ -22,15 +22,45 @@ use crate::{Comparison, Plain, Resident, Symmetric};
 pub struct Atomic<T>(T);
 
 /// The place of an atomic number.
+///
+/// ```
+/// use oxshmem::{Atomic, SymmetricAtomic};
+/// fn take_ticket(counter: &SymmetricAtomic<u64>) -> u64 {
+///     counter.fetch_inc(0)
+/// }
+/// let world = oxshmem::World::init()?;
+/// assert_eq!(take_ticket(&world.allocate(Atomic::new(7))?), 7);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 pub type SymmetricAtomic<T> = Symmetric<Atomic<T>>;
 
 // SAFETY: a number, see `AtomicValue`.
 unsafe impl<T: AtomicValue> Resident for Atomic<T> {}
 
 /// A number that the atomic operations know.
+///
+/// ```
+/// fn latest<T: oxshmem::AtomicValue>(place: &oxshmem::SymmetricAtomic<T>, pe: usize) -> T {
+///     place.fetch(pe)
+/// }
+/// let world = oxshmem::World::init()?;
+/// assert_eq!(latest(&world.allocate(oxshmem::Atomic::new(2.5))?, 0), 2.5);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 pub trait AtomicValue: Plain + PartialOrd + Processor {}
 
 /// An [`AtomicValue`] that can be compared and counted with.
+///
+/// ```
+/// fn count<T: oxshmem::AtomicInteger>(place: &oxshmem::SymmetricAtomic<T>) {
+///     place.inc(0);
+/// }
+/// let world = oxshmem::World::init()?;
+/// let counter = world.allocate(oxshmem::Atomic::new(1_i32))?;
+/// count(&counter);
+/// assert_eq!(counter.load(), 2);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 pub trait AtomicInteger: AtomicValue + ProcessorInteger {}
 
 macro_rules! atomic_values {
@@ -72,7 +102,7 @@ macro_rules! operations {
             #[doc(alias = $call)]
             #[inline(always)]
             pub fn $name(&self, $($argument: T,)* pe: impl Target) $(-> $result)? {
-                let (via, pe) = pe.resolve($call);
+                let Way(via, pe) = pe.resolve($call);
                 // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one.
                 unsafe { amo::$name(via, self.own().cast::<T>(), $($argument,)* pe) }
             }

@@ -16,8 +16,10 @@ use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
 
 /// What the API itself remembers of a PE.
 pub(crate) struct Own {
-    /// Whether there is a world.
+    /// Whether there is a world, or is about to be.
     pub(crate) taken: AtomicBool,
+    /// Whether the library is initialised: other threads may look before they use a static variable.
+    pub(crate) open: AtomicBool,
     /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
     /// the calls that look at it.
     pub(crate) exclusive: AtomicBool,
@@ -31,6 +33,7 @@ impl Own {
     pub(crate) const fn new() -> Self {
         Self {
             taken: AtomicBool::new(false),
+            open: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             allocations: AtomicU64::new(0),
             contexts: Mutex::new(Vec::new()),
@@ -53,6 +56,16 @@ pub(crate) fn own<R>(look: impl FnOnce(&Own) -> R) -> R {
 #[inline(always)]
 pub(crate) fn in_threads() -> bool {
     threads::here().is_some()
+}
+
+/// Who starts an operation: in a world of threads the PE, because no other thread can complete it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home(Option<u64>);
+
+/// Whoever this thread is.
+#[inline(always)]
+pub(crate) fn home() -> Home {
+    Home(threads::here().map(|pe| pe.id))
 }
 
 /// This PE's copy of the place at `address`.
@@ -225,7 +238,6 @@ calls! {
     }
 
     setup in together {
-        fn finalize[]();
         fn global_exit[](status: c_int) -> !;
     }
 
@@ -301,6 +313,17 @@ pub(crate) mod binding {
         match threads::here() {
             None => oxshmem_runtime::calls::binding::init(requested),
             Some(pe) => threads::together::binding::init(&pe, requested),
+        }
+    }
+
+    /// # Safety
+    /// As for the runtime's call of this name.
+    pub(crate) unsafe fn finalize() {
+        match threads::here() {
+            // SAFETY: passed on. So below.
+            None => unsafe { oxshmem_runtime::calls::binding::finalize() },
+            // SAFETY: as above.
+            Some(pe) => unsafe { threads::together::binding::finalize(&pe) },
         }
     }
 

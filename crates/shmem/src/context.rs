@@ -37,6 +37,14 @@ pub struct Context<'t> {
 unsafe impl Send for Context<'_> {}
 
 /// A PE of a context's team, as a [`Target`](crate::Target) of operations on that context.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let context = world.context();
+/// let last: oxshmem::ContextPe<'_> = context.pe(world.n_pes() - 1);
+/// world.allocate(1)?.put(2, last);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ContextPe<'c> {
     pub(crate) context: runtime::Context,
@@ -67,9 +75,15 @@ pub(crate) fn quiet_all(call: &'static str) {
     });
 }
 
-/// Forgets the contexts that were not dropped before their team, which ends.
+/// Completes and forgets the contexts that were not dropped before their team, which ends.
 pub(crate) fn forget_team(team: runtime::Team) {
-    live(|live| live.retain(|live| live.1 != team));
+    live(|live| {
+        for Live(context, _) in live.iter().filter(|live| live.1 == team) {
+            // SAFETY: no obligations; the team, and so the context, still lives.
+            unsafe { order::quiet(runtime::On(*context, "shmem_team_destroy")) };
+        }
+        live.retain(|live| live.1 != team);
+    });
 }
 
 /// Forgets all contexts: the world ends.
@@ -165,6 +179,8 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     /// Completes what was issued on it.
     fn drop(&mut self) {
+        // First: what is not in the list is complete, because the thread with the world may be about to open an epoch.
+        self.quiet();
         live(|live| live.retain(|live| live.0 != self.handle));
         // SAFETY: made by `context`, and nothing borrows it any more.
         unsafe { calls::destroy(self.handle) }

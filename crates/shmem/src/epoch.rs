@@ -1,6 +1,7 @@
 //! Exclusive epochs: the times when memory that all PEs share belongs to each PE alone.
 
 use core::sync::atomic::Ordering::Relaxed;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::backend::{self, own};
 use crate::{Error, Plain, SymmetricBox, World, context, mistake};
@@ -44,14 +45,17 @@ impl World {
         context::quiet_all(CALL);
         self.meet(CALL, Kind::Open, memory.serial);
         own(|own| own.exclusive.store(true, Relaxed));
-        let unwinding = EndsTheJob;
         // SAFETY: the memory is valid for its length. It is not shared: this PE's box is lent to this call, and all
         // others' to theirs, which they do not leave before this one (`meet` made sure that all are in the same).
-        let result = body(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) });
-        core::mem::forget(unwinding);
+        let mine = unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) };
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(mine)));
+        if outcome.is_err() && !backend::in_threads() {
+            panicked(CALL);
+        }
         own(|own| own.exclusive.store(false, Relaxed));
         self.meet(CALL, Kind::Close, memory.serial);
-        result
+        // In a world of threads a panic is a failure of all, once nobody has memory alone any more.
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn meet(&self, call: &'static str, kind: Kind, serial: u64) {
@@ -89,19 +93,11 @@ fn other_memory(call: &str, pe: u32) -> ! {
     )
 }
 
-/// Its drop, while a panic unwinds: the other PEs would wait for ever, and this one might go on.
-struct EndsTheJob;
-
-impl Drop for EndsTheJob {
-    fn drop(&mut self) {
-        if backend::in_threads() {
-            // The panic is a failure of all.
-            return;
-        }
-        mistake(
-            &Error::new("World::exclusive: a panic inside an exclusive epoch")
-                .because("the other PEs wait for this one to leave it")
-                .fix("return a Result from the epoch instead"),
-        )
-    }
+#[cold]
+fn panicked(call: &str) -> ! {
+    mistake(
+        &Error::new(format!("{call}: a panic inside an exclusive epoch"))
+            .because("the other PEs wait for this one to leave it")
+            .fix("return a Result from the epoch instead"),
+    )
 }

@@ -101,9 +101,9 @@ pub use plain::{Plain, Resident};
 pub use scope::Scope;
 pub use signal::{Signal, Update};
 pub use team::{Axes, Team};
-pub use transfer::{Resolve, Target};
+pub use transfer::Target;
 pub use until::Until;
-pub use wait_set::{Condition, Expect, WaitSet};
+pub use wait_set::{Condition, WaitSet};
 pub use world::{World, is_initialized};
 
 #[cfg(feature = "c")]

@@ -40,6 +40,14 @@ impl Lock {
 }
 
 /// The lock is held as long as this lives. Letting it go completes what was put before.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let lock = world.allocate(oxshmem::Lock::new())?;
+/// let held: oxshmem::LockGuard<'_> = lock.lock(&world);
+/// drop(held);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[must_use = "the lock is released when this is dropped"]
 #[derive(Debug)]
 pub struct LockGuard<'a> {

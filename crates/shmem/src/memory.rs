@@ -27,13 +27,16 @@ use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 #[derive(Debug)]
 pub struct SymmetricBox<'w, T: ?Sized> {
     place: NonNull<Symmetric<T>>,
-    /// The how manyth allocation of the process it was: the same on all PEs.
+    /// The how manyth allocation of the process it was: the same on all PEs. [`NO_MEMORY`] if it has none.
     pub(crate) serial: u64,
     world: PhantomData<&'w World>,
 }
 
 // SAFETY: a shared box gives shared places, which are made for sharing.
 unsafe impl<T: ?Sized> Sync for SymmetricBox<'_, T> where Symmetric<T>: Sync {}
+
+/// The serial number of all boxes without memory.
+const NO_MEMORY: u64 = u64::MAX;
 
 impl World {
     /// Allocates a place for one value on every PE, this PE's with `value` in it. All PEs call it.
@@ -72,10 +75,11 @@ impl World {
         let bytes = len.saturating_mul(size_of::<T>());
         let _span = tracing::debug_span!("allocate", bytes).entered();
         epoch::refuse("shmem_malloc");
-        let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
         if len == 0 {
-            return Ok((NonNull::dangling(), serial));
+            // Not collective, so it does not count: the others' next allocation is this PE's next.
+            return Ok((NonNull::dangling(), NO_MEMORY));
         }
+        let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
         // SAFETY: the library is initialised, and this thread has the world.
         let start = NonNull::new(unsafe { memory::malloc(bytes) }.cast::<T>()).ok_or_else(|| exhausted(bytes))?;
         for i in 0..len {

@@ -1,12 +1,14 @@
 //! Transfers with a buffer of their own, completed by waiting or by `await`.
 
+use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context as Task, Poll};
 
-use crate::backend::{order, rma};
-use crate::{Plain, Symmetric, Target};
+use crate::backend::{self, order, rma};
+use crate::transfer::Way;
+use crate::{Error, Plain, Symmetric, Target, mistake};
 
 /// A transfer under way. It owns the buffer and gives it back when it has completed.
 ///
@@ -14,13 +16,22 @@ use crate::{Plain, Symmetric, Target};
 /// the network with memory that belongs to somebody else.
 ///
 /// On the node a transfer has completed when the call that starts it returns, so `await` never suspends.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let numbers = world.allocate_slice(2, 0)?;
+/// let both = [numbers[..1].put_owned(vec![1], 0), numbers[1..].put_owned(vec![2], 0)];
+/// let buffers = both.map(oxshmem::Pending::wait);
+/// assert_eq!(numbers.to_vec(), buffers.concat());
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[must_use = "the buffer comes back from `wait` or `await`"]
-#[derive(Debug)]
 pub struct Pending<'a, T, P: Target> {
     /// Gone once it has been given back.
     buffer: Option<Vec<T>>,
     /// Whoever is meant, and thereby the context to complete.
     target: P,
+    home: backend::Home,
     place: PhantomData<&'a Symmetric<[T]>>,
 }
 
@@ -37,11 +48,11 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_put_nbi")]
     pub fn put_owned<P: Target>(&self, buffer: Vec<T>, to: P) -> Pending<'_, T, P> {
         self.fits("shmem_put_nbi", buffer.len());
-        let (via, pe) = to.resolve("shmem_put_nbi");
+        let Way(via, pe) = to.resolve("shmem_put_nbi");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
         // transfer has completed. So below.
         unsafe { rma::put_nbi(via, self.as_ptr(), buffer.as_ptr(), buffer.len(), pe) };
-        Pending { buffer: Some(buffer), target: to, place: PhantomData }
+        Pending { buffer: Some(buffer), target: to, home: backend::home(), place: PhantomData }
     }
 
     /// Starts to read the first `buffer.len()` elements of `from`'s copy into the buffer.
@@ -55,10 +66,10 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_get_nbi")]
     pub fn get_owned<P: Target>(&self, mut buffer: Vec<T>, from: P) -> Pending<'_, T, P> {
         self.fits("shmem_get_nbi", buffer.len());
-        let (via, pe) = from.resolve("shmem_get_nbi");
+        let Way(via, pe) = from.resolve("shmem_get_nbi");
         // SAFETY: as above.
         unsafe { rma::get_nbi(via, buffer.as_mut_ptr(), self.as_ptr(), buffer.len(), pe) };
-        Pending { buffer: Some(buffer), target: from, place: PhantomData }
+        Pending { buffer: Some(buffer), target: from, home: backend::home(), place: PhantomData }
     }
 }
 
@@ -81,10 +92,31 @@ impl<T, P: Target> Pending<'_, T, P> {
     #[inline]
     fn complete(&mut self) -> Option<Vec<T>> {
         let buffer = self.buffer.take()?;
-        let (via, _) = self.target.resolve("shmem_quiet");
+        if backend::home() != self.home {
+            // Under way as it is, it is nobody's.
+            core::mem::forget(buffer);
+            elsewhere();
+        }
+        let Way(via, _) = self.target.resolve("shmem_quiet");
         // SAFETY: no obligations.
         unsafe { order::quiet(via) };
         Some(buffer)
+    }
+}
+
+#[cold]
+fn elsewhere() -> ! {
+    mistake(
+        &Error::new("a transfer is completed by a thread that is not the PE that started it")
+            .because("in a world of threads a PE is one thread, which moves its own transfers on")
+            .fix("wait for it where it was started, or run the test with processes"),
+    )
+}
+
+impl<T, P: Target> fmt::Debug for Pending<'_, T, P> {
+    /// Not the buffer, which is in flux.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("completed", &self.buffer.is_none()).finish_non_exhaustive()
     }
 }
 

@@ -60,14 +60,23 @@ impl<T: ?Sized> fmt::Debug for Symmetric<T> {
 macro_rules! symmetric {
     ($($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = $value:expr;)+) => {$(
         $(#[$attribute])*
-        $visible static $name: $crate::Symmetric<$type> = $crate::Symmetric::in_static($value);
+        $visible static $name: $crate::Symmetric<$type> = {
+            const FIRST: $type = $value;
+            // SAFETY: this is the static variable.
+            unsafe { $crate::Symmetric::in_static(FIRST) }
+        };
     )+};
 }
 
 impl<T: Resident> Symmetric<T> {
-    /// For [`symmetric!`](crate::symmetric). Elsewhere than in a static it makes a place that no PE can reach.
+    /// For [`symmetric!`](crate::symmetric).
+    ///
+    /// # Safety
+    /// It becomes a static variable, whole: in a part of one, say of an `enum`, a put could meet something else on
+    /// another PE.
     #[doc(hidden)]
-    pub const fn in_static(value: T) -> Self {
+    pub const unsafe fn in_static(value: T) -> Self {
+        const { assert!(align_of::<T>() <= 64, "symmetric memory is aligned to 64 bytes") };
         Self(UnsafeCell::new(value))
     }
 

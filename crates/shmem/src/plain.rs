@@ -4,6 +4,14 @@ use oxshmem_reduce::Complex;
 
 /// A type whose values may live in symmetric memory.
 ///
+/// It is what [`World::allocate`](crate::World::allocate) asks for:
+///
+/// ```
+/// fn lives_there<T: oxshmem::Resident>() {}
+/// lives_there::<[u16; 5]>();
+/// lives_there::<oxshmem::Atomic<u64>>();
+/// ```
+///
 /// # Safety
 /// Every pattern of bits in the size of the type is a value of it, it has no padding, and it holds no address.
 /// Then whatever another PE stores there, a torn or stale value included, is a value.
@@ -84,6 +92,12 @@ macro_rules! plain {
                 ::core::mem::size_of::<T>()
             }
             assert!(::core::mem::size_of::<$name>() == 0 $(+ size::<$type>())+, "the struct has padding: make it a field");
+
+            // And these are the fields, of these types: attributes could have taken some away, or the struct itself.
+            #[allow(dead_code)]
+            fn fields($name { $($field),+ }: $name) -> ($($type,)+) {
+                ($($field,)+)
+            }
         };
 
         // SAFETY: all fields are plain and there is nothing between them: see above.

@@ -4,6 +4,7 @@
 //! that tasks of this PE wait for, and naps between looks: longer the longer nothing happened, a sixteenth of the time
 //! waited, so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -39,16 +40,15 @@ pub(crate) fn new_id() -> u64 {
 /// and so looks itself.
 pub(crate) fn watch(id: u64, address: usize, ready: impl Fn() -> bool + Send + 'static, task: &Waker) {
     let Some(reactor) = reactor() else { return task.wake_by_ref() };
-    let mut watches = reactor.watches();
-    watches.retain(|watch| watch.id != id);
-    watches.push(Watch { id, address, ready: Box::new(ready), task: task.clone() });
+    reactor.take(|watch| watch.id == id);
+    reactor.watches().push(Watch { id, address, ready: Box::new(ready), task: task.clone() });
     reactor.more.notify_one();
 }
 
 /// Ends a watch.
 pub(crate) fn end(id: u64) {
     if let Some(reactor) = REACTOR.get() {
-        reactor.watches().retain(|watch| watch.id != id);
+        reactor.take(|watch| watch.id == id);
     }
 }
 
@@ -56,15 +56,14 @@ pub(crate) fn end(id: u64) {
 pub(crate) fn forget(memory: *const [u8]) {
     let start = memory.cast::<u8>() as usize;
     if let Some(reactor) = REACTOR.get() {
-        reactor.watches().retain(|watch| watch.address.wrapping_sub(start) >= memory.len());
+        reactor.take(|watch| watch.address.wrapping_sub(start) < memory.len());
     }
 }
 
 /// Ends all watches, because all symmetric memory goes. Their tasks are woken and see for themselves.
 pub(crate) fn close() {
     if let Some(reactor) = REACTOR.get() {
-        let watches = std::mem::take(&mut *reactor.watches());
-        watches.into_iter().for_each(|watch| watch.task.wake());
+        reactor.take(|_| true).into_iter().for_each(Watch::wake);
     }
 }
 
@@ -76,9 +75,24 @@ fn reactor() -> Option<&'static Reactor> {
     STARTED.get_or_init(|| thread().is_ok()).then_some(reactor)
 }
 
+impl Watch {
+    /// Wakes the task: code of its executor, whose panic is not ours.
+    fn wake(self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.task.wake()));
+    }
+}
+
 impl Reactor {
     fn watches(&self) -> MutexGuard<'_, Vec<Watch>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes some out. They are dropped without the lock: with its waker a task may go, and what it waits for.
+    fn take(&self, which: impl Fn(&Watch) -> bool) -> Vec<Watch> {
+        let mut watches = self.watches();
+        let (taken, left) = std::mem::take(&mut *watches).into_iter().partition(which);
+        *watches = left;
+        taken
     }
 
     /// What the thread does.
@@ -96,7 +110,7 @@ impl Reactor {
             if !ready.is_empty() {
                 // A waker is code of the executor, which may come back with another watch.
                 drop(watches);
-                ready.into_iter().for_each(|watch| watch.task.wake());
+                ready.into_iter().for_each(Watch::wake);
                 quiet_since = Instant::now();
                 watches = self.watches();
             } else if !watches.is_empty() {

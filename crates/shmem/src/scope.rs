@@ -11,6 +11,18 @@ use crate::{Atomic, AtomicInteger, AtomicValue, Context, Plain, Signal, Symmetri
 /// The time in which transfers without waiting are under way, from [`World::scope`] or [`Context::scope`].
 ///
 /// What they work on is lent to it and comes back when it ends, which completes them.
+///
+/// ```
+/// use oxshmem::{Scope, Symmetric};
+/// fn halo<'scope>(scope: &'scope Scope<'scope, '_>, row: &'scope Symmetric<[f64]>, edge: &'scope mut [f64]) {
+///     scope.get(&row[..1], edge, 0);
+/// }
+/// let world = oxshmem::World::init()?;
+/// let (row, mut edge) = (world.allocate_slice(8, 1.5)?, [0.0]);
+/// world.scope(|scope| halo(scope, &row, &mut edge));
+/// assert_eq!(edge, [1.5]);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     context: runtime::Context,

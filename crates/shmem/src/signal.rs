@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use crate::backend::signal;
-use crate::transfer::Target;
+use crate::transfer::{Target, Way};
 use crate::{Comparison, Plain, Resident, Symmetric};
 
 /// A word that tells a PE that data has come. What was put before it by the same call can be read once it is seen.
@@ -39,6 +39,15 @@ impl Signal {
 }
 
 /// What happens to the signal.
+///
+/// ```
+/// use oxshmem::{Signal, Update};
+/// let world = oxshmem::World::init()?;
+/// let signal = world.allocate(Signal::new(1))?;
+/// [Update::Set(5), Update::Add(2)].into_iter().for_each(|update| signal.update(update, 0));
+/// assert_eq!(signal.fetch(), 7);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// It gets the value.
@@ -76,12 +85,12 @@ impl Symmetric<Signal> {
         // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one. So below.
         match update {
             Update::Set(value) => {
-                let (via, pe) = pe.resolve("shmemx_signal_set");
+                let Way(via, pe) = pe.resolve("shmemx_signal_set");
                 // SAFETY: as above.
                 unsafe { signal::signal_set(via, self.own().cast(), value, pe) }
             }
             Update::Add(value) => {
-                let (via, pe) = pe.resolve("shmemx_signal_add");
+                let Way(via, pe) = pe.resolve("shmemx_signal_add");
                 // SAFETY: as above.
                 unsafe { signal::signal_add(via, self.own().cast(), value, pe) }
             }
@@ -136,7 +145,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[inline(always)]
     pub fn put_signal(&self, source: &[T], signal: &Symmetric<Signal>, update: Update, to: impl Target) {
         self.fits("shmem_put_signal", source.len());
-        let (via, pe) = to.resolve("shmem_put_signal");
+        let Way(via, pe) = to.resolve("shmem_put_signal");
         let (operation, value) = update.parts();
         let (dest, word) = (self.as_ptr(), signal.own().cast());
         // SAFETY: as for `put_slice`, and as for `update`.

@@ -32,6 +32,13 @@ pub struct Team<'p> {
 }
 
 /// Both axes of a grid with two dimensions, from [`Team::split_2d`].
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let oxshmem::Axes { x, y } = world.split_2d(1)?;
+/// assert_eq!((x.n_pes(), y.n_pes()), (1, world.n_pes()));
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Axes<'p> {
     /// The PEs of this PE's row; numbers are x coordinates.

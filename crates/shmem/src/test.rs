@@ -18,10 +18,13 @@ mod threads;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
+
+use oxshmem_os::process;
 
 use crate::World;
 use server::Server;
@@ -97,6 +100,17 @@ fn nth_call_of(test: &'static str) -> usize {
 }
 
 /// How a PE ended, and what it printed.
+///
+/// ```
+/// let mut job = oxshmem::test::launch(1, |_| {
+///     let mut command = std::process::Command::new("echo");
+///     command.arg("done");
+///     Ok(command)
+/// })?;
+/// let oxshmem::test::Ended { status, out, .. } = job.remove(0);
+/// assert!(status.success() && out == "done\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its exit status.
@@ -107,7 +121,8 @@ pub struct Ended {
     pub err: String,
 }
 
-/// Starts a command for each PE as a job on this machine, and waits for all. The first one that fails ends the job.
+/// Starts a command for each PE as a job on this machine, and waits for all. The first one that fails ends the job, and
+/// so does the end of this program, whatever its cause.
 ///
 /// ```
 /// let job = oxshmem::test::launch(2, |_| Ok(std::process::Command::new("true")))?;
@@ -139,6 +154,7 @@ pub fn launch_on(
         // The PE finds the socket as its standard input, which needs no unsafe code to pass on.
         command.env("PMI_FD", "0").env("PMI_RANK", pe.to_string()).env("PMI_SIZE", pes.to_string());
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        end_with_this_thread(&mut command);
         children.0.push(command.spawn()?);
         sockets.push(ours);
     }
@@ -160,6 +176,18 @@ pub fn launch_on(
         let printed = printed.into_iter().map(|(out, err)| (text(out), text(err)));
         Ok(ended?.into_iter().zip(printed).map(|(status, (out, err))| Ended { status, out, err }).collect())
     })
+}
+
+/// Lets the kernel kill the process when this thread ends, as the job must not outlive a test program that crashes.
+fn end_with_this_thread(command: &mut Command) {
+    let this = process::pid();
+    let prepare = move || {
+        process::die_with_parent()?;
+        // It may have ended before the kernel knew our wish.
+        if process::parent() == this { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: runs between fork and exec, and makes nothing but system calls.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// All that comes until the end, as far as it can be read.

@@ -10,7 +10,7 @@ mod store;
 pub(crate) mod together;
 
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +41,7 @@ pub(crate) struct Job {
     stage: Stage,
     store: Store,
     meetings: Meetings,
-    locks: calls::Locks,
+    locks: calls::lock::Locks,
 }
 
 impl Job {
@@ -53,7 +53,7 @@ impl Job {
         for (pe, fabric) in fabrics.iter().enumerate() {
             store.register(pe, fabric)?;
         }
-        let (meetings, locks) = (Meetings::default(), calls::Locks::default());
+        let (meetings, locks) = (Meetings::default(), calls::lock::Locks::default());
         Ok(Self { stage: Stage::new(fabrics, terms.seed), store, meetings, locks })
     }
 
@@ -67,6 +67,8 @@ impl Job {
 pub(crate) struct Pe {
     job: Arc<Job>,
     me: usize,
+    /// No other PE of any world in this process has it.
+    pub(crate) id: u64,
     /// What the process has once otherwise.
     pub(crate) own: Own,
     /// The contexts by number; the first is the default one.
@@ -90,6 +92,8 @@ struct Stream {
     fenced: bool,
 }
 
+static IDS: AtomicU64 = AtomicU64::new(0);
+
 thread_local! {
     static HERE: RefCell<Option<Rc<Pe>>> = const { RefCell::new(None) };
 }
@@ -106,6 +110,7 @@ pub(crate) fn be<R>(job: &Arc<Job>, me: usize, body: impl FnOnce() -> R) -> std:
     let pe = Pe {
         job: job.clone(),
         me,
+        id: IDS.fetch_add(1, Relaxed),
         own: Own::new(),
         streams: RefCell::default(),
         teams: RefCell::new(vec![world.clone(), Rc::new(Group::predefined(1, job.stage.pes(), me))]),

@@ -21,13 +21,16 @@ use crate::{Error, Plain, Symmetric, mistake};
 /// ```
 pub trait Target: Copy + Resolve {}
 
-/// How a [`Target`] becomes what the runtime wants.
+/// How a [`Target`] becomes what the runtime wants. No other crate can name it, so none has targets of its own: a pending
+/// transfer relies on its target to mean the same context whenever it is asked.
 pub trait Resolve {
-    #[doc(hidden)]
     type Via: runtime::Via;
-    #[doc(hidden)]
-    fn resolve(self, call: &'static str) -> (Self::Via, c_int);
+    fn resolve(self, call: &'static str) -> Way<Self::Via>;
 }
+
+/// A call on a context, and a PE. Only this crate looks inside: a handle of a context does not borrow it.
+#[derive(Clone, Copy)]
+pub struct Way<V>(pub(crate) V, pub(crate) c_int);
 
 /// No PE has this number.
 const NOBODY: c_int = -1;
@@ -42,8 +45,8 @@ impl Target for usize {}
 impl Resolve for usize {
     type Via = runtime::World;
     #[inline(always)]
-    fn resolve(self, call: &'static str) -> (runtime::World, c_int) {
-        (runtime::World(call), number(self))
+    fn resolve(self, call: &'static str) -> Way<runtime::World> {
+        Way(runtime::World(call), number(self))
     }
 }
 
@@ -52,8 +55,8 @@ impl Target for ContextPe<'_> {}
 impl Resolve for ContextPe<'_> {
     type Via = runtime::On;
     #[inline(always)]
-    fn resolve(self, call: &'static str) -> (runtime::On, c_int) {
-        (runtime::On(self.context, call), number(self.pe))
+    fn resolve(self, call: &'static str) -> Way<runtime::On> {
+        Way(runtime::On(self.context, call), number(self.pe))
     }
 }
 
@@ -70,7 +73,7 @@ impl<T: Plain> Symmetric<T> {
     #[doc(alias = "shmem_p")]
     #[inline(always)]
     pub fn put(&self, value: T, to: impl Target) {
-        let (via, pe) = to.resolve("shmem_p");
+        let Way(via, pe) = to.resolve("shmem_p");
         macro_rules! word {
             ($word:ty) => {
                 // SAFETY: a place is symmetric or the call ends the job; a plain `T` of this size is such a word, and
@@ -99,7 +102,7 @@ impl<T: Plain> Symmetric<T> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, from: impl Target) -> T {
-        let (via, pe) = from.resolve("shmem_g");
+        let Way(via, pe) = from.resolve("shmem_g");
         macro_rules! word {
             ($word:ty) => {
                 // SAFETY: as for `put`.
@@ -140,7 +143,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[inline(always)]
     pub fn put_slice(&self, source: &[T], to: impl Target) {
         self.fits("shmem_put", source.len());
-        let (via, pe) = to.resolve("shmem_put");
+        let Way(via, pe) = to.resolve("shmem_put");
         // SAFETY: as above; both sides have the elements.
         unsafe { rma::put(via, self.as_ptr(), source.as_ptr(), source.len(), pe) }
     }
@@ -158,7 +161,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[inline(always)]
     pub fn get_slice(&self, dest: &mut [T], from: impl Target) {
         self.fits("shmem_get", dest.len());
-        let (via, pe) = from.resolve("shmem_get");
+        let Way(via, pe) = from.resolve("shmem_get");
         // SAFETY: as above.
         unsafe { rma::get(via, dest.as_mut_ptr(), self.as_ptr(), dest.len(), pe) }
     }
@@ -172,7 +175,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// ```
     #[must_use]
     pub fn get_vec(&self, from: impl Target) -> Vec<T> {
-        let (via, pe) = from.resolve("shmem_get");
+        let Way(via, pe) = from.resolve("shmem_get");
         let mut all = Vec::with_capacity(self.len());
         // SAFETY: as above; the call fills the capacity or does not return.
         unsafe {
@@ -195,7 +198,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_iput")]
     pub fn put_strided(&self, stride: usize, source: &[T], source_stride: usize, to: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(source.len(), source_stride));
-        let (via, pe) = to.resolve("shmem_iput");
+        let Way(via, pe) = to.resolve("shmem_iput");
         // SAFETY: as above; `count` steps stay inside on both sides, and so strides fit an `isize`.
         unsafe {
             rma::iput(via, self.as_ptr(), source.as_ptr(), stride as isize, source_stride as isize, count, pe);
@@ -218,7 +221,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_iget")]
     pub fn get_strided(&self, stride: usize, dest: &mut [T], dest_stride: usize, from: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(dest.len(), dest_stride));
-        let (via, pe) = from.resolve("shmem_iget");
+        let Way(via, pe) = from.resolve("shmem_iget");
         // SAFETY: as in `put_strided`.
         unsafe {
             rma::iget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride as isize, stride as isize, count, pe);
@@ -246,7 +249,7 @@ impl<T: Plain> Symmetric<[T]> {
         to: impl Target,
     ) -> usize {
         let count = blocks(self.len(), block, stride).min(blocks(source.len(), block, source_stride));
-        let (via, pe) = to.resolve("shmem_ibput");
+        let Way(via, pe) = to.resolve("shmem_ibput");
         let (stride, source_stride) = (stride as isize, source_stride as isize);
         // SAFETY: as in `put_strided`, with blocks for elements. So below.
         unsafe { rma::ibput(via, self.as_ptr(), source.as_ptr(), stride, source_stride, block, count, pe) };
@@ -275,7 +278,7 @@ impl<T: Plain> Symmetric<[T]> {
         from: impl Target,
     ) -> usize {
         let count = blocks(self.len(), block, stride).min(blocks(dest.len(), block, dest_stride));
-        let (via, pe) = from.resolve("shmem_ibget");
+        let Way(via, pe) = from.resolve("shmem_ibget");
         let (stride, dest_stride) = (stride as isize, dest_stride as isize);
         // SAFETY: as above.
         unsafe { rma::ibget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride, stride, block, count, pe) };

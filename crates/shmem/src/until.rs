@@ -10,6 +10,17 @@ use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, backend, reactor
 
 /// Ready when this PE's copy of a variable compares as it should, with the value that did. It runs on any executor,
 /// and costs it nothing while it waits.
+///
+/// ```
+/// use std::task::{Context, Poll, Waker};
+/// use oxshmem::{Atomic, Comparison::Is, Until};
+/// let world = oxshmem::World::init()?;
+/// let flag = world.allocate(Atomic::new(1_u32))?;
+/// let until: Until<'_, u32> = flag.until(Is(1));
+/// let polled = std::pin::pin!(until).poll(&mut Context::from_waker(Waker::noop()));
+/// assert_eq!(polled, Poll::Ready(1));
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
 pub struct Until<'a, T: AtomicValue> {

@@ -17,13 +17,12 @@ use crate::{Atomic, AtomicValue, Comparison, Error, Symmetric, mistake};
 /// ```
 pub trait Condition<T>: Copy + Expect<T> {}
 
-/// How a [`Condition`] becomes what the runtime wants.
+/// How a [`Condition`] becomes what the runtime wants. No other crate can name it, so none has conditions of its own,
+/// whose values might be anywhere.
 pub trait Expect<T>: Copy {
     /// Makes sure that there is a value for each of `len` variables, and returns the operator's number.
-    #[doc(hidden)]
     fn operator(self, call: &str, len: usize) -> c_int;
     /// The values: one, or one for each.
-    #[doc(hidden)]
     fn values(&self) -> Result<T, *const T>;
 }
 

@@ -97,6 +97,7 @@ impl World {
                 .because("the library has no synchronisation slot left")
                 .fix("destroy teams that are not used any more, in the parts of the program that are in C"));
         }
+        own(|own| own.open.store(true, Release));
         Ok(world)
     }
 
@@ -217,14 +218,17 @@ impl Drop for World {
         }
         let _span = tracing::debug_span!("World::drop").entered();
         epoch::refuse("shmem_finalize");
+        own(|own| own.open.store(false, Release));
         if !backend::in_threads() {
             reactor::close();
         }
+        // Contexts that were forgotten do not end with a drop.
+        context::quiet_all("shmem_finalize");
         context::forget_all();
         // SAFETY: nothing that borrows from the world is alive. An invalid team is left alone.
         unsafe {
             calls::destroy(self.epochs);
-            setup::finalize();
+            binding::finalize();
         }
         own(|own| own.taken.store(false, Release));
     }
@@ -241,5 +245,5 @@ impl Drop for World {
 #[doc(alias = "shmem_query_initialized")]
 #[must_use]
 pub fn is_initialized() -> bool {
-    own(|own| own.taken.load(Acquire))
+    own(|own| own.open.load(Acquire))
 }

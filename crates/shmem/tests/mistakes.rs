@@ -43,7 +43,10 @@ fn an_index_beyond_the_end() {
 
 #[test]
 fn a_symmetric_place_that_is_not() {
-    ends_with("no symmetric object of 8 bytes", 1, |_| oxshmem::Symmetric::in_static(0_u64).put(1, 0));
+    ends_with("no symmetric object of 8 bytes", 1, |_| {
+        // SAFETY: nothing on any PE is there; the point is that the call notices.
+        unsafe { oxshmem::Symmetric::in_static(0_u64) }.put(1, 0);
+    });
 }
 
 #[test]
@@ -194,4 +197,81 @@ fn another_program_is_refused() {
     for pe in job.unwrap() {
         assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
     }
+}
+
+#[test]
+fn empty_boxes_do_not_make_different_memory_look_the_same() {
+    ends_with("passes other memory than this PE", 2, |world| {
+        // Only PE 0 makes an empty box, which is no collective call; so its second box is not PE 1's second one.
+        let _empty = (world.my_pe() == 0).then(|| world.allocate_slice(0, 0).unwrap());
+        let (mut one, mut other) = (world.allocate_slice(2, 0).unwrap(), world.allocate_slice(2, 0).unwrap());
+        world.exclusive(if world.my_pe() == 0 { &mut one } else { &mut other }, |mine| mine.fill(1));
+    });
+}
+
+#[test]
+fn an_epoch_of_empty_boxes() {
+    processes(2, |world| {
+        let mut empty = world.allocate_slice(0, 0_u64).unwrap();
+        let _another = (world.my_pe() == 0).then(|| world.allocate_slice(0, 0).unwrap());
+        world.exclusive(&mut empty, |mine| assert!(mine.is_empty()));
+    });
+}
+
+oxshmem::symmetric! {
+    static NOBODY_SETS: Atomic<u32> = Atomic::new(0);
+    static SET_LATE: Atomic<u32> = Atomic::new(0);
+}
+
+/// Runs a part of this executable as one PE, and returns what it said and whether it ended well.
+fn alone(test: &str) -> (String, bool) {
+    let job = oxshmem::test::launch(1, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args([test, "--exact", "--ignored", "--nocapture"]);
+        Ok(command)
+    });
+    let ended = &job.expect("the job runs")[0];
+    (format!("{}{}{}", ended.status, ended.out, ended.err), ended.status.success())
+}
+
+#[test]
+fn a_wait_for_a_static_without_a_world() {
+    for test in ["waits_before_the_world", "waits_after_the_world"] {
+        let (said, well) = alone(test);
+        assert!(!well && said.contains("shmem_wait_until: the library is not initialised"), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "ends its process: a_wait_for_a_static_without_a_world runs it"]
+fn waits_before_the_world() {
+    NOBODY_SETS.wait_until(oxshmem::Comparison::Is(1));
+}
+
+#[test]
+#[ignore = "ends its process: a_wait_for_a_static_without_a_world runs it"]
+fn waits_after_the_world() {
+    drop(World::init().unwrap());
+    NOBODY_SETS.wait_until(oxshmem::Comparison::Is(1));
+}
+
+#[test]
+fn a_thread_that_waits_while_the_world_ends() {
+    // It finds what it waits for, or is told that there is no world any more; there is no third way.
+    let (said, well) = alone("waits_beside_the_world");
+    assert!(well || said.contains("the library is not initialised"), "{said}");
+}
+
+#[test]
+#[ignore = "may end its process: a_thread_that_waits_while_the_world_ends runs it"]
+fn waits_beside_the_world() {
+    let world = World::init().unwrap();
+    std::thread::scope(|threads| {
+        let waiter = threads.spawn(|| SET_LATE.wait_until(oxshmem::Comparison::Is(1)));
+        // Long enough for it to sleep, mostly; whether it does decides nothing.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(world);
+        SET_LATE.store(1);
+        waiter.join().unwrap();
+    });
 }

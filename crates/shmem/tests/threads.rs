@@ -240,17 +240,22 @@ fn futures_let_the_others_go_on() {
     assert!(panic.expect_err("nobody sets it").downcast_ref::<String>().unwrap().contains("PE 0 waits in a task"));
 }
 
-/// In a process of its own, because it ends.
-#[test]
-fn threads_of_a_pe_are_no_pes() {
+/// What a test that ends its process says in one of its own.
+fn words_of_ended(test: &str) -> String {
     let ended = test::launch(1, |_| {
         let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args(["a_thread_of_a_pe", "--exact", "--ignored", "--nocapture"]);
+        command.args([test, "--exact", "--ignored", "--nocapture"]);
         Ok(command)
     });
     let ended = ended.expect("the job runs");
-    let said = format!("{}{}", ended[0].out, ended[0].err);
-    assert!(!ended[0].status.success() && said.contains("shmem_p: the library is not initialised"), "{said}");
+    assert!(!ended[0].status.success(), "{}{}", ended[0].out, ended[0].err);
+    format!("{}{}", ended[0].out, ended[0].err)
+}
+
+#[test]
+fn threads_of_a_pe_are_no_pes() {
+    let said = words_of_ended("a_thread_of_a_pe");
+    assert!(said.contains("shmem_p: the library is not initialised"), "{said}");
 }
 
 #[test]
@@ -270,4 +275,93 @@ fn block_on<F: Future>(future: F) -> F::Output {
             return output;
         }
     }
+}
+
+#[test]
+fn members_that_bring_more_than_others_write_no_further() {
+    threads(2).run(|world| {
+        let n = 1 + 8 * world.my_pe();
+        let whole = world.allocate_slice(64, 7_u64).unwrap();
+        let source = world.allocate_slice(16, 1_u64).unwrap();
+        if world.my_pe() == 0 {
+            // PE 1 brings nine elements where this one has room for one from each.
+            world.fcollect(&whole[..2], &source[..1]);
+            assert_eq!(whole.to_vec()[2..], [7; 62]);
+            assert_eq!(world.values(3_u8).len(), 2);
+        } else {
+            let outcome = catch_unwind(AssertUnwindSafe(|| world.fcollect(&whole[..2 * n], &source[..n])));
+            assert!(outcome.is_err(), "PE 0 has brought one element only");
+            assert_eq!(world.values([3_u64; 6])[0][1..], [0; 5]);
+        }
+    });
+}
+
+#[test]
+fn an_epoch_is_over_for_all_before_a_panic_goes_on() {
+    let inside = Mutex::new(0);
+    threads(3).run(|world| {
+        let mut numbers = world.allocate_slice(2, 0).unwrap();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            world.exclusive(&mut numbers, |_| {
+                *inside.lock().unwrap() += 1;
+                for _ in 0..3 {
+                    world.quiet(); // Somebody else goes on.
+                }
+                let alone = world.my_pe() == 0;
+                *inside.lock().unwrap() -= 1;
+                assert!(!alone, "PE 0 leaves early");
+            });
+        }));
+        // If PE 0 could catch its panic while others are inside, it could put into what they have alone.
+        assert_eq!((outcome.is_err(), *inside.lock().unwrap()), (world.my_pe() == 0, 0));
+        numbers[0].put(1, 0);
+        world.barrier();
+    });
+}
+
+#[test]
+fn who_catches_the_end_of_a_world_goes_nowhere() {
+    let panic = catch_unwind(|| {
+        threads(2).seed(1).run(|world| {
+            let number = world.allocate(0).unwrap();
+            assert!(world.my_pe() != 1, "enough");
+            assert!(catch_unwind(AssertUnwindSafe(|| world.barrier())).is_err());
+            number.put(1, 0);
+            unreachable!("the world has failed");
+        });
+    });
+    assert_eq!(panic.expect_err("PE 1 fails").downcast_ref::<String>().unwrap(), "PE 1 of 2: enough (seed 1)");
+}
+
+#[test]
+fn a_transfer_is_completed_by_its_pe() {
+    let said = words_of_ended("a_transfer_that_leaves_its_thread");
+    assert!(said.contains("completed by a thread that is not the PE"), "{said}");
+}
+
+#[test]
+#[ignore = "ends its process: a_transfer_is_completed_by_its_pe runs it"]
+fn a_transfer_that_leaves_its_thread() {
+    threads(2).delayed().run(|world| {
+        let numbers = world.allocate_slice(8, 0_u64).unwrap();
+        let transfer = numbers.put_owned(vec![1; 8], 1 - world.my_pe());
+        std::thread::scope(|threads| _ = threads.spawn(move || transfer.wait()));
+    });
+}
+
+#[test]
+fn a_forgotten_task_outlives_its_world() {
+    // A thread that is no PE leaves a watch of a variable, and its future is forgotten: the watch ends with the memory.
+    threads(1).run(|world| {
+        let number = &world.allocate(Atomic::new(0_u64)).unwrap();
+        std::thread::scope(|threads| {
+            let look = move || {
+                let mut until = Box::pin(number.until(Is(1)));
+                assert!(until.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                std::mem::forget(until);
+            };
+            threads.spawn(look).join().unwrap();
+        });
+        world.allocate(Atomic::new(0_u64)).unwrap().leak();
+    });
 }

@@ -20,6 +20,15 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
     life::init(requested)
 }
 
+/// Takes back one initialisation. Other threads may still be using static variables: they are told that the library has
+/// ended, if they notice, and find what they touch where it was.
+///
+/// # Safety
+/// All PEs call, and no thread uses teams, contexts or symmetric memory but static variables after the last one.
+pub unsafe fn finalize() {
+    life::finalize(life::Others::MayUseStatics);
+}
+
 /// Says what happened, once for the job, and ends the job.
 #[cold]
 pub fn fail(error: &Error) -> ! {

@@ -112,7 +112,10 @@ fn polled() {
 
 /// What each variable is compared with.
 trait Values<T>: Copy {
-    /// The value for element `i`. # Safety: `i` is below the number of elements.
+    /// The value for element `i`.
+    ///
+    /// # Safety
+    /// `i` is below the number of elements.
     unsafe fn at(self, i: usize) -> T;
 }
 
@@ -152,28 +155,46 @@ struct Set<T, V> {
 static ROTATION: AtomicUsize = AtomicUsize::new(0);
 
 impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
+    /// Whether variable `i` is not left out.
+    ///
     /// # Safety
-    /// As for the calls: all arrays have `nelems` elements. So for the other methods.
+    /// As for the calls: all arrays that there are have `nelems` elements, and `i` is below that.
     unsafe fn chosen(self, i: usize) -> bool {
         // SAFETY: `i` is below `nelems`.
         self.status.is_null() || unsafe { self.status.add(i).read() } == 0
     }
 
+    /// Whether variable `i` compares as it should.
+    ///
+    /// # Safety
+    /// See [`chosen`](Self::chosen); the variables are the caller's symmetric objects.
     unsafe fn satisfied(self, i: usize) -> bool {
         // SAFETY: `i` is below `nelems`.
         unsafe { self.comparison.holds(T::load(self.ivars.add(i)), self.values.at(i)) }
     }
 
+    /// Whether all are left out.
+    ///
+    /// # Safety
+    /// See [`chosen`](Self::chosen).
     unsafe fn is_empty(self) -> bool {
         // SAFETY: indices below `nelems`. So below.
         (0..self.nelems).all(|i| unsafe { !self.chosen(i) })
     }
 
+    /// Whether all that count are satisfied.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied).
     unsafe fn all(self) -> bool {
         // SAFETY: as above.
         (0..self.nelems).all(|i| unsafe { !self.chosen(i) || self.satisfied(i) })
     }
 
+    /// One that is satisfied.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied).
     unsafe fn any(self) -> Option<usize> {
         let begin = ROTATION.load(Relaxed);
         let mut order = (0..self.nelems).map(|step| (begin % self.nelems + step) % self.nelems);
@@ -185,6 +206,10 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         found
     }
 
+    /// Writes down which are satisfied, and says how many.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied); `indices` has room for `nelems` entries.
     unsafe fn some(self, indices: *mut usize) -> usize {
         let mut count = 0;
         for i in 0..self.nelems {
@@ -199,11 +224,19 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         count
     }
 
+    /// Waits for [`all`](Self::all).
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied), as long as it waits.
     unsafe fn wait_all(self, call: &'static str) {
         // SAFETY: as above. So below.
         wait::until(reason(call, self.ivars), None, move || unsafe { self.all() }.then_some(()));
     }
 
+    /// Waits for [`any`](Self::any); the largest number if none counts.
+    ///
+    /// # Safety
+    /// See [`wait_all`](Self::wait_all).
     unsafe fn wait_any(self, call: &'static str) -> usize {
         // SAFETY: as above.
         if unsafe { self.is_empty() } {
@@ -213,6 +246,10 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         wait::until(reason(call, self.ivars), None, move || unsafe { self.any() })
     }
 
+    /// Waits until [`some`](Self::some) are, or none counts.
+    ///
+    /// # Safety
+    /// See [`wait_all`](Self::wait_all), and [`some`](Self::some) for `indices`.
     unsafe fn wait_some(self, call: &'static str, indices: *mut usize) -> usize {
         // SAFETY: as above.
         if unsafe { self.is_empty() } {

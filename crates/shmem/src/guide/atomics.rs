@@ -1,4 +1,4 @@
-//! Objects that PEs change together: atomics, waiting, locks.
+//! Numbers that PEs change together.
 //!
 //! An [`Atomic`](crate::Atomic) number has atomic operations and nothing else, so no transfer can break them.
 //!
@@ -19,21 +19,10 @@
 //! # Ok::<(), oxshmem::Error>(())
 //! ```
 //!
-//! Waiting is for this PE's own copy, which another one changes: [`wait_until`](crate::Symmetric::wait_until),
-//! [`test`](crate::Symmetric::test), and for slices of atomics `wait_until_all`, `_any` and `_some`. In `async` code
-//! [`until`](crate::Symmetric::until) is a future; its task sleeps until a thread of the library has seen the change.
+//! All PEs that touch a number do so by one kind of atomic operation, this PE's own [`load`](crate::Symmetric::load) and
+//! [`store`](crate::Symmetric::store) included, whether they are on this node or on another one. Those that return
+//! nothing ([`add`](crate::Symmetric::add), [`set`](crate::Symmetric::set)) may still be under way when the call returns;
+//! [`quiet`](crate::World::quiet) completes them. Those that return what was there have happened. Answers that can wait
+//! come at the end of a [scope](super::nonblocking).
 //!
-//! A [`Lock`](crate::Lock) is held by one PE at a time, as long as its guard lives:
-//!
-//! ```
-//! oxshmem::symmetric! {
-//!     static LOCK: oxshmem::Lock = oxshmem::Lock::new();
-//!     static ACCOUNT: i64 = 100;
-//! }
-//! let world = oxshmem::World::init()?;
-//! {
-//!     let _held = LOCK.lock(&world);
-//!     ACCOUNT.put(ACCOUNT.get(0) - 1, 0);
-//! }
-//! # Ok::<(), oxshmem::Error>(())
-//! ```
+//! To wait for a number see [`signals`](super::signals), to hold something for longer [`locks`](super::locks).

@@ -14,9 +14,15 @@
 //!    sure that all name the same memory.
 //! 5. **When it ends.** Boxes borrow from the world. All PEs drop a box before one gets its memory again, and the heap
 //!    calls of all PEs are compared on the way.
+//!    Static variables live for ever, and a call on one without a world ends the program with a message; a thread that
+//!    is in one while the world ends finds what it touches where it was.
 //! 6. **Threads.** The world, teams and locks stay on one thread, so one thread at a time is in a collective call.
 //!    Places can be shared, contexts sent.
-//! 7. **Epochs.** See [`epochs`](super::epochs).
+//! 7. **Epochs.** See [`epochs`](super::epochs). What a PE has issued, on whatever context, is complete before one opens,
+//!    and so is what a context that was forgotten still had under way.
+//! 8. **Who is trusted.** Which types are plain, what a [`Target`](crate::Target) or a [`Condition`](crate::Condition)
+//!    means, and where a [`Symmetric`](crate::Symmetric) place may lie is decided here: other crates cannot implement
+//!    these traits, and [`plain!`](crate::plain) looks at the struct that came out of its attributes.
 //!
 //! Without guarantees are programs that write to `/proc/self/mem`, and launchers that start other processes into the
 //! job after all.

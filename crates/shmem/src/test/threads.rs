@@ -10,6 +10,13 @@ use crate::threads::{self as world, Job, Terms};
 ///
 /// One PE runs at a time. At every call another may go on, so that what happens depends on the program and the seed
 /// alone: a run can be repeated, and a deadlock is an error that says who waits where.
+///
+/// ```
+/// let small: oxshmem::test::Threads = oxshmem::test::threads(2).memory(1 << 14);
+/// for world in [small, small.seed(1), small.seed(1).delayed()] {
+///     world.run(|world| world.barrier());
+/// }
+/// ```
 #[must_use = "nothing happens before `run`"]
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {

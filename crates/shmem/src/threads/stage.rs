@@ -88,6 +88,11 @@ impl Stage {
         }
     }
 
+    /// Whether the world has failed: whoever has not ended is about to, and nothing moves any more.
+    pub(super) fn failed(&self) -> bool {
+        self.state().failure.is_some()
+    }
+
     /// A call: something may arrive, and somebody else may go on.
     pub(super) fn step(&self, me: usize) {
         if std::thread::panicking() {
@@ -95,6 +100,11 @@ impl Stage {
             return;
         }
         let mut state = self.state();
+        if state.failure.is_some() {
+            // The program has caught what it was ended with.
+            drop(state);
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
         state.fruitless = 0;
         let pes = self.pes();
         if let Some((arrives, passes)) = state.dice.as_mut().map(|dice| (dice.one_in(4), dice.one_in(2))) {

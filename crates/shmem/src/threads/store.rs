@@ -8,7 +8,7 @@ use oxshmem_heap::Heap;
 use oxshmem_transport::loopback::Loopback;
 use oxshmem_transport::{Fabric, Region, Segment};
 
-use crate::Error;
+use crate::{Error, reactor};
 
 /// Of everything: what a page has, which is more than any type asks for.
 const ALIGNMENT: usize = 4096;
@@ -120,6 +120,10 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        for heap in &self.heaps {
+            // A task that was forgotten may still wait for a variable there.
+            reactor::forget(ptr::slice_from_raw_parts(heap.start, heap.bytes));
+        }
         // References to static variables live for ever, and so do the copies that they may have led to.
         if !self.plan().known.is_empty() {
             static KEPT: Mutex<Vec<Arena>> = Mutex::new(Vec::new());

@@ -141,6 +141,11 @@ pub(crate) mod binding {
         Ok(requested)
     }
 
+    pub(crate) unsafe fn finalize(here: &Pe) {
+        here.exchange(runtime::Team::world(), "shmem_finalize", Vec::new());
+        here.complete_all();
+    }
+
     pub(crate) unsafe fn exchange(
         here: &Pe,
         team: runtime::Team,
@@ -151,19 +156,16 @@ pub(crate) mod binding {
     ) {
         let all = here.exchange(team, call, words.iter().flat_map(|word| word.to_le_bytes()).collect());
         for (member, bytes) in all.bytes.iter().enumerate() {
-            let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-            visit(member as u32, &words.collect::<Vec<_>>());
+            let theirs = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            // As many as the caller's, whatever the type of the others' value is.
+            let theirs = theirs.chain(std::iter::repeat(0)).take(words.len());
+            visit(member as u32, &theirs.collect::<Vec<_>>());
         }
     }
 }
 
 pub(crate) mod setup {
     use super::*;
-
-    pub(crate) unsafe fn finalize(here: &Pe) {
-        here.exchange(runtime::Team::world(), "shmem_finalize", Vec::new());
-        here.complete_all();
-    }
 
     pub(crate) unsafe fn global_exit(_here: &Pe, status: c_int) -> ! {
         panic!("shmem_global_exit({status})")
@@ -361,9 +363,10 @@ pub(crate) mod collective {
     ) -> c_int {
         // SAFETY: as above.
         let all = here.exchange(team, "shmem_fcollect", unsafe { bytes(source, nelems) });
-        let all = all.bytes.concat();
-        // SAFETY: as above.
-        (0..all.len() / size_of::<T>()).for_each(|i| unsafe { store(dest.add(i), &all, i) });
+        for (member, theirs) in all.bytes.iter().enumerate() {
+            // SAFETY: as above: a block for each member, as long as the caller's.
+            (0..nelems).for_each(|i| unsafe { store(dest.add(member * nelems + i), theirs, i) });
+        }
         0
     }
 

@@ -1,0 +1,58 @@
+//! `cargo semver-checks` on the Rust API: does a program that compiled with the baseline still compile?
+//!
+//! No version is published yet, so the baseline is a revision of this repository, named in a committed file. The tool is
+//! not small, so the checks of the project go without it: they compare the list of public items ([`crate::public_api`]).
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::test::Counts;
+use crate::{Outcome, command, top};
+
+/// The crate that users depend on.
+const PACKAGE: &str = "oxshmem";
+
+/// Where the baseline stands. It moves when the interface is meant to break, together with the version.
+fn baseline() -> PathBuf {
+    top().join("crates/shmem/semver-baseline.txt")
+}
+
+/// Compares the interface with that of `revision`, or of the baseline.
+pub(crate) fn check(revision: Option<&str>) -> Outcome<Counts> {
+    let revision = match revision {
+        Some(revision) => revision.to_owned(),
+        None => fs::read_to_string(baseline())
+            .map_err(|error| format!("{}: {error}", baseline().display()))?
+            .trim()
+            .to_owned(),
+    };
+    let installed = command::output(cargo().args(["semver-checks", "--version"]))?;
+    if !installed.status.success() {
+        return Ok(skipped(
+            "cargo-semver-checks is not installed; `cargo install --locked cargo-semver-checks` does that \
+             (with `--root DIR` into DIR/bin, to be added to PATH)",
+        ));
+    }
+    let tool = String::from_utf8_lossy(&installed.stdout).trim().to_owned();
+    let known =
+        Command::new("git").args(["cat-file", "-e", &format!("{revision}^{{commit}}")]).current_dir(top()).output();
+    if !known.is_ok_and(|known| known.status.success()) {
+        return Ok(skipped(&format!("revision {revision} is not in this clone; `git fetch --unshallow` may bring it")));
+    }
+    println!("{PACKAGE} against {revision}, by {tool}");
+    let mut semver = cargo();
+    semver.args(["semver-checks", "--package", PACKAGE, "--baseline-rev", &revision]).current_dir(top());
+    let status = semver.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
+    let passed = usize::from(status.success());
+    Ok(Counts { passed, failed: 1 - passed, skipped: 0 })
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn skipped(why: &str) -> Counts {
+    println!("SKIPPED semver checks of {PACKAGE}: {why}");
+    Counts { skipped: 1, ..Counts::default() }
+}

@@ -1,0 +1,57 @@
+//! Locks.
+
+use core::ffi::{c_int, c_long};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_runtime as runtime;
+use oxshmem_transport::Remote;
+
+use super::order;
+use crate::threads::Pe;
+
+/// Who holds which lock, and who waits for it: by where it is.
+#[derive(Default)]
+pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, VecDeque<usize>>>);
+
+impl Pe {
+    fn locks(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<usize>>> {
+        self.job.locks.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names a lock: its offset, and its region in the top bit.
+fn name(here: &Pe, lock: *mut c_long) -> u64 {
+    let Remote { region, offset, .. } = here.remote(runtime::World("a lock"), lock.cast(), 8, here.me as c_int);
+    offset | (region as u64) << 63
+}
+
+pub(crate) unsafe fn set_lock(here: &Pe, lock: *mut c_long) {
+    here.stage().step(here.me);
+    let name = name(here, lock);
+    here.locks().entry(name).or_default().push_back(here.me);
+    here.stage().wait(here.me, "shmem_set_lock", || {
+        let mine = here.locks().get(&name).and_then(|queue| queue.front().copied()) == Some(here.me);
+        mine.then_some(())
+    });
+}
+
+pub(crate) unsafe fn test_lock(here: &Pe, lock: *mut c_long) -> c_int {
+    here.stage().step(here.me);
+    let name = name(here, lock);
+    let mut locks = here.locks();
+    let queue = locks.entry(name).or_default();
+    let busy = !queue.is_empty();
+    if !busy {
+        queue.push_back(here.me);
+    }
+    busy.into()
+}
+
+pub(crate) unsafe fn clear_lock(here: &Pe, lock: *mut c_long) {
+    // SAFETY: no obligations.
+    unsafe { order::quiet(here, runtime::World("shmem_clear_lock")) };
+    let name = name(here, lock);
+    here.locks().entry(name).or_default().pop_front();
+    here.stage().changed();
+}

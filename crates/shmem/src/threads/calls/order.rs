@@ -1,0 +1,40 @@
+//! Fences, quiets, and the barriers of all.
+
+use core::ffi::c_int;
+
+use oxshmem_runtime as runtime;
+use oxshmem_runtime::Via;
+
+use crate::threads::Pe;
+
+pub(crate) unsafe fn fence<V: Via>(here: &Pe, via: V) {
+    here.stage().step(here.me);
+    here.on(via.context(), |stream| {
+        stream.issued.fence();
+        stream.fenced = true;
+    });
+}
+
+pub(crate) unsafe fn quiet<V: Via>(here: &Pe, via: V) {
+    here.stage().step(here.me);
+    here.on(via.context(), |stream| stream.complete(here));
+    here.stage().changed();
+}
+
+pub(crate) unsafe fn pe_quiet<V: Via>(here: &Pe, via: V, _target_pes: *const c_int, n: usize) {
+    if n > 0 {
+        // SAFETY: no obligations.
+        unsafe { quiet(here, via) }
+    }
+}
+
+pub(crate) unsafe fn barrier_all(here: &Pe) {
+    const CALL: &str = "shmem_barrier_all";
+    // SAFETY: no obligations.
+    unsafe { quiet(here, runtime::World(CALL)) };
+    here.exchange(runtime::Team::world(), CALL, Vec::new());
+}
+
+pub(crate) unsafe fn sync_all(here: &Pe) {
+    here.exchange(runtime::Team::world(), "shmem_sync_all", Vec::new());
+}

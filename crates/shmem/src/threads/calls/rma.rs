@@ -1,0 +1,117 @@
+//! Put and get.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use oxshmem_runtime::Via;
+use oxshmem_transport::Remote;
+
+use crate::Plain;
+use crate::threads::Pe;
+
+/// Begins a call: where `nelems` elements at `address` are on `pe`, and how many bytes they have. `None` without any.
+fn place<V: Via, T>(here: &Pe, via: V, address: *const T, nelems: usize, pe: c_int) -> Option<(Remote, usize)> {
+    here.stage().step(here.me);
+    let n = nelems * size_of::<T>();
+    (n > 0).then(|| (here.remote(via, address.cast(), n, pe), n))
+}
+
+pub(crate) unsafe fn p<V: Via, T: Plain>(here: &Pe, via: V, dest: *mut T, value: T, pe: c_int) {
+    // SAFETY: the put has copied the local when it returns.
+    unsafe { put(here, via, dest, &raw const value, 1, pe) }
+}
+
+pub(crate) unsafe fn g<V: Via, T: Plain>(here: &Pe, via: V, source: *const T, pe: c_int) -> T {
+    let mut value = MaybeUninit::uninit();
+    // SAFETY: the get has filled the local when it returns.
+    unsafe {
+        get(here, via, value.as_mut_ptr(), source, 1, pe);
+        value.assume_init()
+    }
+}
+
+pub(crate) unsafe fn put<V: Via, T: Plain>(
+    here: &Pe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    if let Some((to, n)) = place(here, via, dest, nelems, pe) {
+        // SAFETY: the caller's promise; the place is inside a region. So below.
+        here.issue(via, |stream| unsafe { stream.issued.put(to, source.cast(), n) });
+    }
+}
+
+pub(crate) unsafe fn get<V: Via, T: Plain>(
+    here: &Pe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    if let Some((from, n)) = place(here, via, source, nelems, pe) {
+        // SAFETY: the caller's room; what is asked in vain gives zeros.
+        unsafe { dest.write_bytes(0, nelems) };
+        // SAFETY: as above.
+        here.ask(via, |lane| unsafe { lane.get_nbi(dest.cast(), from, n) });
+    }
+}
+
+pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
+    here: &Pe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    if let Some((to, n)) = place(here, via, dest, nelems, pe) {
+        // SAFETY: as above.
+        here.issue(via, |stream| unsafe { stream.issued.put_nbi(to, source.cast(), n) });
+    }
+}
+
+pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
+    here: &Pe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    if let Some((from, n)) = place(here, via, source, nelems, pe) {
+        // SAFETY: as above.
+        here.issue(via, |stream| unsafe { stream.issued.get_nbi(dest.cast(), from, n) });
+    }
+}
+
+/// The strided forms: blocks of the contiguous one, and single elements, which are blocks of one.
+macro_rules! strided {
+    ($($of_blocks:ident $of_elements:ident $block:ident;)*) => {$(
+        pub(crate) unsafe fn $of_blocks<V: Via, T: Plain>(
+            here: &Pe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, bsize: usize, nblocks: usize,
+            pe: c_int,
+        ) {
+            for i in 0..nblocks as isize {
+                let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
+                // SAFETY: one block of the caller's promise.
+                unsafe { $block(here, via, to, from, bsize, pe) }
+            }
+        }
+
+        pub(crate) unsafe fn $of_elements<V: Via, T: Plain>(
+            here: &Pe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { $of_blocks(here, via, dest, source, dst, sst, 1, nelems, pe) }
+        }
+    )*};
+}
+
+strided! {
+    ibput iput put;
+    ibget iget get;
+}
