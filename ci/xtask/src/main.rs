@@ -22,6 +22,7 @@ mod test;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::sync::LazyLock;
 
 use lexopt::prelude::*;
 
@@ -49,6 +50,7 @@ usage: cargo xtask COMMAND
 type Outcome<T = ()> = Result<T, String>;
 
 fn main() -> ExitCode {
+    LazyLock::force(&OWN_PATH);
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -57,6 +59,10 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// Where this program lies, found out before anything else: when cargo builds it anew beside the tests of the workspace, this
+/// process is one of a deleted file, but what has taken its place does the same.
+static OWN_PATH: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().expect("a program has a path"));
 
 fn run() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -57,13 +57,12 @@ fn all_programs(transports: &str) -> Counts {
 
 /// Each of these is one check.
 fn in_one_machine(runs: &[(&str, &str)]) -> Outcome<Counts> {
-    let xtask = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut script = "status=0\n".to_string();
     for (transports, cases) in runs {
         // The machine would take minutes to compile them.
         conformance::build(&Options::of(cases))?;
         let options = format!("--nodes 2 --pes 2 --emulated --transport '{transports}' --filter '{cases}'");
-        script += &format!("'{}' conformance {options} || status=1\n", xtask.display());
+        script += &format!("'{}' conformance {options} || status=1\n", crate::OWN_PATH.display());
     }
     let ending = rig::start("rdma", &["-t", SECONDS, "bash", "-c", &(script + "exit $status")])?;
     Ok(match ending {

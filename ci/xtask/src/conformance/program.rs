@@ -71,7 +71,7 @@ fn ingredients(options: &Options) -> Option<SystemTime> {
         inside.chain(own).max()
     }
     let installed = ["include", "lib", "bin"].map(|folder| options.prefix.join(folder));
-    let all = installed.into_iter().chain([tests_folder()]).chain(std::env::current_exe());
+    let all = installed.into_iter().chain([tests_folder()]).chain([crate::OWN_PATH.clone()]);
     all.filter_map(|path| youngest(&path)).max()
 }
 
