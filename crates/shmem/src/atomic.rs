@@ -29,7 +29,8 @@ pub struct Atomic<T>(T);
 ///     counter.fetch_inc(0)
 /// }
 /// let world = oxshmem::World::init()?;
-/// assert_eq!(take_ticket(&world.allocate(Atomic::new(7))?), 7);
+/// let counter = world.allocate(Atomic::new(7))?;
+/// assert_eq!(take_ticket(&counter), 7);
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub type SymmetricAtomic<T> = Symmetric<Atomic<T>>;
@@ -44,7 +45,8 @@ unsafe impl<T: AtomicValue> Resident for Atomic<T> {}
 ///     place.fetch(pe)
 /// }
 /// let world = oxshmem::World::init()?;
-/// assert_eq!(latest(&world.allocate(oxshmem::Atomic::new(2.5))?, 0), 2.5);
+/// let place = world.allocate(oxshmem::Atomic::new(2.5))?;
+/// assert_eq!(latest(&place, 0), 2.5);
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub trait AtomicValue: Plain + PartialOrd + Processor {}
