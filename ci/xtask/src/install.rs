@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::library::{SYSTEM, link_to, write};
-use crate::{Outcome, command, top};
+use crate::{Outcome, command, manual, top};
 
 /// The tools, and the other names they answer to.
 const TOOLS: &[(&str, &[&str])] = &[
@@ -33,7 +33,7 @@ pub(crate) fn folders(prefix: &Path) -> Outcome {
     Ok(())
 }
 
-/// Puts tools, headers and package descriptions in place. A tool that is not built yet is reported, not forgotten.
+/// Puts tools, headers, the manual and package descriptions in place. A tool that is not built yet is reported, not forgotten.
 pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     for (tool, aliases) in TOOLS {
         let (from, to) = (built.join(tool), prefix.join("bin").join(tool));
@@ -54,6 +54,7 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     modules(prefix)?;
     program(prefix, "oshdemo")?;
     program(prefix, "oshmeasure")?;
+    manual::install(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }

@@ -11,6 +11,7 @@ mod generate;
 mod install;
 mod launchers;
 mod library;
+mod manual;
 mod namespaces;
 mod packages;
 mod placement;

@@ -15,6 +15,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mpiexec.hydra", "mpich"),
     ("mpicc.mpich", "libmpich-dev"),
     ("python3", "python3"),
+    // With the macros for pages of the manual, which groff-base has.
+    ("groff", "groff-base"),
     ("unshare", "util-linux"),
     ("ip", "iproute2"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::{
-    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, namespaces,
+    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, manual, namespaces,
     packages, placement, public_api, rdma, target, top,
 };
 
@@ -68,6 +68,11 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
+    Step {
+        name: "manual",
+        what: "every program of the manual runs on 4 PEs; every page is set without a warning",
+        run: || manual::check(&default_prefix()),
+    },
     Step {
         name: "conformance",
         what: "every behaviour of the standard, at 1, 2, 3, 4 and 8 PEs; kill tests",

@@ -9,6 +9,8 @@ use crate::prototype::{Parameter, Prototype};
 /// One entry point.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// How the table spells its name, in upper case, with `<K>` for the kind.
+    pub pattern: String,
     /// Linker symbol: lower case with an underscore behind.
     pub symbol: String,
     /// Its standing.
@@ -271,7 +273,8 @@ fn entry(row: &'static Row, kind: Option<&'static Kind>) -> Entry {
         prototype.result = element.into();
     }
     prototype.name.push('_');
-    Entry { symbol: prototype.name.clone(), status: row.status, prototype, call: row.call, kind }
+    let pattern = head.rsplit([' ', '*']).next().unwrap_or(head).to_ascii_uppercase();
+    Entry { pattern, symbol: prototype.name.clone(), status: row.status, prototype, call: row.call, kind }
 }
 
 /// An argument by its name, or as written when it comes with a type.

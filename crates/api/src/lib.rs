@@ -8,6 +8,7 @@ pub mod constants;
 pub mod expand;
 pub mod fortran;
 pub mod generate;
+pub mod manual;
 pub mod prototype;
 pub mod table;
 pub mod types;

@@ -107,7 +107,7 @@ fn comment() -> String {
 }
 
 /// Fortran's type of a function, `None` for a subroutine.
-fn result(entry: &Entry) -> Option<&'static str> {
+pub(super) fn result(entry: &Entry) -> Option<&'static str> {
     match entry.prototype.result.as_str() {
         "void" => None,
         "int32_t" if entry.symbol.ends_with("_accessible_") => Some("logical"),
@@ -159,13 +159,13 @@ fn procedure(entry: &Entry) -> String {
 }
 
 /// Data that is moved; atomics work on one object of their type.
-fn is_buffer(entry: &Entry, Parameter { ctype, name }: &Parameter) -> bool {
+pub(super) fn is_buffer(entry: &Entry, Parameter { ctype, name }: &Parameter) -> bool {
     let is_moved = matches!(name.as_str(), "dest" | "source" | "pWrk");
     ctype.ends_with("void *") || is_moved && !entry.call.starts_with("amo::")
 }
 
 /// Declaration of an argument that is not a buffer.
-fn dummy(entry: &Entry, Parameter { ctype, name }: &Parameter) -> String {
+pub(super) fn dummy(entry: &Entry, Parameter { ctype, name }: &Parameter) -> String {
     let target = ctype.strip_suffix('*').expect("every argument is an address").trim_end();
     match (name.as_str(), target.strip_prefix("const ")) {
         ("name", _) => "character(len=*), intent(out)".into(),

@@ -6,10 +6,13 @@ mod fortran_source;
 mod generics;
 mod header;
 mod lists;
+mod manual;
+mod manual_synopsis;
 mod overloads;
 
 pub use generics::{TestProgram, test_program as generics_test};
 pub use lists::symbol_list;
+pub use manual::{Help, pages as manual_pages};
 
 /// One generated file.
 #[derive(Debug)]

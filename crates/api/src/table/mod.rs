@@ -13,6 +13,8 @@ mod rma;
 
 use Category::*;
 
+use crate::prototype::Prototype;
+
 /// What part of the library a routine belongs to; each has an exports file and a section in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are the documentation")]
@@ -182,6 +184,16 @@ impl Family {
     const fn clauses(mut self, clauses: &'static str) -> Family {
         self.clauses = clauses;
         self
+    }
+
+    /// Its name with place-holders, as in `shmem_<T>_put<N>`: no other row has it.
+    pub fn pattern(&self) -> String {
+        Prototype::parse(self.prototype).name
+    }
+
+    /// Its name without place-holders: that of its C11 macro, where it has one.
+    pub fn generic_name(&self) -> String {
+        self.pattern().replace("<T>_", "").replace("<N>", "")
     }
 
     /// The runtime's function without arguments.
