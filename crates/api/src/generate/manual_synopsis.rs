@@ -17,6 +17,7 @@ pub(super) fn c(page: &Page) -> Vec<String> {
     for (header, extension) in [("shmem.h", false), ("shmemx.h", true)] {
         let mut rows = page.families.iter().copied().filter(|family| is_extension(family) == extension).peekable();
         if rows.peek().is_some() {
+            separate(&mut lines);
             lines.push(format!("#include <{header}>"));
         }
         for family in rows {
@@ -145,6 +146,7 @@ pub(super) fn fortran(page: &Page) -> Vec<String> {
         if entries.is_empty() {
             continue;
         }
+        separate(&mut lines);
         lines.push(format!("INCLUDE '{file}.fh'    ! or USE {file}"));
         let mut done: Vec<&str> = Vec::new();
         for entry in &entries {
@@ -224,6 +226,13 @@ fn described(kind: &Kind) -> String {
         _ => format!("REAL({})", kind.bytes),
     };
     format!("{name} ({meaning})")
+}
+
+/// An empty line between two headers' declarations.
+fn separate(lines: &mut Vec<String>) {
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
 }
 
 /// A long line broken at its commas, with `end` behind every broken one.
