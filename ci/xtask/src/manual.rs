@@ -26,11 +26,9 @@ const HELP: &[(&str, &str)] = &[
 const LANGUAGES: &[(&str, &str, &[&str], &str)] =
     &[("c", "oshcc", &["-std=c11"], "c"), ("fortran", "oshfort", &[], "f90")];
 
-/// Writes the pages into an installation.
+/// Writes the pages into an installation. The folder may hold the pages of others, so nothing is removed.
 pub(crate) fn install(prefix: &Path) -> Outcome {
     let folder = prefix.join("share/man");
-    // What is left over from an earlier installation may have been renamed since.
-    let _ = fs::remove_dir_all(&folder);
     for section in ["man1", "man3", "man7"] {
         let path = folder.join(section);
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
