@@ -97,20 +97,27 @@ BATCH(fetch_add, if (me == 0) sink += shmem_long_atomic_fetch_add(longs, 1, peer
 BATCH(barrier_all, shmem_barrier_all())
 BATCH(max_long, shmem_long_max_reduce(SHMEM_TEAM_WORLD, longs + 1, longs, 1))
 
-/* n times a mebibyte from PE 0 to PE 1, which says when it has all. */
-static void raw_stream(long n)
+/* n times a mebibyte from one PE to the other, each to another place as the operations beside it, or all to one. The
+ * receiver says when it has all. */
+static void raw_stream(long n, int sender, long places)
 {
     char byte = 0;
     for (long i = 0; i < n; i++)
-        if (me == 0)
-            raw_send(local, MIB);
+        if (me == sender)
+            raw_send(local + i % places * MIB, MIB);
         else
-            raw_receive(block, MIB);
-    if (me == 0)
+            raw_receive(block + i % places * MIB, MIB);
+    if (me == sender)
         raw_receive(&byte, 1);
     else
         raw_send(&byte, 1);
 }
+
+/* PE 0 has the clock: to it, it takes as long as from it. */
+static void raw_puts(long n) { raw_stream(n, 0, 1); }
+static void raw_puts_in_turn(long n) { raw_stream(n, 0, WINDOW); }
+static void raw_gets(long n) { raw_stream(n, 1, 1); }
+static void raw_gets_in_turn(long n) { raw_stream(n, 1, WINDOW); }
 
 static void put_mebibytes(long n)
 {
@@ -192,10 +199,10 @@ void tcp(void)
     row_timed_by_0("fetch_add 8 B over TCP", raw_one_way, fetch_add);
     row_timed_by_0("barrier_all over TCP", raw_one_way, barrier_all);
     row_timed_by_0("max of 1 long over TCP", raw_one_way, max_long);
-    row_timed_by_0("put 1 MiB over TCP", raw_stream, put_mebibytes);
-    row_timed_by_0("put_nbi 1 MiB over TCP", raw_stream, put_mebibytes_nbi);
-    row_timed_by_0("get 1 MiB over TCP", raw_stream, get_mebibytes);
-    row_timed_by_0("get_nbi 1 MiB over TCP", raw_stream, get_mebibytes_nbi);
+    row_timed_by_0("put 1 MiB over TCP", raw_puts, put_mebibytes);
+    row_timed_by_0("put_nbi 1 MiB over TCP", raw_puts_in_turn, put_mebibytes_nbi);
+    row_timed_by_0("get 1 MiB over TCP", raw_gets, get_mebibytes);
+    row_timed_by_0("get_nbi 1 MiB over TCP", raw_gets_in_turn, get_mebibytes_nbi);
     row_timed_by_0("put_nbi 8 B over TCP", NULL, many_puts);
     row_timed_by_0("get from a PE that computes", raw_one_way, get_beside_computing);
     row_timed_by_0("fetch_add on a PE that computes", raw_one_way, fetch_add_beside_computing);

@@ -15,7 +15,7 @@ use crate::hosts::is_here;
 use crate::link::frame::{self, Frames, Order, Post, Report, Seat};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
-use crate::link::shell::{self, Place};
+use crate::link::shell::{self, Place, SSH_CONNECTION};
 use crate::verdict;
 
 /// How much of what a remote shell says is kept for the message.
@@ -132,6 +132,8 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     command
         .args(&words[1..])
         .env(MARK, mark)
+        // What the agent finds there is to be its own way here and not that of whoever started us.
+        .env_remove(SSH_CONNECTION)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

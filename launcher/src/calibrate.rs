@@ -116,7 +116,8 @@ fn line(line: &str) -> Option<(String, Times)> {
     Some((name, (number()?, number()?)))
 }
 
-fn beside(tool: &str) -> Result<PathBuf, Error> {
+/// A tool that was installed with this one.
+pub(crate) fn beside(tool: &str) -> Result<PathBuf, Error> {
     let here = std::env::current_exe().map_err(|error| Error::new("oxshmem cannot find itself").because(error))?;
     let path = here.with_file_name(tool);
     match path.exists() {

@@ -12,6 +12,7 @@ pub mod info;
 pub mod job;
 pub mod schedules;
 pub mod start;
+pub mod tune;
 pub mod wrapper;
 
 mod branch;

@@ -1,10 +1,12 @@
 //! One PE as a process: how it is started, and what the launcher holds of it.
 
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 
+use oxshmem_bootstrap::REACHED;
 use oxshmem_os::{cpus, process, signals, sockets};
 use tokio::process::{Child, Command};
 
@@ -46,7 +48,7 @@ pub(crate) fn variables(pe: u32, size: u32, here: u32, mark: &str) -> [(&'static
 }
 
 /// Variables of an outer launcher that would mislead a PMI program about this job.
-const MISLEADING: [&str; 3] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED"];
+const MISLEADING: [&str; 4] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", REACHED];
 
 /// Starts PE `pe`, one of `here` on this host. Each PE leads a process group, so that signals reach what it starts too.
 pub(crate) fn start(
@@ -54,6 +56,7 @@ pub(crate) fn start(
     size: u32,
     here: u32,
     mark: &str,
+    reached: Option<IpAddr>,
     program: &Program,
     file: &Path,
     bound: Bound,
@@ -75,6 +78,9 @@ pub(crate) fn start(
         .process_group(0);
     for name in MISLEADING {
         command.env_remove(name);
+    }
+    if let Some(address) = reached {
+        command.env(REACHED, address.to_string());
     }
     if let Some(wdir) = &program.wdir {
         command.current_dir(wdir).env("PWD", std::path::absolute(wdir)?);

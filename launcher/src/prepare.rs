@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::IsTerminal;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::rc::Rc;
@@ -13,6 +14,7 @@ use oxshmem_topology::cpulist::written;
 use crate::arguments::{Label, Plan, Program, Stdin};
 use crate::binding::{Bind, Binding};
 use crate::link::frame::{Post, Seat};
+use crate::link::shell::{self, SSH_CONNECTION};
 use crate::pe::{self, Bound, Started, Streams};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
@@ -29,6 +31,8 @@ pub(crate) struct Prepared {
     /// The program of each PE of the job.
     apps: Vec<u32>,
     binding: Option<Binding>,
+    /// The address by which this host was reached, where another one did so.
+    reached: Option<IpAddr>,
 }
 
 impl Prepared {
@@ -45,7 +49,9 @@ impl Prepared {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
         let binding = Binding::wanted(&post.plan, seat.pes.len()).map_err(|error| (2, error))?;
-        Ok(Prepared { post, seat, directly, files, apps, binding })
+        let ssh = std::env::var(SSH_CONNECTION).ok();
+        let reached = if directly { None } else { shell::reached(ssh.as_deref(), &seat.name) };
+        Ok(Prepared { post, seat, directly, files, apps, binding, reached })
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -81,7 +87,7 @@ impl Prepared {
         let bound = Bound { word: self.plan().bind.map(Bind::word), processors };
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.seat.pes.len() as u32);
-        pe::start(pe, size, here, mark, program, file, bound, streams).map_err(unstartable)
+        pe::start(pe, size, here, mark, self.reached, program, file, bound, streams).map_err(unstartable)
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {

@@ -29,6 +29,8 @@ fn runs_and_meets(server: &Server) {
     assert_eq!(met.stdout.matches("exchanged").count(), 4);
     let words = Ended::from(on(server, &["-n", "1", "printf", "%s.", "a  b", "$HOME", "it's", "|"]).output().unwrap());
     assert_eq!(words.stdout, "a  b.$HOME.it's.|.", "arguments are not for the remote shell");
+    let reached = Ended::from(on(server, &["-n", "2", "sh", "-c", "echo $OXSHMEM_REACHED"]).output().unwrap());
+    assert_eq!(reached.stdout, "127.0.0.1\n127.0.0.1\n", "sshd says by which address a host was reached");
     let failed =
         Ended::from(on(server, &["-n", "4", "sh", "-c", "[ $PMI_RANK = 3 ] && exit 7; sleep 600"]).output().unwrap());
     assert_eq!(failed.status, Some(7), "{}", failed.stderr);

@@ -54,6 +54,7 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     modules(prefix)?;
     program(prefix, "oshdemo")?;
     program(prefix, "oshmeasure")?;
+    program(prefix, "oshtune")?;
     manual::install(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;

@@ -27,8 +27,13 @@ pub(crate) struct Rig {
 impl Rig {
     /// Makes the hosts, with a cable as bad as `quality` says. `Err` says why they cannot be had here.
     pub(crate) fn new(quality: &str) -> Outcome<Rig> {
+        Rig::with(quality, &[])
+    }
+
+    fn with(quality: &str, options: &[&str]) -> Outcome<Rig> {
         let mut run = Command::new(program());
-        run.args(["run", "-q", quality, "sh", "-c", &format!("echo \"${HOSTS}\" && exec cat")]);
+        run.args(["run", "-q", quality]).args(options);
+        run.args(["sh", "-c", &format!("echo \"${HOSTS}\" && exec cat")]);
         run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = run.spawn().map_err(|error| format!("{} cannot be run: {error}", program().display()))?;
         let mut hosts = String::new();
@@ -112,10 +117,11 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<Counts> 
 
 fn pulled(prefix: &Path) -> Counts {
     let mut counts = Counts::default();
-    let cables: [(&str, Check); 3] = [
+    let cables: [(&str, Check); 4] = [
         ("a cable that is pulled for 5 s", pulled_for_a_while),
         ("a cable that stays pulled", pulled_for_good),
         ("a PE that dies in mid-transfer", killed),
+        ("rails over two cables", over_two_cables),
     ];
     for (name, check) in cables {
         counts += match Rig::new("").map(drop) {
@@ -162,8 +168,12 @@ fn transfers(prefix: &Path) -> Outcome<PathBuf> {
 impl Transfers {
     /// Starts the job and waits until it is under way.
     fn start(prefix: &Path, name: &str, quality: &str, timeout: u32) -> Outcome<Transfers> {
+        Self::between(Rig::new(quality)?, prefix, name, timeout, 1)
+    }
+
+    /// The same between the hosts of a rig, over so many rails.
+    fn between(rig: Rig, prefix: &Path, name: &str, timeout: u32, rails: u32) -> Outcome<Transfers> {
         let executable = transfers(prefix)?;
-        let rig = Rig::new(quality)?;
         let output = executable.with_extension(format!("{name}.output"));
         let stop = executable.with_extension(format!("{name}.stop"));
         let _ = fs::remove_file(&stop);
@@ -171,6 +181,7 @@ impl Transfers {
         let errors = file.try_clone().map_err(|error| error.to_string())?;
         let mut oshrun = Command::new(prefix.join("bin/oshrun"));
         oshrun.args(["-n", "4", "--nodes", "2"]).args(rig.through()).arg(executable).arg(&stop);
+        oshrun.env("SHMEM_TCP_RAILS", rails.to_string());
         oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
         let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
         let mut transfers = Transfers { rig, job, output, stop };
@@ -259,6 +270,24 @@ fn killed(prefix: &Path) -> Outcome {
         return Ok(());
     }
     Err(format!("it ended with {status:?} instead of 137 and a sentence:\n{said}"))
+}
+
+/// Two rails take an interface each, and long transfers use both.
+fn over_two_cables(prefix: &Path) -> Outcome {
+    let rig = Rig::with("", &["-2"])?;
+    let mut job = Transfers::between(rig, prefix, "rails", 60, 2)?;
+    job.stop()?;
+    job.ends_well()?;
+    let traffic = job.rig.cable("traffic")?;
+    let sent = |cable: &str| {
+        let line = traffic.lines().find_map(|line| line.strip_prefix(cable)?.trim().parse::<u64>().ok());
+        line.ok_or(format!("nothing is known of {cable}: {traffic}"))
+    };
+    // Three rounds of two PEs with 1 MiB each way and back are 18 MiB; half of them may take either.
+    match (sent("cable0")?, sent("second0")?) {
+        (first, second) if first.min(second) >= 3 << 20 => Ok(()),
+        (first, second) => Err(format!("{first} bytes went over one cable and {second} over the other")),
+    }
 }
 
 /// The PEs that a launcher has started.

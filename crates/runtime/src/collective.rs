@@ -406,25 +406,44 @@ pub(crate) unsafe fn alltoalls(
         }
     }
     let (dst, sst) = (dst as usize * element, sst as usize * element);
-    call.enter();
-    for member in call.members_from_me() {
-        let (theirs, mine) = (call.team.my as usize * nelems, member as usize * nelems);
-        // What is strided there comes in one piece from another node.
-        let reach = (nelems - 1) * sst + element;
-        let mut piece = Vec::new();
-        let from = if call.team.span.is_some() {
-            piece.resize(reach, 0);
-            // SAFETY: the member has entered; the piece has the room.
-            unsafe { call.fetch(member, source.add(theirs * sst), piece.as_mut_ptr(), reach) };
-            call.fetched();
-            piece.as_ptr()
-        } else {
-            call.at(member, source.wrapping_add(theirs * sst), reach).cast_const()
-        };
+    let reach = (nelems - 1) * sst + element;
+    let theirs = source.wrapping_add(call.team.my as usize * nelems * sst);
+    // Where the elements of a member go.
+    let place = |member: u32, i: usize| dest.wrapping_add((member as usize * nelems + i) * dst);
+    let spread = |member: u32, from: *const u8| {
         for i in 0..nelems {
-            // SAFETY: the member has entered; element `theirs + i` of its source becomes element `mine + i`.
-            unsafe { ptr::copy(from.add(i * sst), dest.add((mine + i) * dst), element) };
+            // SAFETY: `from` has the member's elements; the destination has a place for each.
+            unsafe { ptr::copy(from.add(i * sst), place(member, i), element) };
+        }
+    };
+    call.enter();
+    let mut pieces: Vec<(u32, Vec<u8>)> = Vec::new();
+    for member in call.members_from_me() {
+        if call.is_here(member) {
+            spread(member, call.at(member, theirs, reach));
+        } else if sst > FAR_APART {
+            for i in 0..nelems {
+                // SAFETY: the member has entered, so its source is ready; the element has its place.
+                unsafe { call.fetch(member, theirs.wrapping_add(i * sst), place(member, i), element) };
+            }
+        } else {
+            // What lies close together comes in one piece, with what is between.
+            let mut piece = vec![0; reach];
+            // SAFETY: as above; the piece has the room, and stays where it is until all is fetched.
+            unsafe { call.fetch(member, theirs, piece.as_mut_ptr(), reach) };
+            pieces.push((member, piece));
+            if pieces.len() * reach > PIECES {
+                call.fetched();
+                pieces.drain(..).for_each(|(member, piece)| spread(member, piece.as_ptr()));
+            }
         }
     }
+    call.fetched();
+    pieces.iter().for_each(|(member, piece)| spread(*member, piece.as_ptr()));
     call.leave();
 }
+
+/// Elements of other nodes that lie so many bytes apart are fetched one by one: a message costs less than that.
+const FAR_APART: usize = 1 << 10;
+/// Bytes of strided pieces that are under way at once.
+const PIECES: usize = 16 << 20;

@@ -24,6 +24,7 @@ mod life;
 mod lock;
 mod machine;
 mod memory;
+mod neighbours;
 mod network;
 mod nodes;
 mod placement;

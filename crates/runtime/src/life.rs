@@ -159,7 +159,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let choice = Choice::new(&settings)?;
     network::announce(job, epoch)?;
     let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
-    network::open(job, epoch, &settings, windows.heap_window(), &circle)?;
+    network::open(job, epoch, &settings, &windows, &circle)?;
     wait::expect_network(network::is_open());
     let info = settings.info;
     let heap_words = heap.describe();

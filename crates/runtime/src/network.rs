@@ -21,6 +21,7 @@ use crate::life::Others;
 use crate::nodes;
 use crate::transports::{self, Chosen, Joining};
 use crate::wait::{self, Needs, Reason};
+use crate::windows::Windows;
 
 /// The job's fabric between init and the last finalize; null on one node.
 static FABRIC: AtomicPtr<Box<dyn Fabric>> = AtomicPtr::new(core::ptr::null_mut());
@@ -41,7 +42,7 @@ pub(crate) fn open(
     job: &'static Job,
     epoch: u32,
     settings: &Settings,
-    heap_window: usize,
+    windows: &Windows,
     circle: &Circle,
 ) -> Result<(), Error> {
     transports::check(settings)?;
@@ -58,12 +59,14 @@ pub(crate) fn open(
             .fix("run fewer PEs, for example one for each processor with threads in it"));
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
-    let Chosen { fabric, rejected } = transports::choose(&Joining { job, settings, secret: &secret }, epoch)?;
+    let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
+    let Chosen { fabric, rejected, crowded } = transports::choose(&joining, epoch)?;
+    windows.share_processors(crowded);
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
     // What has to have its pages is registered as it gets them.
-    let heap_now = if pins(&*fabric) { committed } else { heap_window };
+    let heap_now = if pins(&*fabric) { committed } else { windows.heap_window() };
     fabric.register(Region::Heap, segment(heap, heap_now))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;

@@ -11,6 +11,7 @@ use oxshmem_bootstrap::Job;
 use oxshmem_transport::Fabric;
 use oxshmem_transport_ofi::Selection;
 
+use crate::neighbours::{self, Quarters};
 use crate::placement;
 
 /// A transport that a user can name: `SHMEM_TRANSPORT=name` or `name:detail`.
@@ -68,12 +69,16 @@ pub(crate) struct Joining<'j> {
     pub(crate) settings: &'j Settings,
     /// What the job's PEs know and nobody else: an identity and a key.
     pub(crate) secret: &'j [u8; 48],
+    /// Where this node lives.
+    pub(crate) quarters: &'j Quarters,
 }
 
 /// What was chosen, and why nothing else.
 pub(crate) struct Chosen {
     pub(crate) fabric: Box<dyn Fabric>,
     pub(crate) rejected: Vec<String>,
+    /// Whether PEs outnumber processors on this node's machine, with those of its other nodes.
+    pub(crate) crowded: bool,
 }
 
 /// Checks the user's word where there is nothing to choose.
@@ -83,24 +88,31 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
 
 /// Agrees with the other nodes on a transport and opens it. Collective.
 pub(crate) fn choose(joining: &Joining<'_>, epoch: u32) -> Result<Chosen, Error> {
-    let Joining { job, settings, .. } = *joining;
+    let Joining { job, settings, quarters, .. } = *joining;
     let asked = Asked::read(settings)?;
     let key = format!("ways.{epoch}");
     if job.node().my_index == 0 {
-        job.put(&key, mine(settings, &asked, job.size()).to_string().as_bytes())?;
+        job.put(&key, format!("{}{quarters}", mine(settings, &asked, job.size())).as_bytes())?;
     }
     job.fence()?;
     let decision = format!("way.{epoch}");
     if job.rank() == 0 {
         let read = |node| {
             let leader = job.places().leader_of(node);
-            Ok(Ballot::read(&String::from_utf8_lossy(&job.get(leader, &key)?)))
+            let said = String::from_utf8_lossy(&job.get(leader, &key)?).into_owned();
+            let pes = job.places().members_of(node).len();
+            Ok((Ballot::read(&said), (Quarters::read(&said), pes)))
         };
-        let ballots: Vec<Ballot> = (0..job.node().count).map(read).collect::<Result<_, Error>>()?;
-        job.put(&decision, agreed(&ballots).to_string().as_bytes())?;
+        let (ballots, nodes): (Vec<Ballot>, Vec<_>) =
+            (0..job.node().count).map(read).collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+        let verdict = neighbours::verdict(&neighbours::crowded(&nodes));
+        job.put(&decision, format!("{}{verdict}", agreed(&ballots)).as_bytes())?;
     }
     job.fence()?;
-    let Ballot { ways, rejected } = Ballot::read(&String::from_utf8_lossy(&job.get(0, &decision)?));
+    let decided = job.get(0, &decision)?;
+    let decided = String::from_utf8_lossy(&decided);
+    let crowded = neighbours::is_named(&decided, job.node().index);
+    let Ballot { ways, rejected } = Ballot::read(&decided);
     let Some(way) = ways.first() else {
         let why = if rejected.is_empty() { "no transport is there".to_owned() } else { rejected.join("; ") };
         return Err(Error::new(format!(
@@ -117,7 +129,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32) -> Result<Chosen, Error>
         Error::new(format!("this PE does not know the transport {name}, which PE 0 has chosen"))
             .fix("run one version of oxshmem on all PEs")
     })?;
-    Ok(Chosen { fabric: (candidate.open)(joining, detail)?, rejected })
+    Ok(Chosen { fabric: (candidate.open)(joining, detail)?, rejected, crowded })
 }
 
 /// The user's word.
@@ -267,12 +279,13 @@ fn tcp_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
 }
 
 fn tcp_open(joining: &Joining<'_>, _detail: &str) -> Opened {
-    let Joining { job, settings, secret } = *joining;
+    let Joining { job, settings, secret, .. } = *joining;
     let (id, key) = secret.split_at(16);
     let id = id.try_into().expect("sixteen bytes");
     let key = key.try_into().expect("thirty-two bytes");
     let mut options = oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key);
     options.interface.clone_from(&settings.tcp_interface);
+    options.hint = oxshmem_bootstrap::reached();
     options.rails = settings.tcp_rails;
     options.encrypt = settings.tcp_encrypt;
     options.give_up = Duration::from_secs(settings.tcp_timeout);

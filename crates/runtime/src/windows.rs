@@ -13,6 +13,7 @@ use oxshmem_topology::{Share, share};
 use crate::control;
 use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
+use crate::neighbours::Quarters;
 use crate::placement;
 use crate::wait::{self, Mode};
 
@@ -24,12 +25,29 @@ pub(crate) struct Windows {
     heap_window: usize,
     /// The leader's locks on the node's cores.
     claims: Mutex<Claims>,
+    /// The leader's `SHMEM_WAIT`.
+    wait: Wait,
+    quarters: Quarters,
 }
 
 impl Windows {
     /// Bytes from one PE's heap to the next.
     pub(crate) fn heap_window(&self) -> usize {
         self.heap_window
+    }
+
+    /// The processors of this node.
+    pub(crate) fn quarters(&self) -> &Quarters {
+        &self.quarters
+    }
+
+    /// Whether they are `crowded`, now that the other nodes on this machine are known; on all PEs of a node alike, and
+    /// before they first synchronise.
+    pub(crate) fn share_processors(&self, crowded: bool) {
+        if crowded && self.wait == Wait::Auto {
+            wait::set_mode(Mode::Crowded);
+            tracing::debug!("waits yield: with other nodes of this machine PEs outnumber its processors");
+        }
     }
 
     /// Unmaps everything.
@@ -115,7 +133,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         }
         _ => None,
     };
-    choose_mode(terms.wait, &cards, me, bound);
+    let quarters = choose_mode(terms.wait, &cards, me, bound);
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
     let heap_window = 1 << terms.heap_shift;
@@ -125,6 +143,8 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         statics,
         heap_window,
         claims: Mutex::new(claims),
+        wait: terms.wait,
+        quarters,
     };
     Ok((windows, symmetric, gathered.circle))
 }
@@ -213,8 +233,8 @@ fn map_statics(
     Ok(range)
 }
 
-/// Chooses how PEs wait, from how many there are and how many processors they have.
-fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) {
+/// Chooses how PEs wait, from how many there are and how many processors they have, which it returns.
+fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) -> Quarters {
     let mut union: Vec<u32> = cards.iter().flat_map(|card| card.allowed.iter().copied()).collect();
     union.sort_unstable();
     union.dedup();
@@ -234,6 +254,7 @@ fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) {
         let _ = cpus::pin_to(union[me % union.len()] as usize);
     }
     tracing::debug!(?mode, processors, pes = cards.len(), "waits");
+    Quarters::here(&union, processors)
 }
 
 /// All PEs of a node must run the same program, or their static variables do not correspond.

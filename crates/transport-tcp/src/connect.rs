@@ -39,7 +39,7 @@ impl Link {
         if let Wire::Left = state.wire {
             return self.fail(net, state, "it has ended");
         }
-        match net.addresses(self.pe) {
+        match net.addresses(self.pe, self.rail) {
             Ok(mut addresses) => {
                 // What worked before is tried first.
                 addresses.sort_by_key(|address| state.address.is_some_and(|known| known.ip() != address.at.ip()));

@@ -64,6 +64,20 @@ pub(crate) fn candidates(peer: &[Address], same_host: bool, mine: &[Address]) ->
     if own.is_empty() { shared } else { own }
 }
 
+/// Puts the addresses first where the peer has them on the interface for this rail, so that rails take turns over the
+/// interfaces. All stay candidates: an interface that leads nowhere costs a rail its turn there and nothing else.
+pub(crate) fn spread(candidates: &mut [Address], rail: u16) {
+    let mut names: Vec<&str> = Vec::new();
+    for address in candidates.iter() {
+        if !names.contains(&address.interface.as_str()) {
+            names.push(&address.interface);
+        }
+    }
+    let Some(count @ 2..) = Some(names.len()) else { return };
+    let wanted = names[usize::from(rail) % count].to_owned();
+    candidates.sort_by_key(|address| address.interface != wanted);
+}
+
 /// What tells two network stacks apart: the boot of the machine and the network namespace.
 pub(crate) fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -158,6 +172,23 @@ mod tests {
         assert_eq!(candidates(&theirs, false, &mine), only_b);
         assert_eq!(candidates(&only_bridge, false, &mine), only_bridge);
         assert_eq!(candidates(&only_b, true, &only_b), [address("127.0.0.1", "lo"), b]);
+    }
+
+    #[test]
+    fn rails_take_turns_over_interfaces() {
+        let all = [address("10.0.0.6", "eth0"), address("10.1.0.6", "eth1"), address("2001:db8::6", "eth0")];
+        let order = |rail| {
+            let mut candidates = all.clone();
+            spread(&mut candidates, rail);
+            candidates.map(|a| a.ip.to_string())
+        };
+        assert_eq!(order(0), ["10.0.0.6", "2001:db8::6", "10.1.0.6"]);
+        assert_eq!(order(1), ["10.1.0.6", "10.0.0.6", "2001:db8::6"]);
+        assert_eq!(order(2), order(0));
+        let mut alone = [address("10.0.0.6", "eth0")];
+        spread(&mut alone, 3);
+        spread(&mut [], 1);
+        assert_eq!(alone, [address("10.0.0.6", "eth0")]);
     }
 
     #[test]

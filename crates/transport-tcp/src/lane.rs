@@ -15,6 +15,9 @@ use crate::proto::{Place, Session};
 /// Longest put whose source is copied; a longer one waits until the peer has it.
 pub(crate) const INJECT: usize = 32 << 10;
 
+/// Bytes of one operation over one rail that are issued at once.
+const TOGETHER: usize = 16 * BULK;
+
 pub(crate) struct TcpLane {
     net: Arc<Net>,
     number: u16,
@@ -36,7 +39,8 @@ impl TcpLane {
         Ok(Self { net, number, active: Vec::new(), error: None })
     }
 
-    fn issue(&mut self, pe: u32, rail: u16, push: impl FnOnce(&mut Session) -> Ticket) {
+    /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
+    fn issue(&mut self, pe: u32, rail: u16, count: u64, push: impl FnOnce(&mut Session) -> Ticket) {
         let place = self.active.last().filter(|last| last.link.pe == pe && self.net.rails == 1);
         let at = match place {
             Some(_) => self.active.len() - 1,
@@ -56,7 +60,7 @@ impl TcpLane {
         match active.link.issue(&self.net, push) {
             Some(ticket) => {
                 active.last = ticket;
-                active.count += 1;
+                active.count += count;
             }
             None => {
                 let error = active.link.error();
@@ -72,9 +76,22 @@ impl TcpLane {
         }
     }
 
-    /// The rail of a piece that starts at `start`.
-    fn rail(&self, start: usize) -> u16 {
-        ((start / BULK) % usize::from(self.net.rails)) as u16
+    /// Issues a long operation in pieces, of which `push` puts one into a session: those of a rail together, so that the
+    /// kernel gets them with one call. Over one rail if `ordered`, otherwise the rails take turns.
+    fn issue_pieces(&mut self, pe: u32, n: usize, ordered: bool, push: impl Fn(&mut Session, usize, usize) -> Ticket) {
+        let rails = if ordered { 1 } else { usize::from(self.net.rails) };
+        for group in (0..n).step_by(TOGETHER * rails) {
+            for rail in 0..rails {
+                let pieces = || (group + rail * BULK..n.min(group + TOGETHER * rails)).step_by(rails * BULK);
+                let count = pieces().count() as u64;
+                if count > 0 {
+                    self.issue(pe, rail as u16, count, |session| {
+                        let tickets = pieces().map(|start| push(session, start, BULK.min(n - start)));
+                        tickets.last().unwrap_or_else(|| unreachable!("there are {count} pieces"))
+                    });
+                }
+            }
+        }
     }
 
     /// Puts from where the source is: small ones are copied, long ones sent in pieces. All over one rail if `ordered`.
@@ -85,14 +102,12 @@ impl TcpLane {
             // SAFETY: the callers hand on the promise of their own caller: readable for `n` bytes. Nothing writes to a
             // source while its put is under way.
             let data = if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } };
-            return self.issue(pe, 0, |session| session.push(&Message::Put { lane, region, offset, data }));
+            return self.issue(pe, 0, 1, |session| session.push(&Message::Put { lane, region, offset, data }));
         }
-        for (start, n) in pieces(n, BULK) {
+        self.issue_pieces(pe, n, ordered, |session, start, n| {
             let place = Place { at: source.wrapping_add(start).expose_provenance(), n };
-            let rail = if ordered { 0 } else { self.rail(start) };
-            let offset = offset.wrapping_add(start as u64);
-            self.issue(pe, rail, |session| session.push_bulk_put(lane, region, offset, place));
-        }
+            session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place)
+        });
     }
 
     /// Forgets what is complete or lost; returns how much.
@@ -161,11 +176,11 @@ unsafe impl Lane for TcpLane {
             return self.here(outcome);
         }
         let lane = self.number;
-        for (start, n) in pieces(n, BULK) {
+        self.issue_pieces(pe, n, false, |session, start, n| {
             let place = Place { at: dest.wrapping_add(start).expose_provenance(), n };
             let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
-            self.issue(pe, self.rail(start), |session| session.push_fetch(&get, place));
-        }
+            session.push_fetch(&get, place)
+        });
     }
 
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
@@ -178,7 +193,7 @@ unsafe impl Lane for TcpLane {
         }
         let (lane, fetch) = (self.number, !old.is_null());
         let message = Message::Amo { lane, region, offset, width, amo, fetch };
-        self.issue(pe, 0, |session| {
+        self.issue(pe, 0, 1, |session| {
             if fetch {
                 session.push_fetch(&message, Place { at: old.expose_provenance(), n: width.bytes() })
             } else {
@@ -204,7 +219,7 @@ unsafe impl Lane for TcpLane {
         let data = unsafe { std::slice::from_raw_parts(source, n) };
         let put = Message::Put { lane, region: to.region, offset: to.offset, data };
         // Both at once: the signal is not to wait until the data has been heard of.
-        self.issue(pe, 0, |session| {
+        self.issue(pe, 0, 1, |session| {
             session.push(&put);
             session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false })
         });

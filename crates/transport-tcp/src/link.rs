@@ -180,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
+    /// Moves the connection on. Returns how much was done, executed or sent, and whether there is more to read at once.
     pub(crate) fn serve(&self, net: &Net, manner: Manner) -> (usize, bool) {
         self.serve_locked(net, &mut self.lock(), manner)
     }
@@ -190,20 +190,27 @@ impl Link {
             self.advance(net, state);
         }
         let Wire::Up(_) = state.wire else { return (0, false) };
-        let (executed, more) = self.receive(net, state);
-        state.session.seal();
+        // What waits goes out before we look at what has come: the peer may be waiting for it just as we are for this.
         state.blocked = false;
-        self.flush(state);
+        let mut sent = self.flush_all(state);
+        let (executed, more) = self.receive(net, state);
+        if executed > 0 && !state.blocked {
+            sent |= self.flush_all(state);
+        }
+        // In the middle of a long frame its end is sure to come, and can be acknowledged with what is before it.
+        let in_the_middle = matches!(&state.wire, Wire::Up(connection) if connection.endpoint.is_in_the_middle());
         let session = &mut state.session;
-        if executed == 0 || manner == Manner::Alone || session.untold() >= UNTOLD {
+        let is_last = (executed == 0 || manner == Manner::Alone) && !in_the_middle;
+        if is_last || session.untold() >= UNTOLD {
             session.acknowledge();
             self.flush(state);
         }
         // Behind output that the socket does not take, the next writable event sees to it.
-        if state.session.untold() > 0 && !state.session.has_output() {
+        if state.session.untold() > 0 && !state.session.has_output() && !in_the_middle {
             self.remind(net);
         }
-        (executed, more)
+        // Who sends a long answer is as busy as who executes.
+        (executed + usize::from(sent), more)
     }
 
     /// Reads and executes what has come.
@@ -253,18 +260,26 @@ impl Link {
         self.fetch.store(fetch, Ordering::Release);
     }
 
-    /// Sends what the socket takes.
-    pub(crate) fn flush(&self, state: &mut State) {
-        let Wire::Up(connection) = &mut state.wire else { return };
+    /// Sends what the socket takes, also of what waits for company.
+    fn flush_all(&self, state: &mut State) -> bool {
+        state.session.seal();
+        self.flush(state)
+    }
+
+    /// Sends what the socket takes; returns whether it took anything.
+    pub(crate) fn flush(&self, state: &mut State) -> bool {
+        let Wire::Up(connection) = &mut state.wire else { return false };
+        let mut sent = false;
         let result = match &mut connection.seal {
-            None => flush_plain(&connection.stream, &mut state.session),
-            Some(seal) => seal.flush(&connection.stream, &mut state.session),
+            None => flush_plain(&connection.stream, &mut state.session, &mut sent),
+            Some(seal) => seal.flush(&connection.stream, &mut state.session, &mut sent),
         };
         match result {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => state.blocked = true,
             Err(e) => self.cut(state, &e.to_string()),
         }
+        sent
     }
 
     /// The connection is no more; the session goes on over the next one.
@@ -379,10 +394,11 @@ impl Connection {
 }
 
 impl Sealing {
-    fn flush(&mut self, mut stream: &TcpStream, session: &mut Session) -> io::Result<()> {
+    fn flush(&mut self, mut stream: &TcpStream, session: &mut Session, sent: &mut bool) -> io::Result<()> {
         loop {
             while self.sent < self.staged.len() {
                 self.sent += stream.write(&self.staged[self.sent..])?;
+                *sent = true;
             }
             self.staged.clear();
             self.sent = 0;
@@ -396,10 +412,11 @@ impl Sealing {
     }
 }
 
-fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
+fn flush_plain(stream: &TcpStream, session: &mut Session, sent: &mut bool) -> io::Result<()> {
     while session.has_output() {
-        let sent = socket::send(stream.as_fd(), session.pieces())?;
-        session.sent(sent);
+        let now = socket::send(stream.as_fd(), session.pieces())?;
+        session.sent(now);
+        *sent = true;
     }
     Ok(())
 }

@@ -102,12 +102,15 @@ impl Net {
         self.by_token.get(token.checked_sub(FIRST_LINK)?)?.get()
     }
 
-    /// Where to try to reach a PE, in order.
-    pub(crate) fn addresses(&self, pe: u32) -> Result<Vec<Candidate>, Error> {
+    /// Where to try to reach a PE over a rail, in order.
+    pub(crate) fn addresses(&self, pe: u32, rail: u16) -> Result<Vec<Candidate>, Error> {
         let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
         let card = Card::decode(pe, &cards.card(pe)?)?;
         let same_host = card.host == self.card.host;
-        let candidates = interfaces::candidates(&card.addresses, same_host, &self.card.addresses);
+        let mut candidates = interfaces::candidates(&card.addresses, same_host, &self.card.addresses);
+        if self.rails > 1 && !same_host {
+            interfaces::spread(&mut candidates, rail);
+        }
         let candidate = |a: Address| Candidate { at: SocketAddr::new(a.ip, card.port), interface: a.interface };
         Ok(candidates.into_iter().map(candidate).collect())
     }

@@ -1,7 +1,8 @@
 //! Sending from and receiving to memory that peers write at the same time: raw addresses, never slices.
 //!
-//! Long transfers go between the socket and where they belong, with no copy of ours. The kernel's own copy stays:
-//! between hosts of one machine `MSG_ZEROCOPY` makes it as well and says so, and cost a third of the bandwidth.
+//! Long transfers go between the socket and where they belong, with no copy of ours. The kernel's own copy stays: over
+//! loopback and over a veth `MSG_ZEROCOPY` makes it as well, and says so with every notice, so that a mebibyte took half
+//! as long again there (185 us instead of 124, and 206 instead of 142). What it is worth on a card has not been measured.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
 use oxshmem_launcher::schedules::Simulation;
-use oxshmem_launcher::{calibrate, schedules, start, usage};
+use oxshmem_launcher::{calibrate, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
@@ -29,6 +29,8 @@ enum Task {
     Schedule(Steps),
     /// Say which schedule a call takes, and why
     Explain(Explain),
+    /// Measure every schedule between your nodes and write the table of the quickest, for SHMEM_TUNING
+    Tune(Tune),
     /// One PE of a job that `simulate --start` measures
     #[command(hide = true, name = start::AS_PE)]
     StartAsPe,
@@ -100,6 +102,16 @@ struct Explain {
     tuning: Option<String>,
 }
 
+#[derive(Args)]
+struct Tune {
+    /// Where the table goes; every host of later jobs has to see it
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// What oshrun needs to start one PE on each node: -H a,b,c -N 1
+    #[arg(last = true, required = true, value_name = "OSHRUN ARGUMENTS")]
+    oshrun: Vec<String>,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Network {
     FatTree,
@@ -142,6 +154,7 @@ fn main() -> ExitCode {
         Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
         Task::Simulate(simulate) if simulate.start => start::report(),
         Task::Simulate(simulate) => simulate.run(),
+        Task::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
         Task::StartAsPe => start::as_pe(),
         Task::Schedule(steps) => steps.run(),
         Task::Explain(Explain { collective, pes, bytes, tuning }) => {

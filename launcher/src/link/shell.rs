@@ -1,6 +1,7 @@
 //! The command that starts an agent on a host, from the remote shell that the user named.
 
 use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::path::Path;
 
 use crate::wrapper::quoted;
@@ -13,6 +14,15 @@ pub(crate) const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=20 {host}";
 const FIND: &str = "if [ -x \"$0\" ]; then exec \"$0\" --agent; else exec oshrun --agent; fi";
 /// Where the user has said the place, there is no second one.
 const EXACTLY: &str = "exec \"$0\" --agent";
+
+/// Where sshd tells what it starts who came from where to where: address and port of both ends.
+pub(crate) const SSH_CONNECTION: &str = "SSH_CONNECTION";
+
+/// The address by which this host was reached: sshd's word, or the host's name where that is an address.
+pub(crate) fn reached(connection: Option<&str>, name: &str) -> Option<IpAddr> {
+    let by_ssh = connection.and_then(|ends| ends.split(' ').nth(2)?.parse().ok());
+    by_ssh.or_else(|| name.parse().ok())
+}
 
 /// Where the launcher is on the other hosts.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +91,15 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_a_host_was_reached_is_what_sshd_says_or_the_address_that_names_it() {
+        let address = |text: &str| text.parse::<IpAddr>().ok();
+        assert_eq!(reached(Some("10.0.0.1 40000 10.0.0.9 22"), "n9"), address("10.0.0.9"));
+        assert_eq!(reached(Some("fd00::1 40000 fd00::9 22"), "10.0.0.9"), address("fd00::9"));
+        assert_eq!(reached(None, "10.0.0.9"), address("10.0.0.9"));
+        assert_eq!(reached(Some("garbage"), "n9"), None);
+    }
 
     #[test]
     fn words_as_the_shell_sees_them() {

@@ -204,7 +204,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "built in",
-        doc: "file with the sizes at which collectives change their algorithm",
+        doc: "file with the sizes at which collectives change their algorithm, as `oxshmem tune` writes it",
         apply: |settings, reading| {
             settings.tuning_file = reading.text();
             Ok(())

@@ -1,5 +1,7 @@
 //! All-to-all with blocks of different sizes.
 
+use core::ptr;
+
 use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
@@ -34,17 +36,19 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     call.check(0, 0);
     let mine = call.team.my as usize;
     call.enter();
-    let mut packed = 0;
-    for member in 0..call.team.size {
-        let element = |array: *const usize| {
-            let mut value = 0_usize;
+    // Everybody's word on the caller's block, all under way at once.
+    let mut said = vec![[0_usize; 2]; call.team.size as usize];
+    for (member, words) in (0..).zip(&mut said) {
+        for (array, word) in [blocks.offsets, blocks.sizes].into_iter().zip(words) {
             let from = array.wrapping_add(mine).cast();
-            // SAFETY: the member has entered, so its arrays are ready; they have an element for each member.
-            unsafe { call.fetch(member, from, (&raw mut value).cast(), size_of::<usize>()) };
-            call.fetched();
-            value
-        };
-        let (offset, size) = (element(blocks.offsets), element(blocks.sizes));
+            // SAFETY: the member has entered, so its arrays are ready; they have an element for each member, and the word
+            // stays where it is until all is fetched.
+            unsafe { call.fetch(member, from, ptr::from_mut(word).cast(), size_of::<usize>()) };
+        }
+    }
+    call.fetched();
+    let mut packed = 0;
+    for (member, [offset, size]) in (0..).zip(said) {
         let from = blocks.source.wrapping_add(offset);
         let i = member as usize;
         let (to, size) = match into {

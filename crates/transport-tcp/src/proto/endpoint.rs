@@ -68,6 +68,11 @@ impl Endpoint {
         self.left
     }
 
+    /// Whether a long frame has begun to come and has not ended.
+    pub fn is_in_the_middle(&self) -> bool {
+        self.bulk.is_some()
+    }
+
     /// Where to receive: first to the place, if there is one, then to the bytes.
     pub fn space(&mut self) -> (Option<Place>, &mut [u8]) {
         if self.taken == self.filled {
