@@ -155,7 +155,6 @@ mod tests {
             ("tree-2", "broadcast 1024 99"),
             ("chain-8192", "broadcast 1024 30"),
             ("auto", "broadcast 1024 5"),
-            ("census", "sync 0 7"),
         ]);
         let rows: Vec<String> =
             rows(&times, 4).iter().map(|row| format!("{} {} {}", row.schedule, row.max_size, row.max_bytes)).collect();

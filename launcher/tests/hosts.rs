@@ -77,6 +77,16 @@ fn pes_are_dealt_to_hosts_and_know_their_places() {
 }
 
 #[test]
+fn pes_learn_by_which_address_their_host_was_reached() {
+    let mut job = on("192.0.2.7,h2", &["-n", "2", "sh", "-c", "echo $PMI_RANK ${OXSHMEM_REACHED-unknown}"]);
+    // How the user came here says nothing of how the launcher came there.
+    let said = ended(job.env("SSH_CONNECTION", "192.0.2.1 40000 192.0.2.99 22").env("OXSHMEM_REACHED", "192.0.2.98"));
+    let mut lines: Vec<&str> = said.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0 192.0.2.7", "1 unknown"], "{}", said.stderr);
+}
+
+#[test]
 fn a_host_file_names_hosts() {
     let folder = Folder::new();
     let file = folder.0.join("hosts");

@@ -58,7 +58,7 @@ fn the_standard_table_survives_json() {
 fn rows_of_networks_that_processors_serve_are_schedules_that_serve_and_leave_long_ones_to_the_standard() {
     for row in SERVED {
         assert!(row.schedule.serves(row.collective), "{row:?}");
-        let long = question(row.collective, 4, row.max_bytes / 8 + (16 << 10));
+        let long = question(row.collective, 5, row.max_bytes / 8 + (64 << 10));
         assert_eq!(choose_from(SERVED, &long), None);
     }
 }
