@@ -45,6 +45,8 @@ pub(crate) struct Engine {
     inject: usize,
     longest: usize,
     local: bool,
+    /// Short puts have no completions.
+    forgets: bool,
 }
 
 // SAFETY: libfabric's objects belong to no thread, and whoever uses them holds the lock around the engine.
@@ -70,6 +72,7 @@ impl Engine {
         let rooms = if local { Some(port.register(bytes, len)?) } else { None };
         let inject = port.info.tx().inject_size;
         let longest = port.info.ep().max_msg_size;
+        let forgets = port.info.delivery == Delivery::ReadBack;
         let posted: Vec<*mut Operation> = (0..receives).filter_map(|_| operations.take(Purpose::Receive)).collect();
         let mut engine = Self {
             own: Own::default(),
@@ -87,6 +90,7 @@ impl Engine {
             inject,
             longest,
             local,
+            forgets,
         };
         posted.into_iter().for_each(|operation| engine.receive(operation));
         engine.broken.clone().map_or(Ok(engine), Err)
@@ -129,21 +133,55 @@ impl Engine {
         issued: &mut u64,
     ) -> Issued {
         let address = self.address(remote.pe)?;
-        self.cover(remote, n)?;
+        let mut place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
+        // Nearly always a transfer lies in one registration that is known.
+        if place.is_none_or(|place| place.room < n as u64) {
+            self.cover(remote, n)?;
+            place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
+        }
         let mut done = 0;
         while done < n {
-            let at = remote.offset + done as u64;
-            let place = self.peers.windows(remote.pe).find(remote.region, at);
-            let Some(place) = place else { return Err(self.out_of_range(remote, n)) };
-            let room = usize::try_from(place.room).unwrap_or(usize::MAX);
+            let Some(here) = place else { return Err(self.out_of_range(remote, n)) };
+            let room = usize::try_from(here.room).unwrap_or(usize::MAX);
             let piece = (n - done).min(room).min(self.longest);
             // SAFETY: a piece of what the caller promised.
             let local = unsafe { transfer.plus(done) };
-            // SAFETY: as above.
-            done += unsafe { self.piece(account, remote.pe, address, place, local, piece)? };
-            *issued += 1;
+            match local {
+                Transfer::Put(source, true) if self.forgets && piece <= self.inject => {
+                    // SAFETY: as above.
+                    unsafe { self.put_and_forget(remote.pe, address, here, source, piece)? };
+                    done += piece;
+                }
+                _ => {
+                    // SAFETY: as above.
+                    done += unsafe { self.piece(account, remote.pe, address, here, local, piece)? };
+                    *issued += 1;
+                }
+            }
+            if done < n {
+                place = self.peers.windows(remote.pe).find(remote.region, remote.offset + done as u64);
+            }
         }
         Ok(())
+    }
+
+    /// Issues a short put whose source is free at once and of which nothing is heard again. Where a read behind the puts
+    /// tells whether they have arrived, their completions tell nothing and cost as much again.
+    ///
+    /// # Safety
+    /// `source` has `n` bytes.
+    unsafe fn put_and_forget(
+        &mut self,
+        pe: u32,
+        address: fi::fi_addr_t,
+        place: Place,
+        source: *const u8,
+        n: usize,
+    ) -> Issued {
+        // SAFETY: the endpoint is open; the caller vouches for the source.
+        self.insist(pe, |engine| unsafe {
+            fi_inject_write(engine.port.ep, source.cast(), n, address, place.address, place.key)
+        })
     }
 
     /// Issues one piece, or the beginning of it; returns how much.
@@ -163,15 +201,11 @@ impl Engine {
         // SAFETY: the operation was just taken.
         let room = unsafe { self.operations.room(operation) };
         let mut n = n;
-        let mut flags = fi::FI_COMPLETION | self.completion();
         let (buffer, known) = match transfer {
             Transfer::Put(source, true) => {
                 n = n.min(ROOM);
                 // SAFETY: `n` bytes fit into the room; the caller vouches for the source.
                 unsafe { ptr::copy_nonoverlapping(source, room, n) };
-                if n <= self.inject {
-                    flags |= fi::FI_INJECT;
-                }
                 (room, self.rooms.as_ref().map(|rooms| rooms.desc))
             }
             Transfer::Put(source, false) => (source.cast_mut(), self.descriptor(source, n)),
@@ -201,30 +235,38 @@ impl Engine {
                 }
             },
         };
-        let iov = fi::iovec { iov_base: buffer.cast(), iov_len: n };
-        let remote = fi::fi_rma_iov { addr: place.address, len: n, key: place.key };
-        let mut desc = desc;
-        let message = fi::fi_msg_rma {
-            msg_iov: &raw const iov,
-            desc: &raw mut desc,
-            iov_count: 1,
-            addr: address,
-            rma_iov: &raw const remote,
-            rma_iov_count: 1,
-            context: context(operation),
-            data: 0,
-        };
+        let copied = matches!(transfer, Transfer::Put(_, true));
         let outcome = self.insist(pe, |engine| {
-            let ep = engine.port.ep;
-            match transfer {
-                // SAFETY: the endpoint is open; buffers stay until the completion, by the caller's promise or because
-                // they are the operation's own.
-                Transfer::Put(..) => unsafe { fi_writemsg(ep, &raw const message, flags) },
-                // SAFETY: as above.
-                Transfer::Get(_) => unsafe {
-                    let fi::fi_msg_rma { addr, context, .. } = message;
-                    fi_read(ep, buffer.cast(), n, desc, addr, remote.addr, remote.key, context)
-                },
+            let (ep, context) = (engine.port.ep, context(operation));
+            // SAFETY: the endpoint is open; buffers stay until the completion, by the caller's promise or because they are
+            // the operation's own.
+            unsafe {
+                match (transfer, engine.port.info.delivery) {
+                    (Transfer::Get(_), _) => {
+                        fi_read(ep, buffer.cast(), n, desc, address, place.address, place.key, context)
+                    }
+                    (Transfer::Put(..), Delivery::ReadBack) => {
+                        fi_write(ep, buffer.cast(), n, desc, address, place.address, place.key, context)
+                    }
+                    (Transfer::Put(..), Delivery::Complete) => {
+                        let inject = if copied && n <= engine.inject { fi::FI_INJECT } else { 0 };
+                        let flags = fi::FI_COMPLETION | fi::FI_DELIVERY_COMPLETE | inject;
+                        let iov = fi::iovec { iov_base: buffer.cast(), iov_len: n };
+                        let remote = fi::fi_rma_iov { addr: place.address, len: n, key: place.key };
+                        let mut desc = desc;
+                        let message = fi::fi_msg_rma {
+                            msg_iov: &raw const iov,
+                            desc: &raw mut desc,
+                            iov_count: 1,
+                            addr: address,
+                            rma_iov: &raw const remote,
+                            rma_iov_count: 1,
+                            context,
+                            data: 0,
+                        };
+                        fi_writemsg(ep, &raw const message, flags)
+                    }
+                }
             }
         });
         if let Err(error) = outcome {
@@ -233,14 +275,6 @@ impl Engine {
             return Err(error);
         }
         Ok(n)
-    }
-
-    /// When puts are complete.
-    fn completion(&self) -> u64 {
-        match self.port.info.delivery {
-            Delivery::Complete => fi::FI_DELIVERY_COMPLETE,
-            Delivery::ReadBack => 0,
-        }
     }
 
     fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut std::ffi::c_void> {
@@ -469,6 +503,11 @@ impl Engine {
     /// An operation is over.
     fn completed(&mut self, operation: *mut Operation, len: usize, failed: Option<(c_int, String)>) {
         if operation.is_null() {
+            // Nobody knows whose put that was.
+            if let Some((_, why)) = failed.filter(|_| !self.peers.leaving()) {
+                let error = Error::new("a put has failed that the network had taken").because(why);
+                self.broken.get_or_insert(error);
+            }
             return;
         }
         // SAFETY: libfabric gives back the context that it was given, which is an operation of ours.

@@ -19,7 +19,7 @@
 //! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for |
-//! | `inject_size` | short puts carry `FI_INJECT`; a call whose source must be free on return copies up to a page |
+//! | `inject_size` | puts so short are free on return: with `FI_INJECT`, or without a completion where they are read back; a call whose source must be free copies up to a page |
 //! | `max_msg_size`, queue sizes | longer transfers are split, no more is issued than the endpoint allows |
 //! | `FI_CONTEXT`, `FI_CONTEXT2` | every operation has its own place, which the provider may write to |
 //! | `FI_PROGRESS_MANUAL` | callers and the thread move the endpoint on |

@@ -202,6 +202,8 @@ impl World {
             _ => self.land(end, &operation),
         };
         match outcome {
+            // What was injected has no completion.
+            Ok(_) if context == 0 => {}
             Ok(len) => self.complete(end, context, len),
             Err(code) => self.ends[end].errors.push_back((context, code)),
         }
@@ -677,6 +679,8 @@ unsafe extern "C" fn endpoint(
         msg.send = Some(send);
         msg.recv = Some(receive);
         let mut rma: fi::fi_ops_rma = zeroed();
+        rma.write = Some(write);
+        rma.inject = Some(inject);
         rma.writemsg = Some(writemsg);
         rma.read = Some(read);
         let mut fid: fi::fid_ep = zeroed();
@@ -765,6 +769,49 @@ unsafe extern "C" fn receive(
     mark_context(context);
     with(|world| world.ends[end].receives.push_back((buffer.expose_provenance(), n, context)));
     0
+}
+
+unsafe extern "C" fn write(
+    ep: *mut fi::fid_ep,
+    buffer: *const c_void,
+    n: usize,
+    desc: *mut c_void,
+    to: fi::fi_addr_t,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: an endpoint of the mock.
+    let end = unsafe { end_of(ep) };
+    let local = (buffer.expose_provenance(), n);
+    let what = What::Put { bytes: Err(local), address, key };
+    let pending = Pending { to: to as usize, context: context.expose_provenance(), what };
+    with(|world| world.issue(end, local, desc, pending))
+}
+
+unsafe extern "C" fn inject(
+    ep: *mut fi::fid_ep,
+    buffer: *const c_void,
+    n: usize,
+    to: fi::fi_addr_t,
+    address: u64,
+    key: u64,
+) -> isize {
+    // SAFETY: an endpoint of the mock; the caller's buffer.
+    let (end, bytes) = unsafe { (end_of(ep), std::slice::from_raw_parts(buffer.cast::<u8>(), n).to_vec()) };
+    with(|world| {
+        let most = world.ends[end].nature.inject;
+        if n > most {
+            world.wrong(format!("{n} bytes are injected where {most} fit"));
+            return -(fi::FI_EINVAL as isize);
+        }
+        if world.ends[end].pending.len() >= world.ends[end].nature.queue {
+            return -(fi::FI_EAGAIN as isize);
+        }
+        let what = What::Put { bytes: Ok(bytes), address, key };
+        world.ends[end].pending.push_back(Pending { to: to as usize, context: 0, what });
+        0
+    })
 }
 
 unsafe extern "C" fn writemsg(ep: *mut fi::fid_ep, message: *const fi::fi_msg_rma, flags: u64) -> isize {

@@ -94,8 +94,11 @@ impl Port {
             check(code).map_err(|code| failed("the endpoint's addresses", code))?;
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
             check(code).map_err(|code| failed("the endpoint's completion queue", code))?;
-            let code = fi_enable(&raw mut (*ep).fid);
-            check(code).map_err(|code| failed("the enabled endpoint", code))?;
+            // `shm` names its memory by the number of the process. What a killed process of the same number has left is
+            // in the way of the first attempt, which removes it.
+            let enable = || check(fi_enable(&raw mut (*ep).fid));
+            let enabled = enable().or_else(|code| if code == -libc::EBUSY { enable() } else { Err(code) });
+            enabled.map_err(|code| failed("the enabled endpoint", code))?;
             let mut port = Self {
                 ep,
                 cq,
