@@ -76,6 +76,7 @@ const WIRE: &str = "one way of a bare TCP ping-pong that spins";
 const C: &str = "the same call of C";
 const STREAM: &str = "bare TCP stream that spins";
 const UCP: &str = "bare ucp_put_nbx over the same";
+const WRITE: &str = "bare fi_write over the same";
 const PROCESSES: &str = "as many processes that do nothing";
 
 /// The calls of the Rust API are inlined, and C's are not.
@@ -287,6 +288,17 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put 8 B over UCX's TCP, one way", UCP, Times(1.15)),
             row("put 8 B and quiet over UCX's TCP", UCP, Times(1.15)),
             row("put 1 MiB and quiet over UCX's TCP", UCP, Times(1.15)),
+        ],
+    },
+    Group {
+        name: "libfabric",
+        pes: 2,
+        nodes: 2,
+        work: Work::Transport { package: "oxshmem-transport-ofi", example: "bare" },
+        rows: &[
+            row("put 8 B over libfabric's shm, one way", WRITE, Times(1.15)),
+            row("put 8 B over libfabric's tcp, one way", WRITE, Times(1.15)),
+            row("put 8 B over libfabric's tcp;ofi_rxm, one way", WRITE, Times(1.15)),
         ],
     },
     Group {
