@@ -6,7 +6,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use oxshmem_base::Error;
@@ -28,6 +28,8 @@ pub(crate) struct Net {
     pub(crate) messages_follow: bool,
     pub(crate) inject: usize,
     descriptor: Option<i32>,
+    /// How many threads wait for the endpoint.
+    waiting: AtomicU64,
     /// How often callers have polled: the thread steps aside while it changes.
     polls: AtomicU64,
     /// Letters that wait for the software above. Changed with the engine locked.
@@ -55,6 +57,7 @@ impl Net {
             messages_follow: info.orders_messages(),
             inject: info.tx().inject_size.min(crate::operation::ROOM),
             descriptor: engine.port.descriptor,
+            waiting: AtomicU64::new(0),
             polls: AtomicU64::new(0),
             letters: AtomicU64::new(0),
             broken: AtomicBool::new(false),
@@ -66,16 +69,27 @@ impl Net {
 
     /// The endpoint; a panic elsewhere is reported there.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        Locked { net: self, engine: self.engine.lock().unwrap_or_else(PoisonError::into_inner) }
+        // Who issues without pause would take it again before those whom it has woken are there.
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+        let engine = match self.engine.try_lock() {
+            Ok(engine) => engine,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.waiting.fetch_add(1, Ordering::Relaxed);
+                let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                engine
+            }
+        };
+        Locked { net: self, engine }
     }
 
-    /// A caller moves everything on, unless somebody does so at this moment.
+    /// A caller moves everything on.
     pub(crate) fn drain(&self) -> usize {
         self.note_poll();
-        match self.engine.try_lock() {
-            Ok(engine) => Locked { net: self, engine }.drain(),
-            Err(_) => 0,
-        }
+        self.lock().drain()
     }
 
     /// Not exact where callers meet: it is enough that the number changes, and a locked instruction costs a tenth of a put.
