@@ -14,12 +14,15 @@
 //! # Quick start
 //!
 //! ```text
-//! cargo add oxshmem
+//! cargo new hello && cd hello
+//! cargo add --path …/oxshmem/crates/shmem     # and the program above into src/main.rs
 //! cargo build --release
-//! oshrun -n 4 target/release/hello    # or in one step: cargo oxrun -n 4 --release
+//! oshrun -n 4 target/release/hello            # or in one step: cargo oxrun -n 4 --release
 //! ```
 //!
-//! Without a launcher a program is a job with one PE. Any launcher that speaks PMI-1 will do instead of `oshrun`.
+//! `oshrun` and `cargo oxrun` come with the library: `cargo xtask install --prefix DIR` in a checkout of oxshmem puts them
+//! into `DIR/bin`, which belongs into `PATH`. Without a launcher a program is a job with one PE. Any launcher that speaks
+//! PMI-1, PMI-2 or PMIx will do instead of `oshrun`.
 //!
 //! # A tour
 //!

@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use oxshmem_base::Error;
 use oxshmem_launcher::cargo::Request;
 
 const USAGE: &str = "\
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
     let mut oshrun = Command::new(beside.unwrap_or_else(|| "oshrun".into()));
     let error = oshrun.args(request.run).arg(program).args(request.program).exec();
-    eprintln!("cargo oxrun: oshrun cannot be run: {error}; install it, or put its folder into PATH");
+    let error = Error::new("oshrun cannot be run")
+        .because(format!("it is neither beside cargo-oxrun nor in PATH ({error})"))
+        .fix("run `cargo xtask install --prefix DIR` in a checkout of oxshmem, and put DIR/bin into PATH");
+    eprintln!("cargo oxrun: {error}");
     ExitCode::from(FAILED)
 }
