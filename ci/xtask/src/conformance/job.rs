@@ -29,6 +29,9 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     if row.case.dev_shm_mib.is_some() && rig.is_some() {
         return Verdict::Skipped("each host has a /dev/shm of its own".into());
     }
+    if row.case.dev_shm_mib.is_some() && asks_for(row, "ofi:shm") {
+        return Verdict::Skipped("libfabric's shm keeps its queues in /dev/shm".into());
+    }
     let mut command = match row.case.dev_shm_mib {
         None => Command::new(options.prefix.join("bin/oshrun")),
         Some(mib) => match private_dev_shm(mib, &options.prefix.join("bin/oshrun")) {
@@ -55,9 +58,13 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
 
 /// Whether the transport that the row asks for is in a library that is opened at run time.
 fn opens_a_library(row: &Row) -> bool {
-    let libraries = ["ucx", "ofi"];
+    asks_for(row, "ucx") || asks_for(row, "ofi")
+}
+
+/// Whether the row asks for this transport, or for one whose name begins like that.
+fn asks_for(row: &Row, transport: &str) -> bool {
     let mut words = row.environment.iter().filter(|(name, _)| name == "SHMEM_TRANSPORT").map(|(_, value)| value);
-    words.any(|word| libraries.iter().any(|library| word.starts_with(library)))
+    words.any(|word| word.starts_with(transport))
 }
 
 fn add_programs(command: &mut Command, options: &Options, rig: Option<&Rig>, row: &Row) {
