@@ -35,8 +35,8 @@ fn render(page: &Page, help: &[Help]) -> String {
     let section = page.section.to_string();
     let version = concat!("oxshmem ", env!("CARGO_PKG_VERSION"));
     roff.control("TH", [page.name.as_str(), &section, " ", version, "OpenSHMEM"]);
-    // Programs and names are not to be broken, and lines are not to be stretched.
-    roff.control("nh", []).control("ad", ["l"]);
+    // Names are not to be broken, and lines are not to be stretched.
+    roff.control("nr", ["HY", "0"]).control("nh", []).control("ad", ["l"]);
     roff.control("SH", ["NAME"]);
     roff.text([roman(format!("{} - {}", names(page).join(", "), page.purpose))]);
     synopsis(&mut roff, page);
@@ -121,7 +121,7 @@ fn environment(roff: &mut Roff) {
     let (ignored, read): (Vec<&Knob>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
     for knob in read {
         roff.control("TP", []).text([bold(knob.name)]);
-        let mut text = format!("{}: {}. Default: {}.", capital(knob.doc), knob.values(), knob.default);
+        let mut text = format!("{}. Value: {}. Default: {}.", capital(knob.doc), knob.values(), knob.default);
         if !knob.aliases.is_empty() {
             text += &format!(" Also read as {}.", knob.aliases.join(", "));
         }

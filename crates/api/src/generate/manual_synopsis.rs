@@ -184,12 +184,16 @@ fn statement(entries: &[&Entry]) -> Vec<String> {
         declare(spelled(sorts), "r");
     }
     for (at, parameter) in entry.prototype.parameters.iter().enumerate().filter(|(_, p)| p.ctype.ends_with('*')) {
-        let sort = |entry: &&Entry| {
-            let parameter = &entry.prototype.parameters[at];
-            if is_buffer(entry, parameter) {
-                return if entry.kind.is_some() { "KIND".into() } else { "any type".into() };
+        // What has one C type in all kinds does not depend on the kind.
+        let same = |other: &&Entry| other.prototype.parameters[at].ctype == parameter.ctype;
+        let plain = Entry { kind: None, ..entry.clone() };
+        let sort = |other: &&Entry| {
+            let parameter = &other.prototype.parameters[at];
+            if is_buffer(other, parameter) {
+                return if other.kind.is_some() { "KIND".into() } else { "any type".into() };
             }
-            dummy(entry, parameter).replace(", intent(in)", "").replace(", intent(out)", "").to_ascii_uppercase()
+            let declared = if entries.len() > 1 && entries.iter().all(same) { &plain } else { *other };
+            dummy(declared, parameter).replace(", intent(in)", "").replace(", intent(out)", "").to_ascii_uppercase()
         };
         let array =
             if is_buffer(entry, parameter) || dummy(entry, parameter).contains("dimension") { "(*)" } else { "" };
