@@ -21,7 +21,7 @@
 //! ```
 //!
 //! `oshrun` and `cargo oxrun` come with the library: `cargo xtask install --prefix DIR` in a checkout of oxshmem puts them
-//! into `DIR/bin`, which belongs into `PATH`. Without a launcher a program is a job with one PE. Any launcher that speaks
+//! into `DIR/bin`, which belongs into `PATH`, before the `oshrun` that Open MPI may have put there. Without a launcher a program is a job with one PE. Any launcher that speaks
 //! PMI-1, PMI-2 or PMIx will do instead of `oshrun`.
 //!
 //! # A tour

@@ -38,6 +38,10 @@ fn main() -> ExitCode {
     };
     // The launcher that was installed with this command, if it was.
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
+    if beside.is_none() {
+        // Other implementations of OpenSHMEM have an oshrun, too, which does not know our options.
+        eprintln!("cargo oxrun: there is no oshrun beside cargo-oxrun, so the one in PATH is run, whosever it is");
+    }
     let mut oshrun = Command::new(beside.unwrap_or_else(|| "oshrun".into()));
     let error = oshrun.args(request.run).arg(program).args(request.program).exec();
     let error = Error::new("oshrun cannot be run")
