@@ -180,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Moves the connection on. Returns how much was done, executed or sent, and whether there is more to read at once.
+    /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
     pub(crate) fn serve(&self, net: &Net, manner: Manner) -> (usize, bool) {
         self.serve_locked(net, &mut self.lock(), manner)
     }
@@ -192,10 +192,10 @@ impl Link {
         let Wire::Up(_) = state.wire else { return (0, false) };
         // What waits goes out before we look at what has come: the peer may be waiting for it just as we are for this.
         state.blocked = false;
-        let mut sent = self.flush_all(state);
+        self.flush_all(state);
         let (executed, more) = self.receive(net, state);
         if executed > 0 && !state.blocked {
-            sent |= self.flush_all(state);
+            self.flush_all(state);
         }
         // In the middle of a long frame its end is sure to come, and can be acknowledged with what is before it.
         let in_the_middle = matches!(&state.wire, Wire::Up(connection) if connection.endpoint.is_in_the_middle());
@@ -209,8 +209,7 @@ impl Link {
         if state.session.untold() > 0 && !state.session.has_output() && !in_the_middle {
             self.remind(net);
         }
-        // Who sends a long answer is as busy as who executes.
-        (executed + usize::from(sent), more)
+        (executed, more)
     }
 
     /// Reads and executes what has come.
@@ -261,25 +260,23 @@ impl Link {
     }
 
     /// Sends what the socket takes, also of what waits for company.
-    fn flush_all(&self, state: &mut State) -> bool {
+    fn flush_all(&self, state: &mut State) {
         state.session.seal();
-        self.flush(state)
+        self.flush(state);
     }
 
-    /// Sends what the socket takes; returns whether it took anything.
-    pub(crate) fn flush(&self, state: &mut State) -> bool {
-        let Wire::Up(connection) = &mut state.wire else { return false };
-        let mut sent = false;
+    /// Sends what the socket takes.
+    pub(crate) fn flush(&self, state: &mut State) {
+        let Wire::Up(connection) = &mut state.wire else { return };
         let result = match &mut connection.seal {
-            None => flush_plain(&connection.stream, &mut state.session, &mut sent),
-            Some(seal) => seal.flush(&connection.stream, &mut state.session, &mut sent),
+            None => flush_plain(&connection.stream, &mut state.session),
+            Some(seal) => seal.flush(&connection.stream, &mut state.session),
         };
         match result {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => state.blocked = true,
             Err(e) => self.cut(state, &e.to_string()),
         }
-        sent
     }
 
     /// The connection is no more; the session goes on over the next one.
@@ -394,11 +391,10 @@ impl Connection {
 }
 
 impl Sealing {
-    fn flush(&mut self, mut stream: &TcpStream, session: &mut Session, sent: &mut bool) -> io::Result<()> {
+    fn flush(&mut self, mut stream: &TcpStream, session: &mut Session) -> io::Result<()> {
         loop {
             while self.sent < self.staged.len() {
                 self.sent += stream.write(&self.staged[self.sent..])?;
-                *sent = true;
             }
             self.staged.clear();
             self.sent = 0;
@@ -412,11 +408,10 @@ impl Sealing {
     }
 }
 
-fn flush_plain(stream: &TcpStream, session: &mut Session, sent: &mut bool) -> io::Result<()> {
+fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
     while session.has_output() {
-        let now = socket::send(stream.as_fd(), session.pieces())?;
-        session.sent(now);
-        *sent = true;
+        let sent = socket::send(stream.as_fd(), session.pieces())?;
+        session.sent(sent);
     }
     Ok(())
 }
