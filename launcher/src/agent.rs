@@ -77,11 +77,15 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
     station.start_branches(below);
     match prepare(post) {
         Ok(prepared) => {
-            prepared.note_crowding();
-            if let Some(map) = prepared.map() {
-                eprint!("{map}");
+            let only = if prepared.is_only_shown() { own.pes.clone() } else { Vec::new() };
+            let starts = only.is_empty();
+            if let Some(text) = prepared.map() {
+                pipe.send(&Report::Map { host, text, only });
             }
-            station.start_crew(&prepared);
+            if starts {
+                prepared.note_crowding();
+                station.start_crew(&prepared);
+            }
         }
         Err((status, error)) => {
             let (first, others) = (own.pes[0], own.pes[1..].to_vec());

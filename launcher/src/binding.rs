@@ -7,10 +7,11 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_os::cpus;
 use oxshmem_topology::map::{self, Shown};
-use oxshmem_topology::{Discovered, Map, Place, discover, nic, picture, place};
+use oxshmem_topology::{Discovered, Map, Place, nic, picture, place};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{self, Plan};
+use crate::machine;
 
 /// To what PEs are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl Binding {
             Some(Bind::Numa) => knobs::Bind::Numa,
             None => settings.bind,
         };
-        let seen = discover(&settings.topology)?;
+        let seen = machine::look(&settings.topology)?;
         // A description of another machine can be looked at; what it says of processors binds nobody here.
         let here = seen.source.is_here();
         let allowed: Vec<u32> = match here {
@@ -96,11 +97,15 @@ impl Binding {
         self.binds.then_some(self.cores)
     }
 
-    /// What the user wants to see of the PEs with these numbers.
-    pub(crate) fn shown(&self, pes: &[u32], display: Display) -> String {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    /// What the user wants to see of the PEs with these numbers on the host that he calls so; an empty name is this one.
+    pub(crate) fn shown(&self, name: &str, pes: &[u32], display: Display) -> String {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let source = self.seen.source.to_string();
-        let host = if self.seen.source.is_here() { host.trim() } else { "another machine" };
+        let host = match (name, self.seen.source.is_here()) {
+            ("", true) => own.trim(),
+            ("", false) => "another machine",
+            (name, _) => name,
+        };
         let shown = Shown { host, node: &self.seen.node, source: &source, pes, places: &self.places };
         match display {
             Display::Table => map::text(&shown),

@@ -5,7 +5,6 @@
 //! the messages would cost: the report says so.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use oxshmem_base::Error;
@@ -14,6 +13,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::simulate::{Machine, Setting, simulate};
 use oxshmem_schedule::step::Plan;
 
+use crate::machine::beside;
 use crate::schedules::schedule;
 
 /// The schedule that is predicted and measured.
@@ -114,18 +114,6 @@ fn line(line: &str) -> Option<(String, Times)> {
     let name = words.next()?.to_owned();
     let mut number = || words.next()?.parse().ok();
     Some((name, (number()?, number()?)))
-}
-
-/// A tool that was installed with this one.
-pub(crate) fn beside(tool: &str) -> Result<PathBuf, Error> {
-    let here = std::env::current_exe().map_err(|error| Error::new("oxshmem cannot find itself").because(error))?;
-    let path = here.with_file_name(tool);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(Error::new(format!("{tool} is not installed"))
-            .because(format!("{} is not there", path.display()))
-            .fix("build it with `cargo xtask build`")),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::rc::Rc;
@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
+use oxshmem_topology::picture;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::arguments::{Plan, Stdin};
+use crate::binding::Display;
 use crate::crew::Outlet;
 use crate::input::{self, Reader};
 use crate::layout::Layout;
@@ -139,6 +141,8 @@ struct Job {
     order: mpsc::UnboundedSender<Order>,
     /// Hosts that are not done.
     hosts_left: BTreeSet<u32>,
+    /// What hosts have shown, until all have.
+    maps: BTreeMap<u32, String>,
 }
 
 #[derive(Clone, Copy)]
@@ -182,6 +186,7 @@ impl Job {
             orders,
             order,
             hosts_left: post.seats.iter().map(|seat| seat.host).chain((!here).then_some(NO_HOST)).collect(),
+            maps: BTreeMap::new(),
             post,
         }
     }
@@ -246,6 +251,7 @@ impl Job {
     fn take(&mut self, report: Report) {
         match report {
             Report::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
+            Report::Map { host, text, only } => self.mapped(host, text, &only),
             Report::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
             Report::Ended { pe, status, joined } => self.ended(pe, ExitStatus::from_raw(status), joined),
             Report::Aborted { pe, status } => self.about_to_abort(pe, status),
@@ -289,6 +295,22 @@ impl Job {
         self.forget(pe);
         others.iter().for_each(|&pe| self.forget(pe));
         self.fail(status, sentence, SHORT_GRACE);
+    }
+
+    /// Shows the maps of all hosts in their order, once the last one has come.
+    fn mapped(&mut self, host: u32, text: String, only: &[u32]) {
+        only.iter().for_each(|&pe| self.forget(pe));
+        self.maps.insert(host, text);
+        if self.maps.len() < self.post.seats.len() {
+            return;
+        }
+        let maps: Vec<String> = std::mem::take(&mut self.maps).into_values().collect();
+        let all = match self.plan().display {
+            Some(Display::Picture) => picture::together(&maps),
+            _ => maps.concat(),
+        };
+        // Without anybody to read it the job goes on all the same.
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), all.as_bytes());
     }
 
     /// Counts a PE out.

@@ -8,7 +8,6 @@ use oxshmem_base::Error;
 use oxshmem_bootstrap::{process_mapping, process_mapping_of};
 
 use crate::arguments::Plan;
-use crate::binding::Display;
 use crate::branch::words_for;
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
@@ -59,17 +58,14 @@ impl Layout {
         Ok(Layout { post: Rc::new(post(plan, mark, mapping, seats)), here })
     }
 
-    /// `--display`: the map of this machine; those of other hosts are printed there. Whether the job is to go on.
+    /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Whether the job is to go on.
     pub(crate) fn map(&self) -> Result<bool, Unusable> {
-        let picture = self.post.plan.display == Some(Display::Picture);
-        if self.here {
-            let prepared = Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?;
-            print!("{}", prepared.map().unwrap_or_default());
-        } else if picture {
-            let error = Error::new("--display map=svg draws one machine, and the job runs on other hosts");
-            return Err(usage(error.fix("ask for the table (--display map), or for the picture on one of the hosts")));
+        if !self.here {
+            return Ok(true);
         }
-        Ok(!picture)
+        let prepared = Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?;
+        print!("{}", prepared.map().unwrap_or_default());
+        Ok(!prepared.is_only_shown())
     }
 
     /// `--dry-run`: hosts, how they are reached, PEs and what they run.

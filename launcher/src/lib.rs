@@ -10,6 +10,7 @@ pub mod guardian;
 pub mod hosts;
 pub mod info;
 pub mod job;
+pub mod machine;
 pub mod schedules;
 pub mod start;
 pub mod tune;

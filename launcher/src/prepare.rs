@@ -12,7 +12,7 @@ use oxshmem_os::cpus;
 use oxshmem_topology::cpulist::written;
 
 use crate::arguments::{Label, Plan, Program, Stdin};
-use crate::binding::{Bind, Binding};
+use crate::binding::{Bind, Binding, Display};
 use crate::link::frame::{Post, Seat};
 use crate::link::shell::{self, SSH_CONNECTION};
 use crate::pe::{self, Bound, Started, Streams};
@@ -75,7 +75,12 @@ impl Prepared {
 
     /// `--display`: what the user wants to see of this host.
     pub(crate) fn map(&self) -> Option<String> {
-        Some(self.binding.as_ref()?.shown(self.pes(), self.plan().display?))
+        Some(self.binding.as_ref()?.shown(&self.seat.name, self.pes(), self.plan().display?))
+    }
+
+    /// Whether there is only something to be shown, and no PE to be started.
+    pub(crate) fn is_only_shown(&self) -> bool {
+        self.plan().display == Some(Display::Picture)
     }
 
     /// Starts PE `pe`, which is the host's number `local`.

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
 
-use crate::calibrate::beside;
+use crate::machine::beside;
 
 /// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
 const ROUNDS: u32 = 3;

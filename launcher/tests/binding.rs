@@ -23,9 +23,8 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/topology").join(name)
 }
 
-/// users.md, problem 24: nobody is bound who did not ask for it.
 #[test]
-fn without_a_word_nobody_is_bound() {
+fn problem_24_without_a_word_nobody_is_bound() {
     let all = list(&allowed());
     for options in ["-n 2", "-n 2 --bind none", "-n 2 --bind=none"] {
         let ended = run_script(options, WHERE);
@@ -50,9 +49,9 @@ fn bound_pes_have_cores_of_their_own() {
     assert_eq!(run_script("-n 2 --bind=core --map numa", WHERE).status, Some(0));
 }
 
-/// users.md, problem 24: the cpuset of a scheduler holds.
+/// That of a scheduler, for example.
 #[test]
-fn a_cpuset_is_obeyed() {
+fn problem_24_a_cpuset_is_obeyed() {
     let last = *allowed().last().expect("a processor");
     let mut command = Command::new("taskset");
     command.args(["-c", &last.to_string()]).arg(oshrun([""; 0]).get_program());

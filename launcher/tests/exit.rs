@@ -4,7 +4,7 @@ mod launch;
 
 use std::path::PathBuf;
 
-use launch::{Folder, run, run_script};
+use launch::{Ended, Folder, oshrun, run, run_script};
 
 #[test]
 fn a_job_that_ends_well_is_silent() {
@@ -12,8 +12,32 @@ fn a_job_that_ends_well_is_silent() {
     assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
 }
 
+/// Root or not, however few processors there are.
 #[test]
-fn the_first_failure_in_time_counts() {
+fn problem_3_more_pes_than_processors_run_without_a_word() {
+    let pes = 4 * oxshmem_os::cpus::usable() + 1;
+    let ended = run_script(&format!("-n {pes}"), "echo $PMI_RANK");
+    assert_eq!((ended.status, ended.stdout.lines().count(), ended.stderr.as_str()), (Some(0), pes, ""));
+}
+
+#[test]
+fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
+    let granted = [
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NODELIST", "n[1-2]"),
+        ("SLURM_TASKS_PER_NODE", "1(x2)"),
+        ("SLURM_JOB_CPUS_PER_NODE", "2(x2)"),
+    ];
+    let ended = Ended::from(oshrun(["-n", "5", "true"]).envs(granted).output().expect("oshrun starts"));
+    println!("{}", ended.stderr);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    for words in ["5 PEs", "at most 4", "--oversubscribe"] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn problem_20_the_first_failure_in_time_counts() {
     let ended = run_script("-n 3", "if [ $PMI_RANK = 1 ]; then exit 3; fi; sleep 600; exit 5");
     assert_eq!(ended.status, Some(3));
     assert!(ended.stderr.starts_with("oshrun: PE 1 (pid "), "{}", ended.stderr);
@@ -22,7 +46,7 @@ fn the_first_failure_in_time_counts() {
 }
 
 #[test]
-fn a_signal_is_128_more_and_named() {
+fn problem_20_a_signal_is_128_more_and_named() {
     for (signal, code) in [("SEGV", 139), ("KILL", 137), ("ABRT", 134)] {
         let script = format!("if [ $PMI_RANK = 2 ]; then kill -s {signal} $$; fi; sleep 600");
         let ended = run_script("-n 4", &script);
@@ -41,7 +65,7 @@ fn pes_that_ignore_the_polite_signal_are_killed() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_127() {
+fn problem_20_a_program_that_is_not_there_is_127() {
     let folder = Folder::new();
     std::fs::write(folder.0.join("hello"), "#!/bin/sh\n").unwrap();
     std::fs::set_permissions(folder.0.join("hello"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -61,7 +85,7 @@ fn a_program_that_is_not_there_is_127() {
 }
 
 #[test]
-fn a_file_that_cannot_be_executed_is_126() {
+fn problem_20_a_file_that_cannot_be_executed_is_126() {
     let folder = Folder::new();
     let file = folder.0.join("notes.txt");
     std::fs::write(&file, "text").unwrap();
@@ -125,7 +149,7 @@ fn help_and_version_are_answers() {
 }
 
 #[test]
-fn a_timeout_is_124_with_a_sentence() {
+fn problem_20_a_timeout_is_124_with_a_sentence() {
     let ended = run("--timeout 0.3 -n 2 sleep 600");
     assert_eq!(ended.status, Some(124));
     assert!(ended.stderr.contains("within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"), "{}", ended.stderr);
@@ -139,7 +163,7 @@ fn what_other_launchers_want_is_accepted_silently() {
 }
 
 #[test]
-fn global_exit_decides_whatever_its_status() {
+fn problem_20_global_exit_decides_whatever_its_status() {
     for (line, status) in [("-n 4 PROBE abort 7 2", 7), ("-n 4 PROBE abort 0 1", 0), ("-n 1 PROBE abort 300 0", 44)] {
         let ended = run(line);
         assert_eq!(ended.status, Some(status), "{line}: {}", ended.stderr);

@@ -117,7 +117,7 @@ fn agents_look_after_agents_beyond_32_hosts() {
 }
 
 #[test]
-fn a_thousand_pes_over_eight_hosts_meet() {
+fn problem_19_a_thousand_pes_over_eight_hosts_meet() {
     let ended = ended(&mut on("h[1-8]", &["-n", "1000", probe().to_str().unwrap(), "meet"]));
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
     assert_eq!(ended.stdout, "1000 PEs have met\n");
@@ -176,7 +176,7 @@ fn variables_and_folders_travel() {
 }
 
 #[test]
-fn the_first_failure_decides_and_names_its_host() {
+fn problem_20_the_first_failure_decides_and_names_its_host() {
     let fails = script(&["-n", "4"], "[ $PMI_RANK = 2 ] && exit 3; exec sleep 600");
     let failed = ended(&mut on("h1,h2", &fails));
     assert_eq!(failed.status, Some(3), "{}", failed.stderr);
@@ -223,7 +223,7 @@ fn a_program_that_is_not_there_is_named_with_the_host() {
 }
 
 #[test]
-fn every_stage_that_fails_is_named() {
+fn problem_25_every_stage_that_fails_is_named() {
     let folder = Folder::new();
     let tool = |name: &str, script: &str| -> PathBuf {
         let file = folder.0.join(name);
@@ -272,7 +272,7 @@ fn every_stage_that_fails_is_named() {
 }
 
 #[test]
-fn one_host_that_fails_takes_the_others_down() {
+fn problem_25_one_host_that_fails_takes_the_others_down() {
     let shell = "sh -c 'test \"$0\" != h2 || exit 9; exec \"$@\"' {host}";
     let folder = Folder::new();
     let mut job = oshrun(["-H", "h1,h2", "--launch-agent", shell, "-n", "4", "sleep", "600"]);
@@ -349,6 +349,43 @@ fn a_killed_agent_is_a_lost_host() {
     });
 }
 
+/// Beyond 32 hosts there are agents between the launcher and others.
+#[test]
+fn an_agent_between_is_killed() {
+    let job = staying("h[1-34]", &["-n", "34"]);
+    let pids = job.pids(68);
+    let agents = agents(&job);
+    let parent = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse::<u32>().ok())
+    };
+    let above = |pid: u32| std::iter::successors(parent(pid), |&pid| parent(pid)).find(|pid| agents.contains(pid));
+    let between = agents.iter().find_map(|&pid| above(pid)).expect("an agent that has started another");
+    send("KILL", between);
+    let folder = job.folder.0.clone();
+    let ended = job.wait();
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("more behind it") && ended.stderr.contains("SIGKILL"), "{}", ended.stderr);
+    until("nothing of the job runs", || {
+        !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
+    });
+}
+
+#[test]
+fn hosts_behind_agents_have_input_statuses_and_labels() {
+    let hosts = "h[1-34]";
+    let mut reads = on(hosts, &["-n", "34", "--stdin", "33", "-l", "sh", "-c", "cat; echo $ON >&2"]);
+    let mut child = reads.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"for the last\n").unwrap();
+    let told = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!((told.status, told.stdout.as_str()), (Some(0), "[33] for the last\n"), "{}", told.stderr);
+    assert!((0..34).all(|pe| told.stderr.contains(&format!("[{pe}] h{}\n", pe + 1))), "{}", told.stderr);
+    let fails = script(&["-n", "34"], "[ $PMI_RANK = 33 ] && kill -SEGV $$; exec sleep 600");
+    let failed = ended(&mut on(hosts, &fails));
+    assert_eq!(failed.status, Some(139), "{}", failed.stderr);
+    assert!(failed.stderr.starts_with("oshrun: PE 33 (h34, pid "), "{}", failed.stderr);
+}
+
 #[test]
 fn a_killed_pe_takes_all_hosts_down() {
     let job = staying("h1,h2", &["-n", "4"]);
@@ -375,6 +412,63 @@ fn a_silent_host_is_given_up() {
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("nothing has come from it for 2s"), "{}", ended.stderr);
     until("nothing of the job runs", || processes_with(folder.to_str().unwrap()).is_empty());
+}
+
+/// PEs are bound by their number on the host, so every host begins with its first core.
+#[test]
+fn pes_of_every_host_are_bound_there() {
+    let show = "echo $PMI_RANK $ON $(sed -n 's/Cpus_allowed_list:.//p' /proc/self/status) $SHMEM_BIND";
+    for (map, hosts) in [("block", ["h1", "h1", "h2", "h2"]), ("cyclic", ["h1", "h2", "h1", "h2"])] {
+        let bound = ended(&mut on("h1,h2", &script(&["-n", "4", "--map", map, "--bind", "core"], show)));
+        assert_eq!(bound.status, Some(0), "{}", bound.stderr);
+        let lines: Vec<Vec<&str>> = bound.sorted().into_iter().map(|line| line.split(' ').collect()).collect();
+        assert_eq!(lines.iter().map(|line| line[1]).collect::<Vec<_>>(), hosts, "{map}");
+        assert!(lines.iter().all(|line| line[3] == "core"), "{lines:?}");
+        let of = |host| lines.iter().filter(|line| line[1] == host).map(|line| line[2]).collect::<Vec<_>>();
+        assert_eq!(of("h1"), of("h2"), "both are this machine");
+        let node = oxshmem_topology::discover("sysfs").expect("Linux tells").node;
+        let allowed: Vec<u32> = oxshmem_os::cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
+        assert_eq!(of("h1")[0] != of("h1")[1], oxshmem_topology::place::cores(&node, &allowed) > 1, "{lines:?}");
+    }
+}
+
+/// Three hosts, each as the recorded machine is.
+fn mapped(display: &str, program: &[&str]) -> Option<Ended> {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/topology/fixtures/two-socket-infiniband.xml");
+    let mut job = on("h[1-3]", &[&["-n", "7", "--bind", "core", "--display", display], program].concat());
+    let shown = ended(job.env("SHMEM_TOPOLOGY", machine));
+    if shown.stderr.contains("libhwloc.so") {
+        println!("not run: no hwloc here: {}", shown.stderr);
+        return None;
+    }
+    assert_eq!((shown.status, shown.stderr.as_str()), (Some(0), ""));
+    Some(shown)
+}
+
+#[test]
+fn the_maps_of_all_hosts_come_in_their_order() {
+    let Some(shown) = mapped("map", &["true"]) else { return };
+    let heads: Vec<&str> = shown.stdout.lines().filter(|line| line.contains("NUMA nodes")).collect();
+    assert_eq!(heads.len(), 3, "{}", shown.stdout);
+    for (head, host) in heads.iter().zip(["h1: ", "h2: ", "h3: "]) {
+        assert!(head.starts_with(host), "{head}");
+    }
+    let places = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.parse::<u32>().is_ok());
+    let rows: Vec<&str> = shown.stdout.lines().filter(places).collect();
+    assert_eq!(rows.len(), 7, "{}", shown.stdout);
+    let what = |row: &str| row.split_whitespace().skip(1).map(String::from).collect::<Vec<_>>();
+    // The first PE of every host has the same place there: 0, 3 and 5 of blocks of 3, 2 and 2.
+    assert_eq!((what(rows[0]), what(rows[0])), (what(rows[3]), what(rows[5])), "{}", shown.stdout);
+}
+
+#[test]
+fn the_picture_of_all_hosts_is_one_and_nothing_is_run() {
+    let Some(shown) = mapped("map=svg", &["sh", "-c", "echo it ran"]) else { return };
+    let svg = shown.stdout;
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("it ran"), "{svg}");
+    assert_eq!((svg.matches("<svg ").count(), svg.matches("</svg>").count()), (4, 4));
+    let at = |text: &str| svg.find(text).unwrap_or_else(|| panic!("{text} is not in {svg}"));
+    assert!(at(">h1<") < at(">PE 2<") && at(">PE 2<") < at(">h2<") && at(">h3<") < at(">PE 6<"));
 }
 
 #[test]

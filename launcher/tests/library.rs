@@ -49,7 +49,7 @@ fn pes_meet_through_either_library() {
 }
 
 #[test]
-fn a_task_that_is_not_alone_never_runs_alone() {
+fn problem_1_a_task_that_is_not_alone_never_runs_alone() {
     let folder = Folder::new();
     build(&folder.0, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
     build(&folder.0, "libpmi.so.0", &["-DONE", "-DPMI_Init=PMI_Init_of_nobody"]);

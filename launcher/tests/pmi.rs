@@ -22,7 +22,7 @@ fn pes_meet_and_exchange_values_and_descriptors() {
 }
 
 #[test]
-fn sixty_four_pes_meet() {
+fn problem_19_sixty_four_pes_meet() {
     let ended = run("-n 64 PROBE exchange");
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
     assert_eq!(ended.sorted(), exchanged(64));
@@ -57,7 +57,7 @@ fn a_job_knows_itself() {
 }
 
 #[test]
-fn init_without_a_launcher_is_one_pe_and_without_an_answer_an_error() {
+fn problem_1_without_an_answer_several_tasks_are_an_error() {
     // Some machines have libraries that answer for a launcher that is not there.
     let no_libraries = Folder::new();
     for name in ["libpmi.so.0", "libpmi2.so.0"] {

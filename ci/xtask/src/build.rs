@@ -9,12 +9,27 @@ use crate::{Outcome, command, install, library, target, top};
 pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
     cargo(profile, &["--package", "oxshmem-c", "--lib"])?;
     cargo(profile, &["--workspace", "--exclude", "xtask", "--bins"])?;
+    launcher(profile)?;
     let built = target().join(if profile == "dev" { "debug" } else { profile });
     install::folders(prefix)?;
     library::link(&built.join("liboxshmem_c.a"), &prefix.join("lib"), profile == "dev")?;
     install::files(&built, prefix)?;
     println!("oxshmem is in {}", prefix.display());
     Ok(())
+}
+
+/// Links `oshrun` anew, with the C library in it: `ssh` starts it on hosts of which nothing is known. The other tools open
+/// libraries at run time, which a static program cannot.
+fn launcher(profile: &str) -> Outcome {
+    let asked = command::read(Command::new("cc").arg("-print-file-name=libc.a"))?;
+    if !Path::new(asked.trim()).is_absolute() {
+        println!("oshrun is linked dynamically: there is no libc.a here (packages libc6-dev, glibc-static)");
+        return Ok(());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["rustc", "--quiet", "--profile", profile, "--package", "oxshmem-launcher", "--bin", "oshrun"]);
+    command::run(command.args(["--", "-C", "target-feature=+crt-static"]).current_dir(top()))
 }
 
 fn cargo(profile: &str, arguments: &[&str]) -> Outcome {

@@ -22,9 +22,11 @@ const REFUSED: i32 = 77;
 /// How a row says so.
 const SKIPPED: &str = "SKIPPED";
 
-/// Runs the rows whose names contain one of these words, or all.
+/// Runs the rows whose names contain one of these words, or all. What jobs say that end badly is shown where words are
+/// named.
 pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
     let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(word.as_str()));
+    let shows = !words.is_empty();
     let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
     if rows.is_empty() {
         return Err("no launcher has that name; ci/xtask/src/launchers/table.rs has them all".into());
@@ -32,7 +34,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
     if !default_prefix().join("lib/liboxshmem.so").exists() {
         build::build("release", &default_prefix())?;
     }
-    let stage = Stage { program: compile()?, slurm: None };
+    let stage = Stage { program: compile()?, slurm: None, shows };
     let (slurm, others): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| row.slurm);
     let mut counts = Counts::default();
     others.into_iter().for_each(|row| counts += stage.judge(row));
@@ -53,7 +55,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
 }
 
 /// Builds the program with the compiler wrapper, as a user does.
-fn compile() -> Outcome<PathBuf> {
+pub(crate) fn compile() -> Outcome<PathBuf> {
     let program = target().join("launchers/hello");
     std::fs::create_dir_all(target().join("launchers")).map_err(|error| error.to_string())?;
     let mut wrapper = Command::new(default_prefix().join("bin/oshcc"));
@@ -65,6 +67,8 @@ fn compile() -> Outcome<PathBuf> {
 struct Stage<'s> {
     program: PathBuf,
     slurm: Option<&'s Slurm>,
+    /// Whether messages are shown.
+    shows: bool,
 }
 
 impl Stage<'_> {
@@ -74,12 +78,13 @@ impl Stage<'_> {
             return Counts { skipped: 1, ..Counts::default() };
         }
         let outcome = match row.expect {
-            Expect::Lifeline => self.lifeline(row),
+            Expect::Lifeline => self.lifeline(row).map(|()| String::new()),
             _ => self.ending(row),
         };
         match outcome {
-            Ok(()) => {
+            Ok(message) => {
                 println!("ok      {}: {}", row.name, row.command);
+                message.lines().filter(|_| self.shows).for_each(|line| println!("        | {line}"));
                 Counts { passed: 1, ..Counts::default() }
             }
             Err(why) if why.starts_with(SKIPPED) => {
@@ -93,8 +98,8 @@ impl Stage<'_> {
         }
     }
 
-    /// Runs a row to its end.
-    fn ending(&self, row: &Row) -> Outcome {
+    /// Runs a row to its end. The text is what a job that was to end badly has said.
+    fn ending(&self, row: &Row) -> Outcome<String> {
         let output = command::output(self.command(row, &["timeout", "-k", "5", HUNG]).stdin(Stdio::null()))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr, status) = (text(&output.stdout), text(&output.stderr), output.status.code());
@@ -120,14 +125,15 @@ impl Stage<'_> {
                         return Err(lacks(words));
                     }
                 }
-                if status == Some(0) { Ok(()) } else { Err(seen()) }
+                if status == Some(0) { Ok(String::new()) } else { Err(seen()) }
             }
             Expect::Ends { statuses, says } => {
-                if let Some(words) = says.iter().find(|words| !stderr.contains(**words)) {
+                let said = |words: &str| words.split('|').any(|words| stderr.contains(words));
+                if let Some(words) = says.iter().find(|words| !said(words)) {
                     return Err(lacks(words));
                 }
                 let expected = status.is_some_and(|status| statuses.contains(&status));
-                if expected { Ok(()) } else { Err(format!("{statuses:?} was expected; {}", seen())) }
+                if expected { Ok(stderr) } else { Err(format!("{statuses:?} was expected; {}", seen())) }
             }
             Expect::Lifeline => unreachable!("it has no end of its own"),
         }
@@ -169,8 +175,7 @@ impl Stage<'_> {
         let place = |word: &str| {
             word.replace("{program}", &self.program.display().to_string())
                 .replace("{oshrun}", &bin.join("oshrun").display().to_string())
-                .replace("{without}", &top().join("ci/launchers/without").display().to_string())
-                .replace("{enter}", &top().join("ci/launchers/enter").display().to_string())
+                .replace("{launchers}", &top().join("ci/launchers").display().to_string())
                 .replace("{rigs}", &top().join("ci/rigs").display().to_string())
         };
         let words: Vec<String> = before.iter().copied().chain(row.command.split_whitespace()).map(place).collect();

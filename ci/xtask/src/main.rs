@@ -15,10 +15,12 @@ mod manual;
 mod namespaces;
 mod packages;
 mod placement;
+mod problems;
 mod public_api;
 mod rdma;
 mod rig;
 mod semver;
+mod starts;
 mod test;
 
 use std::path::PathBuf;
@@ -41,6 +43,8 @@ usage: cargo xtask COMMAND
   rdma [--transport NAMES] [FILTER]       conformance programs over emulated InfiniBand (ucx:rc), at 2 PEs; --everything runs
                                           all of them, which takes hours
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
+  starts [--prefix DIR]                   how long 64 empty programs take to start, and 1,000 PEs over 8 made-up hosts
+  problems                                what users suffer from elsewhere, reproduced, with the messages that they get here
   fuzz [--seconds N] [--keep] [TARGET...] run the fuzzers, each for a minute; --keep adds what they find to `ci/fuzz/corpus`
   bad-cable [FILTER]                      inside `rig rdma`: transfers and conformance programs, as they were built, over
                                           a cable with delay, reordering and loss; an empty FILTER means all programs
@@ -76,6 +80,9 @@ fn run() -> Outcome {
     if arguments.first().is_some_and(|word| word == "rdma") {
         return test::finish(rdma::run(&arguments[1..])?);
     }
+    if arguments.first().is_some_and(|word| word == "problems") {
+        return test::finish(problems::run()?);
+    }
     if arguments.first().is_some_and(|word| word == "rig") {
         return rig::run(&arguments[1..]);
     }
@@ -103,6 +110,7 @@ fn run() -> Outcome {
             None => Err(format!("install needs to know where to: --prefix DIR\n{USAGE}")),
         },
         "check-abi" => test::finish(abi::check(&request.prefix_or_default())?),
+        "starts" => test::finish(starts::run(&request.prefix_or_default())?),
         "demo" => demo(),
         "bad-cable" => test::finish(namespaces::bad_cable(
             &request.prefix_or_default(),

@@ -245,8 +245,19 @@ fn miri() -> Outcome<Counts> {
 /// Runs tests, counted from the summary that belongs to each header: a test whose PEs are test programs again shows
 /// their summaries inside its own. A test that cannot run here passes and says `not run: why`.
 fn count(command: &mut Command) -> Outcome<Counts> {
+    counted(command, |_| false)
+}
+
+/// The same, and shows which tests ran and what they printed.
+pub(crate) fn count_shown(command: &mut Command) -> Outcome<Counts> {
+    let noise = |line: &str| line.is_empty() || ["running ", "test result:"].iter().any(|word| line.starts_with(word));
+    counted(command, |line| !noise(line))
+}
+
+fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<Counts> {
     let output = command::output(command.current_dir(top()))?;
     let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().filter(|line| shown(line)).for_each(|line| println!("{line}"));
     let mut counts = summaries(&text);
     for line in text.lines() {
         if line.starts_with("not run:") || line.starts_with("SKIPPED") {

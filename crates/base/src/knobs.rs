@@ -32,6 +32,8 @@ pub enum Value {
     Number,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Ports, from one to another.
+    Ports,
     /// A path or a name.
     Text,
     /// A command that one of the tools runs; the library does not read it.
@@ -139,6 +141,8 @@ pub struct Settings {
     pub ofi_fabric: Option<String>,
     pub ofi_domain: Option<String>,
     pub tcp_interface: Option<String>,
+    /// First and last port, both included.
+    pub tcp_ports: Option<(u16, u16)>,
     pub tcp_rails: u16,
     pub tcp_encrypt: bool,
     pub tcp_timeout: u64,
@@ -184,6 +188,7 @@ impl Default for Settings {
             ofi_fabric: None,
             ofi_domain: None,
             tcp_interface: None,
+            tcp_ports: None,
             tcp_rails: 1,
             tcp_encrypt: false,
             tcp_timeout: 30,
@@ -236,6 +241,7 @@ impl Knob {
             Value::Size => "a size like 512M".to_owned(),
             Value::Number => "a whole number".to_owned(),
             Value::Word(words) => words.join(", "),
+            Value::Ports => "ports, like 41000-41999".to_owned(),
             Value::Text => "a text".to_owned(),
             Value::Tool => "a command".to_owned(),
             Value::Ignored => "anything".to_owned(),
@@ -321,6 +327,19 @@ impl Reading<'_> {
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(format!("it wants a whole number from 0 to {most}"))
                 .fix(format!("set {} to such a number or unset it", self.name))
+        })
+    }
+
+    /// The first and the last of a range of ports, or the only one; nothing means any.
+    fn ports(&self) -> Result<Option<(u16, u16)>, Error> {
+        let Some(text) = self.text() else { return Ok(None) };
+        let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
+        range.map(Some).ok_or_else(|| {
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because("it wants the first and the last of a range of ports, from 1 to 65535")
+                .fix(format!("set for example {}=41000-41999", self.name))
         })
     }
 

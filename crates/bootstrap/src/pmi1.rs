@@ -204,10 +204,11 @@ impl Reply {
                 let (name, value) = line.fields.split_once('=').ok_or_else(|| line.lacks("a name"))?;
                 Reply::Set { name: name.trim().into(), value: number_in(name, value.trim())? }
             }
+            // Who refuses need not say what it speaks, and who agrees need not say so.
             "response_to_init" => Reply::Init {
-                version: line.number("pmi_version")?,
-                subversion: line.number("pmi_subversion")?,
-                accepted: line.number::<i32>("rc")? == 0,
+                version: line.optional_number("pmi_version")?.unwrap_or(0),
+                subversion: line.optional_number("pmi_subversion")?.unwrap_or(0),
+                accepted: line.optional_number::<i32>("rc")?.unwrap_or(0) == 0,
             },
             "maxes" => Reply::Maxes(Limits {
                 space: line.number("kvsname_max")?,
@@ -223,7 +224,10 @@ impl Reply {
                 Ok(()) => Ok(line.text("value", LONGEST_LINE)?),
                 Err(why) => Err(why),
             }),
-            "barrier_out" => Reply::BarrierOut,
+            "barrier_out" => match line.outcome() {
+                Ok(()) => Reply::BarrierOut,
+                Err(why) => Reply::Unsupported(format!("barrier_in ({why})")),
+            },
             "finalize_ack" => Reply::Finalized,
             other => match other.strip_suffix("_result") {
                 Some(command) => Reply::Unsupported(command.into()),
@@ -420,6 +424,28 @@ mod tests {
             Request::decode("cmd=put kvsname=k key=a value=b=c  d e").unwrap(),
             Request::Put { space: "k".into(), key: "a".into(), value: "b=c  d e".into() }
         );
+    }
+
+    /// As its RFC 13 has them: `rc` everywhere, or nowhere; no `msg`.
+    #[test]
+    fn lines_that_flux_sends() {
+        let decoded = |line| Reply::decode(line).unwrap();
+        let welcome = Reply::Init { version: 1, subversion: 1, accepted: true };
+        assert_eq!(decoded("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1"), welcome);
+        assert_eq!(decoded("cmd=response_to_init pmi_version=1 pmi_subversion=1"), welcome);
+        assert_eq!(decoded("cmd=response_to_init rc=-1"), Reply::Init { version: 0, subversion: 0, accepted: false });
+        assert_eq!(
+            decoded("cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024"),
+            Reply::Maxes(Limits { space: 64, key: 64, value: 1024 })
+        );
+        assert_eq!(decoded("cmd=my_kvsname rc=0 kvsname=f2VnHk"), Reply::SpaceName("f2VnHk".into()));
+        assert_eq!(decoded("cmd=barrier_out rc=0"), Reply::BarrierOut);
+        assert_ne!(decoded("cmd=barrier_out rc=-1"), Reply::BarrierOut);
+        assert_eq!(decoded("cmd=get_result rc=6"), Reply::Get(Err("6".into())));
+        // Who does not know the mapping says that it is empty.
+        assert_eq!(decoded("cmd=get_result rc=0 value="), Reply::Get(Ok(String::new())));
+        assert_eq!(decoded("cmd=put_result rc=0"), Reply::Put(Ok(())));
+        assert_eq!(decoded("cmd=finalize_ack rc=0"), Reply::Finalized);
     }
 
     #[test]

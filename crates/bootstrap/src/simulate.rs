@@ -24,7 +24,9 @@ pub struct Tally {
     pub published: u64,
     /// Bytes fetched.
     pub fetched: u64,
-    /// What the busiest PE asks.
+    /// Values that PE 0 publishes and fetches; it hears what every node could do.
+    pub first: u64,
+    /// Those of the busiest of the others.
     pub most: u64,
 }
 
@@ -34,6 +36,9 @@ impl Tally {
         self.puts + self.gets + self.fences * u64::from(pes)
     }
 }
+
+/// Bytes of what a node says of the transports that it has.
+pub const VOTE: usize = 300;
 
 /// The start of a job of `pes` PEs in blocks of `per_node`, whose cards have `card` bytes. Every PE then asks for the card
 /// of one PE of another node.
@@ -49,6 +54,14 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
         let others = members.len() as u64 - 1;
         stage.act(node, As::Leader, 1, |job| wireup::heard(job, 0).map(drop))?;
         stage.act(node, As::Other, others, |job| node::invited(job, 0))?;
+        stage.act(node, As::Leader, 1, |job| wireup::vote(job, 0, &[3; VOTE]))?;
+    }
+    stage.tally.fences += 1;
+    stage.act(0, As::Leader, 1, |job| wireup::count(job, 0, |votes| votes[0].clone()))?;
+    stage.tally.fences += 1;
+    for node in 0..stage.nodes.len() {
+        let members = stage.nodes[node].leader.node().members.clone();
+        stage.act(node, As::Leader, 1, |job| wireup::outcome(job, 0).map(drop))?;
         let cards: Vec<Vec<u8>> = members.iter().map(|pe| example(*pe, card)).collect();
         stage.act(node, As::Leader, 1, |job| wireup::publish_all(job, 0, &cards))?;
     }
@@ -56,13 +69,16 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
     for node in 0..stage.nodes.len() {
         let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
         let members = stage.nodes[node].leader.node().members.len() as u64;
-        stage.act(node, As::Leader, members, |job| {
+        stage.act(node, As::Everybody, members, |job| {
             let found = wireup::Cards::new(job, 0).of(peer)?;
             assert_eq!(found, example(peer, card), "the simulated launcher keeps what it is given");
             Ok(())
         })?;
     }
-    Ok(stage.tally)
+    let mut asked = stage.nodes.iter().map(|node| node.asked);
+    let [first, other] = asked.next().unwrap_or_default();
+    let most = asked.flatten().fold(other, u64::max);
+    Ok(Tally { first, most, ..stage.tally })
 }
 
 /// The simulated job.
@@ -76,6 +92,8 @@ struct Stage {
 struct Actors {
     leader: Job,
     other: Option<Job>,
+    /// What the leader has asked, and what each of the others has.
+    asked: [u64; 2],
 }
 
 /// Who of a node acts.
@@ -83,6 +101,8 @@ struct Actors {
 enum As {
     Leader,
     Other,
+    /// The leader, who stands for all.
+    Everybody,
 }
 
 impl Stage {
@@ -91,7 +111,7 @@ impl Stage {
         let job = |rank: u32| Job::of(Box::new(Counting { rank, shared: Arc::clone(&shared) }));
         let actors = |first: u32| {
             let other = Some(first + 1).filter(|other| per_node > 1 && *other < pes);
-            Ok(Actors { leader: job(first)?, other: other.map(job).transpose()? })
+            Ok(Actors { leader: job(first)?, other: other.map(job).transpose()?, asked: [0; 2] })
         };
         let nodes = (0..pes).step_by(per_node as usize).map(actors).collect::<Result<_, Error>>()?;
         Ok(Stage { shared, nodes, tally: Tally::default() })
@@ -105,10 +125,11 @@ impl Stage {
         weight: u64,
         act: impl FnOnce(&Job) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Actors { leader, other } = &self.nodes[node];
-        let job = match who {
-            As::Leader => Some(leader),
-            As::Other => other.as_ref(),
+        let Actors { leader, other, asked } = &mut self.nodes[node];
+        let (job, acting) = match who {
+            As::Leader => (Some(&*leader), [1, 0]),
+            As::Other => (other.as_ref(), [0, 1]),
+            As::Everybody => (Some(&*leader), [1, u64::from(other.is_some())]),
         };
         *held(&self.shared.counts) = Counts::default();
         job.map_or(Ok(()), act)?;
@@ -118,7 +139,9 @@ impl Stage {
         tally.gets += weight * counts.gets;
         tally.published += weight * counts.published;
         tally.fetched += weight * counts.fetched;
-        tally.most = tally.most.max(counts.puts + counts.gets);
+        for (asked, acts) in asked.iter_mut().zip(acting) {
+            *asked += acts * (counts.puts + counts.gets);
+        }
         Ok(())
     }
 }
@@ -214,22 +237,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_pe_asks_more_in_a_larger_job() {
+    fn problem_19_no_pe_asks_more_in_a_larger_job() {
         let small = start(256, 16, 120).unwrap();
         for pes in [1024, 4096] {
             let large = start(pes, 16, 120).unwrap();
-            assert!(large.most <= small.most + 1, "{large:?} beside {small:?}");
+            assert_eq!(large.most, small.most, "{large:?} beside {small:?}");
+            // PE 0 asks once for each node, and nobody once for each PE.
+            assert_eq!(large.first - small.first, u64::from((pes - 256) / 16), "{large:?} beside {small:?}");
             let grown = u64::from(pes / 256);
             assert!(large.gets <= grown * small.gets + grown && large.puts <= grown * small.puts, "{large:?}");
         }
     }
 
     #[test]
-    fn a_node_publishes_two_values_and_pe_0_one_more() {
+    fn a_node_publishes_three_values_and_pe_0_two_more() {
         let tally = start(64, 8, 40).unwrap();
-        assert_eq!((tally.puts, tally.fences), (8 * 2 + 1, 2));
-        // Leaders fetch PE 0's words, the others their invitation, and all of them one node's cards.
-        assert_eq!(tally.gets, 64 + 64);
+        assert_eq!((tally.puts, tally.fences), (8 * 3 + 2, 4));
+        // Leaders fetch PE 0's words and its decision, PE 0 their votes, the others their invitation, and all of them one
+        // node's cards.
+        assert_eq!(tally.gets, 64 + 8 + 8 + 64);
+        assert_eq!((tally.first, tally.most), (5 + 2 + 8 + 1, 6));
     }
 
     #[test]

@@ -29,6 +29,43 @@ pub(crate) fn heard(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &words_key(epoch))
 }
 
+/// What the nodes say, what PE 0 makes of it, and that on every PE. PE 0 is the only one that asks once for each node,
+/// which a launcher answers faster than it passes on what all nodes have to say to all. Collective.
+pub fn agree(
+    job: &Job,
+    epoch: u32,
+    circle: &Circle,
+    mine: impl FnOnce() -> Vec<u8>,
+    decide: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>,
+) -> Result<Vec<u8>, Error> {
+    if job.node().my_index == 0 {
+        vote(job, epoch, &mine())?;
+    }
+    job.fence()?;
+    if job.rank() == 0 {
+        count(job, epoch, decide)?;
+    }
+    job.fence()?;
+    circle.spread(job, || outcome(job, epoch))
+}
+
+/// The leader's part of it. Keys are one space for all PEs.
+pub(crate) fn vote(job: &Job, epoch: u32, mine: &[u8]) -> Result<(), Error> {
+    job.put(&vote_key(epoch, job.node().index), mine)
+}
+
+/// That of PE 0.
+pub(crate) fn count(job: &Job, epoch: u32, decide: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>) -> Result<(), Error> {
+    let of = |node| job.get(job.places().leader_of(node), &vote_key(epoch, node));
+    let votes = (0..job.node().count).map(of).collect::<Result<_, Error>>()?;
+    job.put(&outcome_key(epoch), &decide(votes))
+}
+
+/// What the leaders fetch in the end.
+pub(crate) fn outcome(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
+    job.get(0, &outcome_key(epoch))
+}
+
 /// Brings the cards of this node's PEs together and publishes them. Others can have them after the next fence.
 pub fn publish(job: &Job, epoch: u32, circle: &Circle, card: Vec<u8>) -> Result<(), Error> {
     let cards = circle.gather(job, card)?;
@@ -78,6 +115,14 @@ impl<'j> Cards<'j> {
 
 fn words_key(epoch: u32) -> String {
     format!("words.{epoch}")
+}
+
+fn vote_key(epoch: u32, node: u32) -> String {
+    format!("vote.{epoch}.{node}")
+}
+
+fn outcome_key(epoch: u32) -> String {
+    format!("outcome.{epoch}")
 }
 
 fn cards_key(epoch: u32, node: u32) -> String {

@@ -5,6 +5,8 @@ use oxshmem_os::{AddressRange, program, statics};
 use std::ffi::{CString, c_char};
 use std::os::unix::fs::MetadataExt;
 
+oxshmem_os::share_statics!();
+
 /// The reason why static data is not shared, or null.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_reason() -> *const c_char {

@@ -30,8 +30,6 @@ pub struct Statics {
 
 /// The shared static data, or the reason why it is not shared.
 pub fn region() -> Result<&'static Statics, &'static str> {
-    // SAFETY: a plain read of a constant. It is what makes a program that asks for the region link the constructor.
-    unsafe { ptr::read_volatile(&raw const BEFORE_MAIN) };
     // Relaxed: only the thread that forked can see true, and it set it itself.
     if FORKED.load(Ordering::Relaxed) {
         return Err("this process is the child of a fork and has variables of its own");
@@ -49,13 +47,23 @@ static STATE: OnceLock<Result<Statics, &'static str>> = OnceLock::new();
 /// Written by the child of a fork, which has one thread.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
+/// Has the static data of the program shared that this is part of. It stands in the library, and not here, because tools
+/// that use this crate are no PEs.
+///
 /// The loader calls what stands in this section before `main`; in a shared library, before the constructors of the
 /// program. The low number comes before the constructors of an executable that contains the library, which may start
 /// threads.
-#[unsafe(link_section = ".init_array.00099")]
-static BEFORE_MAIN: extern "C" fn() = before_main;
+#[macro_export]
+macro_rules! share_statics {
+    () => {
+        #[used]
+        #[unsafe(link_section = ".init_array.00099")]
+        static BEFORE_MAIN: extern "C" fn() = $crate::statics::before_main;
+    };
+}
 
-extern "C" fn before_main() {
+/// What [`share_statics!`](crate::share_statics) has called before `main`.
+pub extern "C" fn before_main() {
     // In a static executable this variable lies in the static data itself. That is why it is set only here, after the
     // copy has taken the place of the original.
     let _ = STATE.set(share());

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+oxshmem_os::share_statics!();
+
 /// Where Cargo puts the examples, beside this test.
 fn examples() -> PathBuf {
     let test = std::env::current_exe().expect("this test");

@@ -60,7 +60,7 @@ pub(crate) fn open(
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
-    let Chosen { fabric, rejected, crowded } = transports::choose(&joining, epoch)?;
+    let Chosen { fabric, rejected, crowded } = transports::choose(&joining, epoch, circle)?;
     windows.share_processors(crowded);
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_base::knobs::Settings;
 use oxshmem_base::{Error, names};
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::{Circle, Job, wireup};
 use oxshmem_transport::Fabric;
 use oxshmem_transport_ofi::Selection;
 
@@ -87,29 +87,20 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
 }
 
 /// Agrees with the other nodes on a transport and opens it. Collective.
-pub(crate) fn choose(joining: &Joining<'_>, epoch: u32) -> Result<Chosen, Error> {
+pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Result<Chosen, Error> {
     let Joining { job, settings, quarters, .. } = *joining;
     let asked = Asked::read(settings)?;
-    let key = format!("ways.{epoch}");
-    if job.node().my_index == 0 {
-        job.put(&key, format!("{}{quarters}", mine(settings, &asked, job.size())).as_bytes())?;
-    }
-    job.fence()?;
-    let decision = format!("way.{epoch}");
-    if job.rank() == 0 {
-        let read = |node| {
-            let leader = job.places().leader_of(node);
-            let said = String::from_utf8_lossy(&job.get(leader, &key)?).into_owned();
-            let pes = job.places().members_of(node).len();
-            Ok((Ballot::read(&said), (Quarters::read(&said), pes)))
+    let mine = || format!("{}{quarters}", mine(settings, &asked, job.size())).into_bytes();
+    let decide = |votes: Vec<Vec<u8>>| {
+        let read = |(node, said): (u32, Vec<u8>)| {
+            let said = String::from_utf8_lossy(&said).into_owned();
+            (Ballot::read(&said), (Quarters::read(&said), job.places().members_of(node).len()))
         };
-        let (ballots, nodes): (Vec<Ballot>, Vec<_>) =
-            (0..job.node().count).map(read).collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+        let (ballots, nodes): (Vec<Ballot>, Vec<_>) = (0..).zip(votes).map(read).unzip();
         let verdict = neighbours::verdict(&neighbours::crowded(&nodes));
-        job.put(&decision, format!("{}{verdict}", agreed(&ballots)).as_bytes())?;
-    }
-    job.fence()?;
-    let decided = job.get(0, &decision)?;
+        format!("{}{verdict}", agreed(&ballots)).into_bytes()
+    };
+    let decided = wireup::agree(job, epoch, circle, mine, decide)?;
     let decided = String::from_utf8_lossy(&decided);
     let crowded = neighbours::is_named(&decided, job.node().index);
     let Ballot { ways, rejected } = Ballot::read(&decided);
@@ -286,6 +277,7 @@ fn tcp_open(joining: &Joining<'_>, _detail: &str) -> Opened {
     let mut options = oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key);
     options.interface.clone_from(&settings.tcp_interface);
     options.hint = oxshmem_bootstrap::reached();
+    options.ports = settings.tcp_ports;
     options.rails = settings.tcp_rails;
     options.encrypt = settings.tcp_encrypt;
     options.give_up = Duration::from_secs(settings.tcp_timeout);

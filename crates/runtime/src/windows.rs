@@ -17,6 +17,9 @@ use crate::neighbours::Quarters;
 use crate::placement;
 use crate::wait::{self, Mode};
 
+// The library is part of the programs that are PEs, and of no other.
+oxshmem_os::share_statics!();
+
 /// The reservations of one life. Dropping them unmaps the windows.
 pub(crate) struct Windows {
     control: Option<AddressRange>,

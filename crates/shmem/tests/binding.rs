@@ -1,4 +1,4 @@
-//! Jobs that are bound to the same core notice each other (users.md, problem 24).
+//! Jobs that are bound to the same core notice each other.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -30,7 +30,7 @@ fn said(mut job: Child) -> String {
 }
 
 #[test]
-fn the_second_job_on_a_core_says_so() {
+fn problem_24_the_second_job_on_a_core_says_so() {
     if std::env::var_os("BOUND_JOB").is_some() {
         let world = World::init().expect("a job of one PE");
         println!("PE {} is initialised", world.my_pe());

@@ -80,9 +80,9 @@ mod tests {
     use super::*;
     use crate::node::{Found, FoundProcessor};
 
-    /// users.md, problem 24: two jobs bind to core 0.
+    /// Two jobs bind to core 0.
     #[test]
-    fn the_second_job_learns_of_the_first() {
+    fn problem_24_the_second_job_learns_of_the_first() {
         let processors = (0..4).map(|cpu| FoundProcessor { cpu, core: u64::from(cpu % 2), l3: None, package: 0 });
         let node = Node::assemble(Found { processors: processors.collect(), ..Found::default() }).unwrap();
         let folder = std::env::temp_dir().join(format!("oxshmem-claims-{}", std::process::id()));

@@ -13,6 +13,7 @@ use crate::sysfs::Tree;
 
 /// Where a description comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Source {
     /// hwloc's view of this machine, with the kernel's names of fabric devices.
     Hwloc,
@@ -47,6 +48,7 @@ type Way = (Source, fn(&Path) -> Result<Node, Error>);
 
 /// A node and how it was found.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Discovered {
     /// The node.
     pub node: Node,

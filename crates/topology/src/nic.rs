@@ -306,9 +306,8 @@ mod tests {
         }
     }
 
-    /// users.md, problem 17.
     #[test]
-    fn a_card_more_than_one_hop_away_is_told_once() {
+    fn problem_17_a_card_more_than_one_hop_away_is_told_once() {
         let ring = node(6, &[0]);
         let mut all = places(&ring, &[vec![0], vec![1], vec![2], vec![3]]);
         assign(&ring, &mut all, &Wish::default()).unwrap();

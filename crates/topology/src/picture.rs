@@ -27,6 +27,25 @@ pub fn svg(shown: &Shown<'_>) -> String {
     svg
 }
 
+/// Pictures of several machines, one below the other, as one.
+pub fn together(pictures: &[String]) -> String {
+    let length = |picture: &str, name: &str| {
+        let value = picture.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0;
+        value.parse::<f64>().ok()
+    };
+    let (mut inner, mut full_width, mut full_height) = (String::new(), 0.0_f64, 0.0);
+    for picture in pictures {
+        let moved = format!("<svg y=\"{full_height}\" ");
+        inner += &picture.replacen("<svg ", &moved, 1);
+        full_width = full_width.max(length(picture, "width").unwrap_or_default());
+        full_height += length(picture, "height").unwrap_or_default();
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{full_width}\" height=\"{full_height}\" \
+         viewBox=\"0 0 {full_width} {full_height}\" role=\"img\">\n{inner}</svg>\n"
+    )
+}
+
 const STYLE: &str = "text{font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2933}\
     .title{font-size:12px;font-weight:600}.note{font-size:10px;fill:#52606d}\
     .pe{font-size:10px;font-weight:600;fill:#ffffff;text-anchor:middle}";

@@ -8,6 +8,9 @@ use crate::interfaces::Address;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Card {
     pub(crate) port: u16,
+    /// What people call its host.
+    pub(crate) name: String,
+    /// What tells its network stack from others.
     pub(crate) host: String,
     pub(crate) addresses: Vec<Address>,
 }
@@ -18,21 +21,22 @@ impl Card {
     /// As bytes: words in lines, so that a person can read it in a trace.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let addresses = self.addresses.iter().map(|a| format!("\n{} {}", a.ip, a.interface)).collect::<String>();
-        format!("{VERSION} {}\n{}{addresses}", self.port, self.host).into_bytes()
+        format!("{VERSION} {} {}\n{}{addresses}", self.port, self.name, self.host).into_bytes()
     }
 
     /// From the bytes that PE `pe` published.
     pub(crate) fn decode(pe: u32, bytes: &[u8]) -> Result<Self, Error> {
         let parsed = std::str::from_utf8(bytes).ok().and_then(|text| {
             let mut lines = text.lines();
-            let port = lines.next()?.strip_prefix(VERSION)?.trim().parse().ok()?;
+            let (port, name) = lines.next()?.strip_prefix(VERSION)?.trim_start().split_once(' ')?;
+            let port = port.parse().ok()?;
             let host = lines.next()?.to_owned();
             let address = |line: &str| {
                 let (ip, interface) = line.split_once(' ')?;
                 Some(Address { ip: ip.parse().ok()?, interface: interface.into() })
             };
             let addresses = lines.map(address).collect::<Option<_>>()?;
-            Some(Self { port, host, addresses })
+            Some(Self { port, name: name.into(), host, addresses })
         });
         parsed.ok_or_else(|| {
             Error::new(format!("the address card of PE {pe} cannot be read"))
@@ -50,14 +54,15 @@ mod tests {
     fn a_card_survives_and_garbage_does_not() {
         let address = |ip: &str| Address { ip: ip.parse().expect("an address"), interface: "eth0".into() };
         let addresses = ["10.0.0.1", "2001:db8::1"].map(address).to_vec();
-        let card = Card { port: 4711, host: "boot net:[1]".into(), addresses };
+        let card = Card { port: 4711, name: "n4".into(), host: "boot net:[1]".into(), addresses };
         assert_eq!(Card::decode(0, &card.encode()), Ok(card.clone()));
         for garbage in [
             &b""[..],
             b"oxtcp1",
-            b"oxtcp1 99999\nx",
-            b"oxtcp1 5\nx\nnot an address",
-            b"oxtcp1 5\nx\n10.0.0.1",
+            b"oxtcp1 99999 n\nx",
+            b"oxtcp1 5 n\nx\nnot an address",
+            b"oxtcp1 5 n\nx\n10.0.0.1",
+            b"oxtcp1 5\nx\n10.0.0.1 eth0",
             b"\xFF\xFE",
         ] {
             assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));

@@ -22,7 +22,7 @@ const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// An attempt at one address after the other.
 pub(crate) struct Attempt {
     pub(crate) stream: TcpStream,
-    address: Candidate,
+    pub(crate) address: Candidate,
     rest: VecDeque<Candidate>,
     since: Instant,
     /// An address that does not answer for so long is left for the next one.
@@ -88,7 +88,7 @@ impl Link {
         let standing = Standing { established: state.established, executed: state.session.executed() };
         let why = match attempt.advance(standing) {
             Ok(None) if attempt.since.elapsed() < attempt.answer => return,
-            Ok(None) => io::Error::from(io::ErrorKind::TimedOut),
+            Ok(None) => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
             Ok(Some((verdict, standing))) => return self.decided(net, state, verdict, standing),
             Err(e) => e,
         };
@@ -216,7 +216,7 @@ fn is_not_yet(e: &io::Error) -> bool {
 }
 
 /// The latest attempts are enough for a message.
-fn remember(history: &mut Vec<String>, what: String) {
+pub(crate) fn remember(history: &mut Vec<String>, what: String) {
     if !history.contains(&what) {
         history.push(what);
     }

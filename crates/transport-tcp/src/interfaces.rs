@@ -40,9 +40,9 @@ fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Resu
     if usable.is_empty() {
         let has = all.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         if let Some(list) = wanted {
-            return Err(Error::new(format!("no interface of this host is one of SHMEM_TCP_INTERFACE={list}"))
+            return Err(Error::new(format!("no interface of host {} is one of SHMEM_TCP_INTERFACE={list}", name()))
                 .because(format!("it has {has}"))
-                .fix("name one of them"));
+                .fix("name one of them that every host has, or leave it out and let each host use what the others can reach"));
         }
         usable = all.into_iter().filter(|a| a.ip.is_loopback()).collect();
     }
@@ -76,6 +76,12 @@ pub(crate) fn spread(candidates: &mut [Address], rail: u16) {
     let Some(count @ 2..) = Some(names.len()) else { return };
     let wanted = names[usize::from(rail) % count].to_owned();
     candidates.sort_by_key(|address| address.interface != wanted);
+}
+
+/// What people call this host; one word.
+pub(crate) fn name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.split_whitespace().next().unwrap_or("localhost").to_owned()
 }
 
 /// What tells two network stacks apart: the boot of the machine and the network namespace.
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_both_hosts_have_is_not_tried() {
+    fn problem_15_an_address_that_both_hosts_have_is_not_tried() {
         let (bridge, a, b) =
             (address("172.17.0.1", "docker0"), address("10.0.0.5", "eth0"), address("10.0.0.6", "eth0"));
         let mine = [bridge.clone(), a];

@@ -20,5 +20,6 @@ mod progress;
 pub mod proto;
 mod region;
 mod socket;
+mod unreachable;
 
 pub use open::{Options, open};

@@ -11,14 +11,14 @@ use std::time::Duration;
 use mio::net::TcpStream;
 use oxshmem_base::Error;
 
-use crate::connect::Attempt;
+use crate::connect::{Attempt, remember};
 use crate::net::Net;
 use crate::proto::patience::{Advice, Look, Patience};
 use crate::proto::seal::{Opener, Sealer};
 use crate::proto::session::Ticket;
 use crate::proto::{Endpoint, Session};
 use crate::region::Served;
-use crate::socket;
+use crate::{socket, unreachable};
 
 /// Bytes read from one connection before others have their turn.
 const TURN: usize = 1 << 20;
@@ -281,16 +281,26 @@ impl Link {
 
     /// The connection is no more; the session goes on over the next one.
     pub(crate) fn cut(&self, state: &mut State, why: &str) {
-        let address = state.address.map_or_else(String::new, |address| format!("{address}: "));
+        let address = match &state.wire {
+            Wire::Connecting(attempt) => format!("{}: ", attempt.address),
+            _ => state.address.map_or_else(String::new, |address| format!("{address}: ")),
+        };
         tracing::debug!(pe = self.pe, rail = self.rail, "cut: {address}{why}");
         state.wire = Wire::Down;
         state.blocked = false;
         state.lapsed = true;
-        state.history = vec![format!("{address}{why}")];
+        if state.established > 0 {
+            state.history.clear();
+        }
+        remember(&mut state.history, format!("{address}{why}"));
     }
 
     /// The peer is lost: what is under way will never complete, and no buffer of it is touched again.
     pub(crate) fn fail(&self, net: &Net, state: &mut State, why: &str) {
+        if state.established == 0 {
+            let error = unreachable::explain(net, self.pe, why, &state.history);
+            return self.fail_with(net, state, error);
+        }
         let address = state.address.map_or_else(|| "no address".into(), |address| address.to_string());
         let error = Error::new(format!("PE {} at {address} is lost", self.pe))
             .because(format!("{why}; {}", state.history.join("; ")))

@@ -40,6 +40,7 @@ pub(crate) struct Net {
     pub(crate) me: u32,
     pub(crate) credentials: Credentials,
     pub(crate) card: Card,
+    pub(crate) ports: Option<(u16, u16)>,
     pub(crate) rails: u16,
     pub(crate) give_up: Duration,
     pub(crate) memory: Memory,
@@ -104,8 +105,7 @@ impl Net {
 
     /// Where to try to reach a PE over a rail, in order.
     pub(crate) fn addresses(&self, pe: u32, rail: u16) -> Result<Vec<Candidate>, Error> {
-        let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
-        let card = Card::decode(pe, &cards.card(pe)?)?;
+        let card = self.card_of(pe)?;
         let same_host = card.host == self.card.host;
         let mut candidates = interfaces::candidates(&card.addresses, same_host, &self.card.addresses);
         if self.rails > 1 && !same_host {
@@ -113,6 +113,12 @@ impl Net {
         }
         let candidate = |a: Address| Candidate { at: SocketAddr::new(a.ip, card.port), interface: a.interface };
         Ok(candidates.into_iter().map(candidate).collect())
+    }
+
+    /// What a PE has told of itself.
+    pub(crate) fn card_of(&self, pe: u32) -> Result<Card, Error> {
+        let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
+        Card::decode(pe, &cards.card(pe)?)
     }
 
     /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;

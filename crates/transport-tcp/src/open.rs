@@ -38,6 +38,8 @@ pub struct Options {
     pub interface: Option<String>,
     /// The address by which the launcher reached this node.
     pub hint: Option<IpAddr>,
+    /// The ports to listen on, from the first to the last (`SHMEM_TCP_PORTS`).
+    pub ports: Option<(u16, u16)>,
     /// Connections per pair of PEs over which long transfers are spread (`SHMEM_TCP_RAILS`).
     pub rails: u16,
     /// Whether frames are encrypted (`SHMEM_TCP_ENCRYPT`).
@@ -50,7 +52,7 @@ impl Options {
     /// The usual way to take part.
     pub fn new(me: u32, pes: u32, job: [u8; 16], secret: [u8; 32]) -> Self {
         let give_up = Duration::from_secs(30);
-        Self { me, pes, job, secret, interface: None, hint: None, rails: 1, encrypt: false, give_up }
+        Self { me, pes, job, secret, interface: None, hint: None, ports: None, rails: 1, encrypt: false, give_up }
     }
 }
 
@@ -59,7 +61,7 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
     let addresses = interfaces::published(options.interface.as_deref(), options.hint)?;
     let only = (options.interface.is_some() && addresses.len() == 1).then(|| addresses[0].ip);
-    let listener = listen(only).map_err(failed("no port to listen on"))?;
+    let listener = listen(only, options.ports)?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let (callers, thread) =
         Poller::new().and_then(|callers| Ok((callers, Poller::new()?))).map_err(failed("sockets cannot be polled"))?;
@@ -74,7 +76,8 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let net = Net {
         me,
         credentials: Credentials { job, secret, encrypt },
-        card: Card { port, host: interfaces::host(), addresses },
+        card: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
+        ports: options.ports,
         rails: options.rails.max(1),
         give_up: options.give_up,
         memory: Memory::default(),
@@ -103,13 +106,33 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     Ok(Box::new(Tcp { net: Arc::new(net), capabilities, before: Mutex::new(Some(thread)), thread: Mutex::default() }))
 }
 
-/// Every address of the host, unless only one is wanted.
-fn listen(only: Option<IpAddr>) -> io::Result<TcpListener> {
-    if let Some(ip) = only {
-        return TcpListener::bind(SocketAddr::new(ip, 0));
+/// The first port of the range that is free, or any.
+fn listen(only: Option<IpAddr>, ports: Option<(u16, u16)>) -> Result<TcpListener, Error> {
+    let (first, last) = ports.unwrap_or((0, 0));
+    let mut refused = None;
+    for port in first..=last {
+        match listen_at(only, port) {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => refused = Some(error),
+            Err(error) => return Err(Error::new(format!("TCP: no port to listen on ({port})")).because(error)),
+        }
     }
-    TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0).into())
-        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0).into()))
+    let why = refused.map_or_else(String::new, |error| format!("; the last: {error}"));
+    Err(Error::new(format!("TCP: none of the ports SHMEM_TCP_PORTS={first}-{last} is free on {}", interfaces::name()))
+        .because(format!("each PE of a host needs one, and all {} are in use{why}", last - first + 1))
+        .fix("name more ports; the firewall has to let them through"))
+}
+
+/// Every address of the host, unless only one is wanted.
+fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
+    if let Some(ip) = only {
+        return TcpListener::bind(SocketAddr::new(ip, port));
+    }
+    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port).into()).or_else(|error| match error.kind() {
+        // Without this it would listen beside somebody who has the port for IPv6 only.
+        io::ErrorKind::AddrInUse => Err(error),
+        _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port).into()),
+    })
 }
 
 struct Tcp {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
 use oxshmem_launcher::schedules::Simulation;
-use oxshmem_launcher::{calibrate, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
@@ -31,6 +31,12 @@ enum Task {
     Explain(Explain),
     /// Measure every schedule between your nodes and write the table of the quickest, for SHMEM_TUNING
     Tune(Tune),
+    /// Print what this machine is made of, for programs: the JSON that oshrun reads where it cannot open hwloc itself
+    #[command(hide = true, name = machine::TASK)]
+    Machine {
+        /// As SHMEM_TOPOLOGY
+        how: String,
+    },
     /// One PE of a job that `simulate --start` measures
     #[command(hide = true, name = start::AS_PE)]
     StartAsPe,
@@ -156,6 +162,7 @@ fn main() -> ExitCode {
         Task::Simulate(simulate) => simulate.run(),
         Task::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
         Task::StartAsPe => start::as_pe(),
+        Task::Machine { how } => machine::describe(&how),
         Task::Schedule(steps) => steps.run(),
         Task::Explain(Explain { collective, pes, bytes, tuning }) => {
             schedules::explain(collective, pes, bytes, tuning.as_deref())

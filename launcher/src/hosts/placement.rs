@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_scheduler_sets_limits() {
+    fn problem_3_only_a_scheduler_sets_limits() {
         let allocated = [Room { slots: Some(1), most: Some(2) }; 2];
         assert_eq!(place(&allocated, 4, None, Map::Block).unwrap(), [0, 0, 1, 1]);
         let refused = place(&allocated, 5, None, Map::Block).unwrap_err().to_string();

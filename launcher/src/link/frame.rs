@@ -48,6 +48,8 @@ pub(crate) enum Order {
 pub(crate) enum Report {
     /// These PEs run, with their process numbers.
     Started { pids: Vec<(u32, u32)> },
+    /// What `--display` shows of a host, and the PEs that are only shown and not started.
+    Map { host: u32, text: String, only: Vec<u32> },
     /// PE `pe` could not be started, so these were not either.
     Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
     /// A PE ended; `joined`: without leaving the job it had joined.

@@ -8,8 +8,8 @@ pub(super) struct Row {
     /// Whether it runs under a Slurm of two nodes.
     pub(super) slurm: bool,
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// `{program}`, `{oshrun}`, `{rigs}` (`ci/rigs`), `{without}` and `{enter}` (in `ci/launchers`) are put in; words are
-    /// divided by blanks.
+    /// `{program}`, `{oshrun}`, `{rigs}` (`ci/rigs`) and `{launchers}` (`ci/launchers`) are put in; words are divided by
+    /// blanks.
     pub(super) command: &'static str,
     pub(super) expect: Expect,
 }
@@ -23,7 +23,7 @@ pub(super) enum Expect {
         by: &'static str,
         on_node: &'static [u32],
     },
-    /// The job ends with one of these statuses, and these words are on the standard error.
+    /// The job ends with one of these statuses, and these words are on the standard error; of words divided by `|`, one.
     Ends { statuses: &'static [i32], says: &'static [&'static str] },
     /// Four PEs end when who serves them is killed.
     Lifeline,
@@ -82,6 +82,8 @@ impl Row {
     }
 }
 
+const PYTHON: &[&str] = &["python3"];
+const NAMESPACES: &[&str] = &["ip", "unshare", "nsenter"];
 const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program}";
 
 pub(super) const ROWS: &[Row] = &[
@@ -89,11 +91,79 @@ pub(super) const ROWS: &[Row] = &[
     runs("oshrun-nodes", &[], "PMI-1", TWO_NODES, "{oshrun} -n 4 --nodes 2 {program}"),
     runs(
         "oshrun-namespaces",
-        &["ip", "unshare", "nsenter"],
+        NAMESPACES,
         "PMI-1",
         TWO_NODES,
-        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {enter} -n 4 {program}",
+        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 4 {program}",
     ),
+    ends("oshrun-needs-no-library", &["ldd"], "{launchers}/linked-statically {oshrun}", &[0], &["static"]),
+    // What hosts between which TCP does not pass have to say; a job waits three seconds for it here.
+    ends(
+        "problem-15-port-blocked",
+        NAMESPACES,
+        "{rigs}/network-namespaces run {launchers}/among firewall {oshrun} -H 0,1 --launch-agent {launchers}/enter \
+         -n 2 {program}",
+        &[1],
+        &[
+            "on host host0 cannot be reached from host host1|on host host1 cannot be reached from host host0",
+            "(cable0): no answer|(cable1): no answer",
+            "SHMEM_TCP_PORTS=41000-41999",
+            "SHMEM_TCP_INTERFACE chooses another network (",
+            "198.51.100.1 (cable0)",
+            "198.51.100.2 (cable1)",
+        ],
+    )
+    .by(&[("SHMEM_TCP_TIMEOUT", "3")]),
+    runs(
+        "problem-25-only-some-ports-open",
+        NAMESPACES,
+        "PMI-1",
+        TWO_NODES,
+        "{rigs}/network-namespaces run {launchers}/among firewall:41000-41009 {oshrun} -H 0,1 \
+         --launch-agent {launchers}/enter -n 4 {program}",
+    )
+    .by(&[("SHMEM_TCP_PORTS", "41000-41009")]),
+    ends(
+        "problem-25-too-few-ports",
+        &[],
+        "{oshrun} -n 4 --nodes 2 {program}",
+        &[1],
+        &["none of the ports SHMEM_TCP_PORTS=41990-41991 is free", "each PE of a host needs one"],
+    )
+    .by(&[("SHMEM_TCP_PORTS", "41990-41991")]),
+    ends(
+        "problem-15-no-such-interface",
+        NAMESPACES,
+        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 2 {program}",
+        &[1],
+        &["no interface of host host", "SHMEM_TCP_INTERFACE=ib0", "it has 127.0.0.1 (lo), 198.51.100."],
+    )
+    .by(&[("SHMEM_TCP_INTERFACE", "ib0")]),
+    ends(
+        "problem-15-loopback-named",
+        NAMESPACES,
+        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 2 {program}",
+        &[1],
+        &["cannot be reached from host host", "tells only 127.0.0.1 (lo)", "SHMEM_TCP_INTERFACE must name"],
+    )
+    .by(&[("SHMEM_TCP_INTERFACE", "lo"), ("SHMEM_TCP_TIMEOUT", "3")]),
+    runs(
+        "problem-15-bridges-of-containers",
+        NAMESPACES,
+        "PMI-1",
+        TWO_NODES,
+        "{rigs}/network-namespaces run {launchers}/among bridges {oshrun} -H 0,1 --launch-agent {launchers}/enter \
+         -n 4 {program}",
+    ),
+    ends(
+        "problem-15-bridge-named",
+        NAMESPACES,
+        "{rigs}/network-namespaces run {launchers}/among bridges {oshrun} -H 0,1 --launch-agent {launchers}/enter \
+         -n 2 {program}",
+        &[1],
+        &["tells only 172.17.0.1 (docker0)", "SHMEM_TCP_INTERFACE must name"],
+    )
+    .by(&[("SHMEM_TCP_INTERFACE", "docker0"), ("SHMEM_TCP_TIMEOUT", "3")]),
     runs("oshrun-slurm", SRUN, "PMI-1", TWO_NODES, "salloc -Q -N2 --ntasks-per-node=2 {oshrun} {program}").in_slurm(),
     runs("oshrun-pmi2", &[], "PMI-2", ONE_NODE, "{oshrun} -n 4 {program}").by(&[("SHMEM_PMI", "pmi2")]),
     ends("oshrun-abort", &[], "{oshrun} -n 4 {program} abort", &[42], &["exit 42"]),
@@ -116,13 +186,17 @@ pub(super) const ROWS: &[Row] = &[
     ),
     ends("openmpi-exit", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} exit", &[3], &[]),
     ends(
-        "openmpi-without-pmix",
+        "problem-1-openmpi-without-pmix",
         &["mpirun.openmpi", "unshare"],
-        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {without} libpmix.so.2 {program}",
+        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {launchers}/without libpmix.so.2 {program}",
         &[1],
         &["one of 4 tasks by Open MPI's mpirun", "libpmix.so.2", "LD_LIBRARY_PATH"],
     ),
     lifeline("openmpi-killed", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} wait"),
+    runs("flux-protocol", PYTHON, "PMI-1", TWO_NODES, "{launchers}/flux-shell -n 4 -N 2 {program}"),
+    ends("flux-protocol-abort", PYTHON, "{launchers}/flux-shell -n 4 -N 2 {program} abort", &[42], &["ends the job"]),
+    // A server that takes values of 1 KB, and each key once; nobody may ask more often in a larger job.
+    runs("problem-19-few-requests", PYTHON, "PMI-1", &[4; 16], "{launchers}/flux-shell -n 16 -N 4 --most 32 {program}"),
     runs("slurm-pmi2", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}").in_slurm(),
     runs("slurm-pmi2-version-2", SRUN, "PMI-2", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}")
         .by(&[("SHMEM_PMI", "pmi2")])
@@ -140,9 +214,9 @@ pub(super) const ROWS: &[Row] = &[
     .by(&[("SHMEM_PMI", "library")])
     .in_slurm(),
     ends(
-        "slurm-none",
+        "problem-1-slurm-without-pmi",
         &["srun", "unshare"],
-        "srun -N2 -n4 --mpi=none {without} libpmi.so.0 {program}",
+        "srun -N2 -n4 --mpi=none {launchers}/without libpmi.so.0 {program}",
         &[1],
         &["one of 4 tasks by Slurm (step", "PMI_FD is not set", "srun --mpi=pmi2 -n 4"],
     )
@@ -156,8 +230,11 @@ pub(super) const ROWS: &[Row] = &[
         &["Exited with exit code 42"],
     )
     .in_slurm(),
+    ends("slurm-pmix-abort", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program} abort", &[42], &[])
+        .in_slurm(),
     // With -K Slurm ends the others when one task fails, first by SIGTERM.
     ends("slurm-exit", SRUN, "srun -K -N2 -n4 --mpi=pmi2 {program} exit", &[3, 137, 143], &["Exited with exit code 3"])
         .in_slurm(),
+    lifeline("slurm-pmix-killed", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program} wait").in_slurm(),
     lifeline("slurm-killed", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program} wait").in_slurm(),
 ];

@@ -285,6 +285,14 @@ pub static KNOBS: &[Knob] = &[
         },
     },
     Knob {
+        name: "SHMEM_TCP_PORTS",
+        aliases: &[],
+        value: Value::Ports,
+        default: "any that is free",
+        doc: "the ports on which PEs listen for other nodes, which a firewall must let through: 41000-41999",
+        apply: |settings, reading| reading.ports().map(|ports| settings.tcp_ports = ports),
+    },
+    Knob {
         name: "SHMEM_TCP_RAILS",
         aliases: &[],
         value: Value::Number,

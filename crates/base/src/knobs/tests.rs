@@ -42,6 +42,7 @@ fn every_knob_of_the_library_changes_something_under_all_its_names() {
             (Value::Switch | Value::Number, _) => "2",
             (Value::Size, _) => "3m",
             (Value::Word(words), default) => words.iter().find(|word| **word != default).expect("a choice"),
+            (Value::Ports, _) => "41000-41999",
             (Value::Text, _) => "x",
             (Value::Tool | Value::Ignored, _) => unreachable!("filtered"),
         };
@@ -50,6 +51,17 @@ fn every_knob_of_the_library_changes_something_under_all_its_names() {
             assert_ne!(changed, Settings::default(), "{name}");
             assert_eq!(warnings, Vec::<String>::new());
         }
+    }
+}
+
+#[test]
+fn ports_are_a_range_or_one() {
+    for (text, ports) in [("41000-41999", (41000, 41999)), (" 5 - 6 ", (5, 6)), ("7", (7, 7))] {
+        assert_eq!(settings(&[("SHMEM_TCP_PORTS", text)]).tcp_ports, Some(ports), "{text}");
+    }
+    for text in ["0", "9-8", "1-70000", "many", "5-", "-5"] {
+        let error = read(&[("SHMEM_TCP_PORTS", text)]).expect_err(text).to_string();
+        assert!(error.contains(&format!("SHMEM_TCP_PORTS={text}")) && error.contains("41000-41999"), "{error}");
     }
 }
 

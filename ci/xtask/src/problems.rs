@@ -1,0 +1,29 @@
+//! What users of such libraries suffer from, reproduced. Tests of it carry `problem` and its number in their names:
+//!
+//! 1. several jobs of one PE instead of one job
+//! 3. launchers that refuse to run as root, or more PEs than they see processors
+//! 15. ports that are blocked, interfaces that lead nowhere
+//! 17. a network card that is far from its PE
+//! 19. starts that cost more in larger jobs
+//! 20. exit statuses that are not those of the PEs
+//! 24. two jobs on the same core
+//! 25. hosts on which a stage of the launch fails
+
+use std::process::Command;
+
+use crate::test::Counts;
+use crate::{Outcome, launchers, test};
+
+/// The crates that have such tests.
+const CRATES: &[&str] =
+    &["oxshmem-launcher", "oxshmem-bootstrap", "oxshmem-topology", "oxshmem-transport-tcp", "oxshmem"];
+
+/// Runs them all, and shows the messages that users get.
+pub(crate) fn run() -> Outcome<Counts> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args(["--lib", "--test", "*"]);
+    let mut counts = test::count_shown(command.args(["problem_", "--", "--show-output"]))?;
+    counts += launchers::run(&["problem".to_owned()])?;
+    Ok(counts)
+}

@@ -1,0 +1,82 @@
+//! Why a PE that nobody has ever reached cannot be reached: the words for a firewall, a wrong interface, a host without
+//! a way to the other.
+
+use oxshmem_base::Error;
+
+use crate::card::Card;
+use crate::interfaces::Address;
+use crate::net::Net;
+
+/// The error for PE `pe`. `why`: how long that lasts; `history`: which addresses, and what came of each.
+pub(crate) fn explain(net: &Net, pe: u32, why: &str, history: &[String]) -> Error {
+    match net.card_of(pe) {
+        Ok(there) => words(&net.card, &there, net.ports, pe, why, history),
+        Err(error) => error,
+    }
+}
+
+fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &str, history: &[String]) -> Error {
+    let (from, to) = (&here.name, &there.name);
+    let error = Error::new(format!("PE {pe} on host {to} cannot be reached from host {from} by TCP"));
+    let leads_back = |a: &Address| a.ip.is_loopback() || here.addresses.iter().any(|own| own.ip == a.ip);
+    if here.host != there.host && there.addresses.iter().all(leads_back) {
+        return error
+            .because(format!("{to} tells only {}, which is not {to} when seen from {from}", list(&there.addresses)))
+            .fix("SHMEM_TCP_INTERFACE must name the interface by which hosts reach each other; or leave it out");
+    }
+    let open = match ports {
+        Some((first, last)) => format!("let the firewalls of {from} and {to} pass TCP to ports {first}-{last}"),
+        None => format!(
+            "if there is a firewall, let it pass a range of ports on {from} and {to}, and name it: \
+             SHMEM_TCP_PORTS=41000-41999"
+        ),
+    };
+    error.because(format!("{why}; {}", history.join("; "))).fix(format!(
+        "{open}; SHMEM_TCP_INTERFACE chooses another network ({from} tells {}; {to} tells {})",
+        list(&here.addresses),
+        list(&there.addresses)
+    ))
+}
+
+fn list(addresses: &[Address]) -> String {
+    addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(name: &str, addresses: &[(&str, &str)]) -> Card {
+        let address = |(ip, interface): &(&str, &str)| Address {
+            ip: ip.parse().expect("an address"),
+            interface: (*interface).into(),
+        };
+        Card { port: 41233, name: name.into(), host: name.into(), addresses: addresses.iter().map(address).collect() }
+    }
+
+    #[test]
+    fn problem_15_a_blocked_port_is_told_with_both_hosts_and_what_to_open() {
+        let (here, there) = (card("n4", &[("10.0.4.4", "eno1")]), card("n5", &[("10.0.4.5", "eno4")]));
+        let history = ["10.0.4.5:41233 (eno4): no answer".to_owned()];
+        let say =
+            |ports| words(&here, &there, ports, 7, "nothing has been heard of it for 30.0 s", &history).to_string();
+        let any = say(None);
+        for part in ["PE 7 on host n5", "from host n4", "10.0.4.5:41233 (eno4): no answer", "10.0.4.4 (eno1)"] {
+            assert!(any.contains(part), "{part}: {any}");
+        }
+        assert!(any.contains("SHMEM_TCP_PORTS=") && any.contains("SHMEM_TCP_INTERFACE"), "{any}");
+        let named = say(Some((41000, 41009)));
+        assert!(named.contains("to ports 41000-41009") && !named.contains("SHMEM_TCP_PORTS="), "{named}");
+    }
+
+    #[test]
+    fn problem_15_an_interface_that_leads_back_is_told() {
+        let bridge = ("172.17.0.1", "docker0");
+        for wrong in [("127.0.0.1", "lo"), bridge] {
+            let (here, there) = (card("n4", &[bridge]), card("n5", &[wrong]));
+            let said = words(&here, &there, None, 1, "nothing has been heard of it for 2.0 s", &[]).to_string();
+            assert!(said.contains(wrong.0) && said.contains("SHMEM_TCP_INTERFACE"), "{said}");
+            assert!(!said.contains("firewall"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What this machine is made of. The installed `oshrun` is linked statically and opens no libraries: the kernel's files
+//! tell it what hwloc would. Only for what hwloc alone can read, descriptions of other machines, it asks its neighbour.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use oxshmem_base::Error;
+use oxshmem_topology::{Discovered, discover};
+
+/// The task of `oxshmem` that prints a description.
+pub const TASK: &str = "machine";
+
+/// Looks at the machine as `SHMEM_TOPOLOGY` says.
+pub(crate) fn look(how: &str) -> Result<Discovered, Error> {
+    discover(how).or_else(|refused| told(how).ok_or(refused))
+}
+
+/// What the neighbour sees, if there is one and it sees anything.
+fn told(how: &str) -> Option<Discovered> {
+    let mut oxshmem = Command::new(beside("oxshmem").ok()?);
+    let output = oxshmem.args([TASK, how]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success())
+}
+
+/// The neighbour's part.
+pub fn describe(how: &str) -> Result<String, Error> {
+    let seen = discover(how)?;
+    serde_json::to_string(&seen).map_err(|error| Error::new("the description cannot be written").because(error))
+}
+
+/// A tool that is installed beside this one.
+pub(crate) fn beside(tool: &str) -> Result<PathBuf, Error> {
+    let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
+    let path = here.with_file_name(tool);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(Error::new(format!("{tool} is not installed"))
+            .because(format!("{} is not there", path.display()))
+            .fix("build it with `cargo xtask build`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_arrives_as_it_was_told() {
+        let seen = discover("sysfs").expect("Linux tells");
+        let told: Discovered = serde_json::from_str(&describe("sysfs").unwrap()).unwrap();
+        assert_eq!((told.node, told.source), (seen.node, seen.source));
+    }
+}
