@@ -29,7 +29,7 @@ fn launcher(profile: &str) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["rustc", "--quiet", "--profile", profile, "--package", "oxshmem-launcher", "--bin", "oshrun"]);
-    command::run(command.args(["--", "-C", "target-feature=+crt-static"]).current_dir(top()))
+    command::run(command.args(["--", "-C", "target-feature=+crt-static", "-C", "strip=debuginfo"]).current_dir(top()))
 }
 
 fn cargo(profile: &str, arguments: &[&str]) -> Outcome {

@@ -15,8 +15,14 @@ use crate::test::Counts;
 use crate::{Outcome, launchers, test};
 
 /// The crates that have such tests.
-const CRATES: &[&str] =
-    &["oxshmem-launcher", "oxshmem-bootstrap", "oxshmem-topology", "oxshmem-transport-tcp", "oxshmem"];
+const CRATES: &[&str] = &[
+    "oxshmem-launcher",
+    "oxshmem-bootstrap",
+    "oxshmem-topology",
+    "oxshmem-transport-tcp",
+    "oxshmem-runtime",
+    "oxshmem",
+];
 
 /// Runs them all, and shows the messages that users get.
 pub(crate) fn run() -> Outcome<Counts> {

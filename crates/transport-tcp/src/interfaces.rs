@@ -32,7 +32,10 @@ fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Resu
     let mut usable: Vec<Address> = match wanted {
         Some(list) => {
             let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
-            let is_wanted = |a: &&Address| wanted.iter().any(|&w| w == a.interface || w == a.ip.to_string());
+            // An IPv6 address of one link means nothing without its link, which other hosts call otherwise.
+            let of_link = |a: &Address| a.ip.is_ipv6() && is_link_local(a.ip);
+            let is_wanted =
+                |a: &&Address| wanted.iter().any(|&w| (w == a.interface && !of_link(a)) || w == a.ip.to_string());
             all.iter().filter(is_wanted).cloned().collect()
         }
         None => all.iter().filter(|a| !a.ip.is_loopback() && !is_link_local(a.ip)).cloned().collect(),
@@ -165,6 +168,8 @@ mod tests {
         assert_eq!(choose(host_with_everything(), None, hint).expect("addresses")[0], address("10.0.0.5", "eth0"));
         let wanted = choose(host_with_everything(), Some("lo, docker0"), hint).expect("addresses");
         assert_eq!(wanted, [address("127.0.0.1", "lo"), address("172.17.0.1", "docker0")]);
+        let wanted = choose(host_with_everything(), Some("eth0"), None).expect("addresses");
+        assert_eq!(wanted, [address("10.0.0.5", "eth0"), address("2001:db8::5", "eth0")]);
         let error = choose(host_with_everything(), Some("ib0"), None).expect_err("there is no ib0").to_string();
         assert!(error.contains("SHMEM_TCP_INTERFACE=ib0") && error.contains("10.0.0.5 (eth0)"), "{error}");
     }

@@ -21,7 +21,7 @@ fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &st
     let leads_back = |a: &Address| a.ip.is_loopback() || here.addresses.iter().any(|own| own.ip == a.ip);
     if here.host != there.host && there.addresses.iter().all(leads_back) {
         return error
-            .because(format!("{to} tells only {}, which is not {to} when seen from {from}", list(&there.addresses)))
+            .because(format!("{to} tells only {}, by which {from} reaches itself", list(&there.addresses)))
             .fix("SHMEM_TCP_INTERFACE must name the interface by which hosts reach each other; or leave it out");
     }
     let open = match ports {
