@@ -31,8 +31,11 @@ fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &st
              SHMEM_TCP_PORTS=41000-41999"
         ),
     };
+    // Who refuses is there, but nobody listens: the PE may be gone.
+    let refused = history.iter().any(|attempt| attempt.contains("refused"));
+    let look = if refused { "see whether that PE has ended; " } else { "" };
     error.because(format!("{why}; {}", history.join("; "))).fix(format!(
-        "{open}; SHMEM_TCP_INTERFACE chooses another network ({from} tells {}; {to} tells {})",
+        "{look}{open}; SHMEM_TCP_INTERFACE chooses another network ({from} tells {}; {to} tells {})",
         list(&here.addresses),
         list(&there.addresses)
     ))
@@ -65,6 +68,7 @@ mod tests {
             assert!(any.contains(part), "{part}: {any}");
         }
         assert!(any.contains("SHMEM_TCP_PORTS=") && any.contains("SHMEM_TCP_INTERFACE"), "{any}");
+        assert!(!any.contains("has ended"), "{any}");
         let named = say(Some((41000, 41009)));
         assert!(named.contains("to ports 41000-41009") && !named.contains("SHMEM_TCP_PORTS="), "{named}");
     }
