@@ -28,7 +28,11 @@ const CRATES: &[&str] = &[
 pub(crate) fn run() -> Outcome<Counts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args(["--lib", "--test", "*"]);
+    command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args([
+        "--lib",
+        "--tests",
+        "--examples",
+    ]);
     let mut counts = test::count_shown(command.args(["problem_", "--", "--show-output"]))?;
     counts += launchers::run(&["problem".to_owned()])?;
     Ok(counts)
