@@ -31,9 +31,13 @@ fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &st
              SHMEM_TCP_PORTS=41000-41999"
         ),
     };
-    // Who refuses is there, but nobody listens: the PE may be gone.
-    let refused = history.iter().any(|attempt| attempt.contains("refused"));
-    let look = if refused { "see whether that PE has ended; " } else { "" };
+    let had = |word: &str| history.iter().any(|attempt| attempt.contains(word));
+    let look = match () {
+        () if had("handshake") => "what answers there does not belong to this job: start all PEs by one launcher; ",
+        // Who refuses is there, but nobody listens: the PE may be gone.
+        () if had("refused") => "see whether that PE has ended; ",
+        () => "",
+    };
     error.because(format!("{why}; {}", history.join("; "))).fix(format!(
         "{look}{open}; SHMEM_TCP_INTERFACE chooses another network ({from} tells {}; {to} tells {})",
         list(&here.addresses),

@@ -102,7 +102,8 @@ fn a_wrong_secret() {
     let mut stranger = Pe::open(options);
     stranger.connect(cards.clone());
     let error = stranger.work(1, 1).expect_err("it must not get in").to_string();
-    assert!(error.contains("PE 1 at 127.0.0.1:"), "{error}");
+    assert!(error.contains("PE 1 on host ") && error.contains("127.0.0.1:"), "{error}");
+    assert!(error.contains("does not belong to this job"), "{error}");
     sent_away(&b, 1);
     assert_eq!(b.count(), 0);
     // The same secret, another job.
