@@ -10,7 +10,7 @@
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32 as Setting};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32 as Setting};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -77,12 +77,17 @@ impl Place {
 }
 
 impl Key {
-    /// Of the part `part` of the team `parent`, with `first` as its lowest PE.
-    fn of_part(parent: u64, part: &Triplet, first: u32) -> Self {
+    /// Of the part `part` of the team `parent`, whose PEs are `members`. They belong to the key because the parent's number
+    /// passes to other teams.
+    fn of_part(parent: u64, part: &Triplet, members: &Members) -> Self {
         /// Marks what is not the offset of an array.
         const MEETING: u64 = 1 << 62;
+        let stride = match members {
+            Members::Triplet { stride, .. } => *stride as u32,
+            Members::List(list) => list.iter().fold(0, |mixed: u32, pe| mixed.wrapping_mul(0x9E37_79B1) ^ pe),
+        };
         let within = (part.start as u64) << 16 | parent;
-        Self { start: first, stride: part.stride as u32, size: part.size, array: MEETING | within }
+        Self { start: members.world(0), stride, size: part.size, array: MEETING | within }
     }
 
     /// A name of the pair that no other pair is likely to have; never zero.
@@ -96,64 +101,116 @@ impl Key {
     }
 }
 
-/// Places that this process has found before. They stay in memory until the next life, so that [`RECENT`] may point to
-/// them.
-static KNOWN: Mutex<Option<HashMap<Key, Box<Known>>>> = Mutex::new(None);
-
-struct Known {
-    key: Key,
-    index: u32,
+/// How a call names a set. A part of a team has no such name.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Name {
+    start: i32,
+    log_stride: i32,
+    size: i32,
+    array: usize,
 }
 
-/// Some of the known places, found without a lock: by a hash of the pair.
+/// A place that this process has found.
+pub(crate) struct Known {
+    name: Name,
+    pub(crate) door: Door,
+    /// Which place it is, and when it was made: afterwards it is another one.
+    index: u32,
+    made: u32,
+    /// The members, who count their meetings from the making of the place. Only one thread at a time is in a collective of
+    /// a set.
+    pub(crate) team: TeamState,
+}
+
+impl Known {
+    /// Takes the caller in, if it is the same place still.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> bool {
+        self.door.enter(|_| self.is_there())
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_there(&self) -> bool {
+        self.door.place.made.load(Relaxed) == self.made
+    }
+
+    /// Takes the caller out.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        self.door.leave();
+    }
+
+    /// Whether it is the same place, made at the same time.
+    pub(crate) fn is_same(&self, other: &Known) -> bool {
+        (self.index, self.made) == (other.index, other.made)
+    }
+}
+
+/// The known places. They stay in memory until the next life, so that [`RECENT`] may point to them.
+static KNOWN: Mutex<Option<HashMap<Key, Box<Known>>>> = Mutex::new(None);
+
+/// Some of the known places, found without a lock by the name of the set.
 static RECENT: [AtomicPtr<Known>; 64] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 64];
 
-fn recent(key: &Key) -> &'static AtomicPtr<Known> {
-    let mixed = (key.array ^ key.triplet().rotate_left(17) ^ u64::from(key.size)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    &RECENT[(mixed >> 58) as usize]
+/// Where the place of this set would be. Arrays that follow each other in memory have entries of their own.
+#[inline(always)]
+fn entry(name: &Name) -> &'static AtomicPtr<Known> {
+    let mixed = name.array >> 6 ^ name.array >> 12 ^ name.start as usize ^ (name.size as usize) << 3;
+    &RECENT[mixed % RECENT.len()]
+}
+
+/// The place where this set has last met.
+#[inline(always)]
+fn recent(name: &Name) -> Option<&'static Known> {
+    // SAFETY: `RECENT` points to boxes in `KNOWN`, which are dropped between lives only.
+    let known = unsafe { entry(name).load(Acquire).as_ref() };
+    known.filter(|known| known.name == *name)
+}
+
+/// The place that this process has last found for the pair.
+fn known(key: &Key) -> Option<&'static Known> {
+    let map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
+    // SAFETY: boxes in `KNOWN` are dropped between lives only.
+    Some(unsafe { &*known })
+}
+
+/// Remembers a place, unless it is known. What was known of the pair before stays in memory: another thread may be looking
+/// at it.
+fn remember(key: &Key, found: Known) -> &'static Known {
+    if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
+        return known;
+    }
+    let found = Box::new(found);
+    let it = core::ptr::from_ref(&*found);
+    let mut map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = map.get_or_insert_default().insert(*key, found) {
+        Box::leak(before);
+    }
+    // SAFETY: as in `known`.
+    unsafe { &*it }
 }
 
 /// The node's PEs, the caller's window, and how many places a PE keeps.
 static PES: Setting = Setting::new(0);
 static ME: Setting = Setting::new(0);
 static COUNT: Setting = Setting::new(0);
+static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Begins a life without places.
-pub(crate) fn begin(pes: u32, me: u32) {
+/// Begins a life without places; `alone`: the PE's calls come one at a time.
+pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
+    ALONE.store(alone, Relaxed);
     let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
     COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
-    forget();
-}
-
-/// Forgets the places, with the memory they are in.
-fn forget() {
-    RECENT.iter().for_each(|place| place.store(core::ptr::null_mut(), Relaxed));
+    end();
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// The place that this process has last found for the pair.
-#[inline]
-fn known(key: &Key) -> Option<u32> {
-    // SAFETY: `RECENT` points to boxes in `KNOWN`, which are dropped between lives only.
-    let recent_one = unsafe { recent(key).load(Acquire).as_ref() };
-    if let Some(known) = recent_one.filter(|known| known.key == *key) {
-        return Some(known.index);
-    }
-    let map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = map.as_ref()?.get(key)?;
-    recent(key).store(core::ptr::from_ref(&**known).cast_mut(), Release);
-    Some(known.index)
-}
-
-/// Remembers a place. What was known of the pair before stays in memory: another thread may be looking at it.
-fn remember(key: &Key, index: u32) {
-    let mut map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    recent(key).store(core::ptr::null_mut(), Release);
-    if let Some(before) = map.get_or_insert_default().insert(*key, Box::new(Known { key: *key, index })) {
-        Box::leak(before);
-    }
+/// Ends a life: no set has met.
+pub(crate) fn end() {
+    RECENT.iter().for_each(|known| known.store(core::ptr::null_mut(), Relaxed));
 }
 
 /// Runs `collective` with the members of the active set.
@@ -166,8 +223,15 @@ pub(crate) fn with(
     array: usize,
     collective: impl FnOnce(&TeamState),
 ) {
-    let (key, my) = identify(call, start, log_stride, size, array);
-    meet(call, &key, Members::Triplet { start: key.start, stride: key.stride as i32 }, my, collective);
+    let name = Name { start, log_stride, size, array };
+    let (team, place) = match recent(&name).filter(|known| known.enter()) {
+        Some(known) => (&known.team, Some(known)),
+        None => find(call, name),
+    };
+    collective(team);
+    if let Some(place) = place {
+        place.leave();
+    }
 }
 
 /// Runs `collective` with PEs that are about to be a team: those whose numbers in `parent` are `part`.
@@ -179,22 +243,51 @@ pub(crate) fn with_part<R>(
     my: u32,
     collective: impl FnOnce(&TeamState) -> R,
 ) -> R {
-    meet(call, &Key::of_part(parent.identity(), part, members.world(0)), members, my, collective)
+    let key = Key::of_part(parent.identity(), part, &members);
+    let (team, place) = meet(call, Name::default(), &key, members, my);
+    let result = collective(team);
+    if let Some(place) = place {
+        place.leave();
+    }
+    result
 }
 
-#[inline(always)]
-fn meet<R>(call: &'static str, key: &Key, members: Members, my: u32, collective: impl FnOnce(&TeamState) -> R) -> R {
+/// Where a set meets that has not met lately.
+#[cold]
+#[inline(never)]
+fn find(call: &'static str, name: Name) -> (&'static TeamState, Option<&'static Known>) {
+    let (key, my) = identify(call, &name);
+    let (team, place) = meet(call, name, &key, Members::Triplet { start: key.start, stride: key.stride as i32 }, my);
+    if let Some(known) = place {
+        entry(&name).store(core::ptr::from_ref(known).cast_mut(), Release);
+    }
+    (team, place)
+}
+
+/// Takes the caller to where the members meet: into a place of the node, or to a slot of the network.
+fn meet(
+    call: &'static str,
+    name: Name,
+    key: &Key,
+    members: Members,
+    my: u32,
+) -> (&'static TeamState, Option<&'static Known>) {
     #[cfg(not(loom))]
     if members.span(key.size).is_some() {
-        return collective(crate::nodes::meeting(call, key, members, my));
+        return (crate::nodes::meeting(call, key, members, my), None);
     }
-    let places = Places::of(key);
-    let index = places.enter(call, key);
-    places.attend(index, members, key.size, my, collective)
+    let known = known(key).filter(|known| known.enter()).unwrap_or_else(|| {
+        let places = Places::of(key);
+        let reason = Reason { call, address: places.base, needs: Needs::Anyone };
+        let index = wait::until(reason, None, || places.search(key));
+        remember(key, places.known(index, name, members, key.size, my))
+    });
+    (&known.team, Some(known))
 }
 
 /// Checks the arguments; says which set it is and the caller's number in it.
-fn identify(call: &'static str, start: i32, log_stride: i32, size: i32, array: usize) -> (Key, u32) {
+fn identify(call: &'static str, name: &Name) -> (Key, u32) {
+    let Name { start, log_stride, size, array } = *name;
     let Some((me, pes)) = life::identity().filter(|_| life::is_open()) else { diagnose::not_initialised(call) };
     let pes = i64::from(pes);
     if size < 1 || i64::from(size) > pes {
@@ -228,6 +321,42 @@ fn identify(call: &'static str, start: i32, log_stride: i32, size: i32, array: u
     (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 
+/// How a PE goes into a place and out of it.
+pub(crate) struct Door {
+    pub(crate) place: &'static Place,
+    /// The PE's own.
+    pub(crate) mark: &'static AtomicU32,
+    /// Whether the calls of the PE's threads come one at a time.
+    alone: bool,
+}
+
+impl Door {
+    /// Takes the caller in if the place is the right one.
+    #[inline(always)]
+    fn enter(&self, is_right: impl FnOnce(&Place) -> bool) -> bool {
+        self.mark.fetch_add(1, SeqCst);
+        // Who closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed. One of
+        // the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        fence_after_update();
+        if self.place.closed.load(Acquire) == 0 && is_right(self.place) {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    /// Takes the caller out.
+    #[inline(always)]
+    fn leave(&self) {
+        match self.alone {
+            // Nobody else writes this mark. A read-modify-write would wait until other PEs have given up the lines that
+            // were written last.
+            true => self.mark.store(self.mark.load(Relaxed) - 1, Release),
+            false => drop(self.mark.fetch_sub(1, Release)),
+        }
+    }
+}
+
 /// The places that one PE keeps, as one PE of the node sees them.
 pub(crate) struct Places {
     /// One while a PE looks for a place.
@@ -242,6 +371,8 @@ pub(crate) struct Places {
     pub(crate) count: u32,
     /// The caller's window.
     pub(crate) me: u32,
+    /// Whether the calls of the caller's threads come one at a time.
+    pub(crate) alone: bool,
 }
 
 impl Places {
@@ -253,7 +384,7 @@ impl Places {
         let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
-        Self { lock, clock, base, each, pes, count, me }
+        Self { lock, clock, base, each, pes, count, me, alone: ALONE.load(Relaxed) }
     }
 
     pub(crate) fn place(&self, index: u32) -> &'static Place {
@@ -272,58 +403,22 @@ impl Places {
         &self.seat(index, window).mark.0
     }
 
-    /// Runs `collective` at a place in which the caller, member `my`, is, and takes it out.
-    #[inline(always)]
-    pub(crate) fn attend<R>(
-        &self,
-        index: u32,
-        members: Members,
-        size: u32,
-        my: u32,
-        collective: impl FnOnce(&TeamState) -> R,
-    ) -> R {
+    /// A place in which the caller, member `my`, is.
+    pub(crate) fn known(&self, index: u32, name: Name, members: Members, size: u32, my: u32) -> Known {
         let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
         let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
-        let counts = &team.place(my).words.0.counts;
-        team.go_on_from(counts[0].load(Relaxed), counts[1].load(Relaxed));
-        let result = collective(&team);
-        let (exchanges, announcements) = team.counts();
-        counts[0].store(exchanges, Relaxed);
-        counts[1].store(announcements, Relaxed);
-        self.mark(index, self.me).fetch_sub(1, Release);
-        result
+        Known { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team }
     }
 
-    /// Takes the caller into the place of `key`, which is made if it does not exist.
-    #[inline]
-    fn enter(&self, call: &'static str, key: &Key) -> u32 {
-        if let Some(index) = known(key).filter(|&index| self.enter_known(index, key)) {
-            return index;
-        }
-        let reason = Reason { call, address: self.base, needs: Needs::Anyone };
-        let index = wait::until(reason, None, || self.search(key));
-        remember(key, index);
-        index
-    }
-
-    /// Takes the caller in if the place is of `key`.
-    pub(crate) fn enter_known(&self, index: u32, key: &Key) -> bool {
-        let (place, mark) = (self.place(index), self.mark(index, self.me));
-        mark.fetch_add(1, SeqCst);
-        // Who closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed. One of
-        // the two sees the other. Acquire: who closed it before is seen with what he wrote.
-        fence_after_update();
-        if place.closed.load(Acquire) == 0 && place.is_of(key) {
-            return true;
-        }
-        mark.fetch_sub(1, Release);
-        false
+    fn door(&self, index: u32) -> Door {
+        Door { place: self.place(index), mark: self.mark(index, self.me), alone: self.alone }
     }
 
     /// Looks for the place of `key`, or makes it, under the keeper's lock. `None`: the lock or all places are taken.
     pub(crate) fn search(&self, key: &Key) -> Option<u32> {
         self.lock.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        let mut found = (0..self.count).find(|&index| self.place(index).is_of(key) && self.enter_known(index, key));
+        let mut found = (0..self.count)
+            .find(|&index| self.place(index).is_of(key) && self.door(index).enter(|place| place.is_of(key)));
         if found.is_none() {
             found = self.make(key);
         }
@@ -373,10 +468,29 @@ mod tests {
         let mut keys = HashMap::new();
         for parent in [0, 1, 4095] {
             for (start, stride, size) in [(0, 1, 3), (2, 1, 3), (0, 2, 3), (0, 1, 2), (40000, 1, 3), (65536, 1, 3)] {
-                let key = Key::of_part(parent, &Triplet { start, stride, size }, 0);
+                let members = Members::Triplet { start: 0, stride: stride as i32 };
+                let key = Key::of_part(parent, &Triplet { start, stride, size }, &members);
                 let other = keys.insert(key, (parent, start, stride, size));
                 assert_eq!(other, None, "meets the part {:?}", (parent, start, stride, size));
             }
+        }
+    }
+
+    #[test]
+    fn a_parent_whose_number_was_anothers_has_parts_of_its_own() {
+        let part = Triplet { start: 0, stride: 1, size: 3 };
+        let keys: Vec<Key> = [
+            Members::Triplet { start: 0, stride: 1 },
+            Members::Triplet { start: 0, stride: 2 },
+            Members::Triplet { start: 1, stride: 1 },
+            Members::List(Box::new([0, 1, 3])),
+            Members::List(Box::new([0, 3, 4])),
+        ]
+        .iter()
+        .map(|members| Key::of_part(7, &part, members))
+        .collect();
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
         }
     }
 }

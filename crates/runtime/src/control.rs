@@ -244,8 +244,6 @@ pub(crate) struct Words {
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
     pub(crate) taken: AtomicU64,
-    /// For active sets, which have no other place to count: exchanges and announcements that this member has begun.
-    pub(crate) counts: [AtomicU64; 2],
 }
 
 #[cfg(not(loom))]
@@ -259,7 +257,7 @@ impl Slot {
         }
         self.arrivals.0.store(0, Relaxed);
         let words = &self.words.0;
-        for word in [&words.released, &words.announced, &words.taken, &words.counts[0], &words.counts[1]] {
+        for word in [&words.released, &words.announced, &words.taken] {
             word.store(0, Relaxed);
         }
     }

@@ -164,7 +164,8 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let info = settings.info;
     let heap_words = heap.describe();
     let checked = settings.check >= 2;
-    crate::active_set::begin(node.members.len() as u32, node.my_index as u32);
+    let alone = thread_level < crate::calls::setup::MULTIPLE;
+    crate::active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     crate::nodes::begin();
     LIFE.store(
         Box::into_raw(Box::new(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows })),
@@ -244,6 +245,7 @@ fn end(others: Others) {
         network::close(others);
     }
     ControlBlock::own().set_state(State::Finalized);
+    crate::active_set::end();
     control::close();
     FAST.close();
     MY_PE.store(-1, Relaxed);

@@ -90,7 +90,6 @@ fn blank() -> Slot {
             bell_sleepers: AtomicU32::new(0),
             announced: AtomicU64::new(0),
             taken: AtomicU64::new(0),
-            counts: [0; 2].map(AtomicU64::new),
         }),
     }
 }

@@ -274,16 +274,11 @@ impl TeamState {
         turn
     }
 
-    /// Lets the team go on from these numbers of exchanges and announcements.
-    pub(crate) fn go_on_from(&self, exchanges: u64, announcements: u64) {
-        self.exchanges.store(exchanges, Relaxed);
-        self.announcements.store(announcements, Relaxed);
-    }
-
     /// The same team after these numbers.
     #[cfg(test)]
     pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
-        self.go_on_from(exchanges, announcements);
+        self.exchanges.store(exchanges, Relaxed);
+        self.announcements.store(announcements, Relaxed);
         self
     }
 

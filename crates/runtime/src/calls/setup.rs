@@ -9,7 +9,7 @@ use crate::diagnose;
 use crate::life;
 
 const SINGLE: c_int = 0;
-const MULTIPLE: c_int = 3;
+pub(crate) const MULTIPLE: c_int = 3;
 
 /// Initialises the library, or deepens the initialisation.
 ///

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::active_set::{Key, Place, Places, Seat};
+use crate::active_set::{Key, Known, Name, Place, Places, Seat};
 use crate::control::Apart;
 use crate::primitive::{AtomicU32, Mistake, yield_now};
 use crate::slot::exchange;
@@ -40,6 +40,8 @@ impl Board {
             pes: 3,
             count: 1,
             me,
+            // Both ways of leaving, and each beside the other.
+            alone: me % 2 == 0,
         }
     }
 
@@ -53,38 +55,52 @@ impl Board {
 const PAIR: Key = Key { start: 0, stride: 1, size: 2, array: 64 };
 const ALONE: Key = Key { start: 0, stride: 1, size: 1, array: 128 };
 
-/// One exchange of `key`'s members; `known`: looks at the place without the lock first.
-fn collective(board: &Board, pe: u32, key: &Key, my: u32, round: u64, known: bool, enter: fn(&Places, &Key) -> bool) {
+/// One exchange of `key`'s members; looks first at the place that the PE has `known` from before, without the lock.
+fn collective(
+    board: &Board,
+    pe: u32,
+    key: &Key,
+    my: u32,
+    known: &mut Option<Known>,
+    round: u64,
+    enter: fn(&Known) -> bool,
+) {
     let places = board.places(pe);
-    while !(known && enter(&places, key) || places.search(key).is_some()) {
-        yield_now();
+    if !known.as_ref().is_some_and(enter) {
+        let index = loop {
+            match places.search(key) {
+                Some(index) => break index,
+                None => yield_now(),
+            }
+        };
+        let found = places.known(index, Name::default(), Members::Triplet { start: 0, stride: 1 }, key.size, my);
+        if known.as_ref().is_none_or(|known| !known.is_same(&found)) {
+            *known = Some(found);
+        }
     }
-    places.attend(0, Members::Triplet { start: 0, stride: 1 }, key.size, my, |team| {
-        let word = |member: u32| key.array + round * 8 + u64::from(member);
-        exchange(team, "model", &[word(my)], |member, words| assert_eq!(words[0], word(member)));
-    });
+    let known = known.as_ref().expect("was found");
+    let word = |member: u32| key.array + round * 8 + u64::from(member);
+    exchange(&known.team, "model", &[word(my)], |member, words| assert_eq!(words[0], word(member)));
+    known.leave();
 }
 
-fn enter_known(places: &Places, key: &Key) -> bool {
-    places.enter_known(0, key)
-}
-
-/// Looks whose place it is, and only then marks itself.
-fn enter_late(places: &Places, key: &Key) -> bool {
-    let is_ours = places.place(0).is_of(key);
-    if is_ours {
-        places.mark(0, places.me).fetch_add(1, SeqCst);
+/// Looks whether it is the same place still, and only then marks itself.
+fn enter_late(known: &Known) -> bool {
+    let is_right = known.is_there();
+    if is_right {
+        known.door.mark.fetch_add(1, SeqCst);
     }
-    is_ours
+    is_right
 }
 
 /// PEs 0 and 1 meet twice, PE 2 comes between, with another array.
 fn meet(board: &Board, pe: u32) {
     if pe == 2 {
-        return collective(board, pe, &ALONE, 0, 1, false, enter_known);
+        return collective(board, pe, &ALONE, 0, &mut None, 1, Known::enter);
     }
-    collective(board, pe, &PAIR, pe, 1, false, enter_known);
-    collective(board, pe, &PAIR, pe, 2, true, enter_known);
+    let mut known = None;
+    collective(board, pe, &PAIR, pe, &mut known, 1, Known::enter);
+    collective(board, pe, &PAIR, pe, &mut known, 2, Known::enter);
 }
 
 #[test]
@@ -96,22 +112,23 @@ fn loom_a_counted_place_changes_hands_between_collectives_only() {
 #[test]
 fn loom_a_place_changes_hands_when_all_have_left() {
     let pe = |board: &Board, pe: u32| {
-        collective(board, pe, &PAIR, pe, 1, false, enter_known);
-        collective(board, pe, &Key { array: 128 + u64::from(pe), ..ALONE }, 0, 2, false, enter_known);
+        collective(board, pe, &PAIR, pe, &mut None, 1, Known::enter);
+        collective(board, pe, &Key { array: 128 + u64::from(pe), ..ALONE }, 0, &mut None, 2, Known::enter);
     };
     DEDICATED.explore::<2, _>(Board::new, pe, Board::is_left);
 }
 
 /// Two sets of one PE each, one place: both come back to it.
-fn contend(board: &Board, pe: u32, enter: fn(&Places, &Key) -> bool) {
+fn contend(board: &Board, pe: u32, enter: fn(&Known) -> bool) {
     let key = Key { array: 64 + u64::from(pe), ..ALONE };
-    collective(board, pe, &key, 0, 1, false, enter);
-    collective(board, pe, &key, 0, 2, true, enter);
+    let mut known = None;
+    collective(board, pe, &key, 0, &mut known, 1, enter);
+    collective(board, pe, &key, 0, &mut known, 2, enter);
 }
 
 #[test]
 fn loom_who_finds_a_strange_place_leaves_it_alone() {
-    DEDICATED.explore::<2, _>(Board::new, |board, pe| contend(board, pe, enter_known), Board::is_left);
+    DEDICATED.explore::<2, _>(Board::new, |board, pe| contend(board, pe, Known::enter), Board::is_left);
 }
 
 #[test]
@@ -124,5 +141,5 @@ fn loom_mutant_who_looks_before_marking_itself_meets_strangers() {
 #[should_panic(expected = "Causality violation")]
 fn loom_mutant_without_release_a_place_is_given_on_too_early() {
     let setting = DEDICATED.with(Mistake::NoRelease);
-    setting.explore::<2, _>(Board::new, |board, pe| contend(board, pe, enter_known), Board::is_left);
+    setting.explore::<2, _>(Board::new, |board, pe| contend(board, pe, Known::enter), Board::is_left);
 }
