@@ -54,7 +54,7 @@ fn bound_pes_have_cores_of_their_own() {
 fn problem_24_a_cpuset_is_obeyed() {
     let last = *allowed().last().expect("a processor");
     let mut command = Command::new("taskset");
-    command.args(["-c", &last.to_string()]).arg(oshrun([""; 0]).get_program());
+    command.args(["-c", &last.to_string()]).arg(env!("CARGO_BIN_EXE_oshrun"));
     command.args(["-n", "2", "--bind", "core", "sh", "-c", WHERE]);
     let Ok(output) = command.output() else { return println!("not run: there is no taskset") };
     let ended = Ended::from(output);

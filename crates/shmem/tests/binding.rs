@@ -8,7 +8,7 @@ use oxshmem::World;
 /// Starts a job of one PE that is bound to a core and stays until its input ends.
 fn job(session: &std::path::Path) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("the test itself"));
-    command.args(["the_second_job_on_a_core_says_so", "--exact", "--nocapture"]);
+    command.args(["problem_24_the_second_job_on_a_core_says_so", "--exact", "--nocapture"]);
     command.env("BOUND_JOB", "1").env("SHMEM_BIND", "core").env("XDG_RUNTIME_DIR", session);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the test starts")
 }

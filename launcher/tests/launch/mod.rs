@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 /// Long enough for the busiest machine; no test passes or fails by being slower than that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `oshrun` with these arguments.
+/// `oshrun` with these arguments. No signal is ignored, although whoever started the tests may have ignored some (nohup, a
+/// shell's background job).
 pub(crate) fn oshrun<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_oshrun"));
-    command.args(arguments).stdin(Stdio::null());
+    let mut command = Command::new("/usr/bin/env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_oshrun")]).args(arguments).stdin(Stdio::null());
     command
 }
 
@@ -78,13 +79,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`. No signal is ignored, although whoever
-    /// started the tests may have ignored some (nohup, a shell's background job).
+    /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`.
     pub(crate) fn script(n: usize, script: &str) -> Running {
         let folder = Folder::new();
-        let mut command = Command::new("env");
-        command.args(["--default-signal", env!("CARGO_BIN_EXE_oshrun"), "-n", &n.to_string(), "sh", "-c", script]);
-        command.stdin(Stdio::null()).env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = oshrun(["-n", &n.to_string(), "sh", "-c", script]);
+        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
     }
 
