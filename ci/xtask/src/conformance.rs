@@ -107,7 +107,10 @@ impl Options {
     pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> Options {
         let filter = filter.unwrap_or("smoke/,rma/RMA_1");
         let hosts = Some(quality.to_string());
-        Options { pes: vec![2], filter: Some(filter.into()), nodes: 2, hosts, emulated: true, ..Options::usual() }
+        // Cards would go past the cable.
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), "tcp".to_string())]];
+        let filter = Some(filter.into());
+        Options { pes: vec![2], filter, nodes: 2, hosts, environments, emulated: true, ..Options::usual() }
     }
 
     /// A part of the cases, with two PEs on each of two nodes, over this transport: enough to reach every kind of operation

@@ -181,7 +181,8 @@ impl Transfers {
         let errors = file.try_clone().map_err(|error| error.to_string())?;
         let mut oshrun = Command::new(prefix.join("bin/oshrun"));
         oshrun.args(["-n", "4", "--nodes", "2"]).args(rig.through()).arg(executable).arg(&stop);
-        oshrun.env("SHMEM_TCP_RAILS", rails.to_string());
+        // In a machine with cards UCX or libfabric would go past the cable.
+        oshrun.env("SHMEM_TRANSPORT", "tcp").env("SHMEM_TCP_RAILS", rails.to_string());
         oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
         let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
         let mut transfers = Transfers { rig, job, output, stop };
