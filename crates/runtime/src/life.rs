@@ -221,6 +221,8 @@ pub(crate) fn finalize(others: Others) {
     match *inits {
         0 => {}
         1 => {
+            // Who has passed the barrier serves nobody any more.
+            network::complete_all("shmem_finalize");
             crate::calls::order::barrier_all_named("shmem_finalize");
             end(others);
             *inits = 0;

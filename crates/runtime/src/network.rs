@@ -120,6 +120,7 @@ pub(crate) fn close(others: Others) {
         // It is closed, and who is in a call learns that; but it stays, and so do its lanes.
         Context::default_context().lane().store(core::ptr::null_mut(), Release);
         OWN.store(core::ptr::null_mut(), Release);
+        lanes().clear();
         fabric.close();
     } else if !fabric.is_null() {
         forget_at(&OWN);
@@ -316,6 +317,19 @@ pub(crate) fn complete(call: &'static str) {
     lane_at(&OWN).drain(call, Needs::Anyone);
 }
 
+/// All lanes, for the last finalize to complete them.
+static LANES: Mutex<Vec<&'static ContextLane>> = Mutex::new(Vec::new());
+
+fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
+    LANES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns when everything that this PE has issued is complete, whatever the context. (INIT-5)
+pub(crate) fn complete_all(call: &'static str) {
+    let lanes = lanes().clone();
+    lanes.iter().for_each(|lane| lane.drain(call, Needs::Anyone));
+}
+
 /// The lane of `context`, made when it is first needed.
 pub(crate) fn lane(context: Context) -> &'static ContextLane {
     lane_at(context.lane())
@@ -329,8 +343,12 @@ fn lane_at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
     }
     let new = Box::into_raw(Box::new(ContextLane::new()));
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
-        // SAFETY: leaked, as above.
-        Ok(_) => unsafe { &*new },
+        Ok(_) => {
+            // SAFETY: leaked, as above.
+            let new = unsafe { &*new };
+            lanes().push(new);
+            new
+        }
         Err(other) => {
             // SAFETY: nobody has seen ours; the other is leaked, as above.
             unsafe {
@@ -373,6 +391,7 @@ pub(crate) fn forget(context: Context) {
 fn forget_at(place: &AtomicPtr<ContextLane>) {
     let lane = place.swap(core::ptr::null_mut(), AcqRel);
     if !lane.is_null() {
+        lanes().retain(|known| !core::ptr::eq(*known, lane));
         // SAFETY: leaked by `lane_at`, and what it belongs to is not used any more.
         drop(unsafe { Box::from_raw(lane) });
     }

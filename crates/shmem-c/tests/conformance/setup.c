@@ -128,21 +128,26 @@ TEST(INIT_4, "after the last finalize a new life begins, with an empty heap", .b
 TEST(INIT_5, "the last finalize completes what is pending on every context and waits for all PEs", .bare = 1,
      .also = "INIT-6")
 {
-    static long by_default[64], by_context[64];
-    static const long one = 1, two = 2;
+    static long by_default[64], by_context[64], by_team[64];
+    static const long one = 1, two = 2, three = 3;
     check_init();
-    shmem_ctx_t context;
+    shmem_ctx_t context, team_context;
+    shmem_team_t team;
     REQUIRE(shmem_ctx_create(0, &context) == 0);
+    REQUIRE(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team) == 0);
+    REQUIRE(shmem_team_create_ctx(team, 0, &team_context) == 0);
     if (me == npes - 1)
         dawdle(30);
     for (int pe = 0; pe < npes; pe++) {
         shmem_long_put_nbi(&by_default[me], &one, 1, pe);
         shmem_ctx_long_put_nbi(context, &by_context[me], &two, 1, pe);
+        shmem_ctx_long_put_nbi(team_context, &by_team[me], &three, 1, pe);
     }
     shmem_finalize();
     for (int pe = 0; pe < npes; pe++) {
         CHECK_EQ(by_default[pe], 1);
         CHECK_EQ(by_context[pe], 2);
+        CHECK_EQ(by_team[pe], 3);
     }
 }
 
