@@ -169,8 +169,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
         unsafe { T::store(self.own().cast(), value) }
     }
 
-    /// Waits until this PE's copy compares so, and says what it was then. [`until`](Self::until) is the form for
-    /// `async`.
+    /// Waits until this PE's copy compares so. [`until`](Self::until) is the form for `async`.
     ///
     /// ```
     /// use oxshmem::{Atomic, Comparison::AtLeast};
