@@ -175,7 +175,7 @@ fn known(key: &Key) -> Option<&'static Known> {
     Some(unsafe { &*known })
 }
 
-/// Remembers a place, unless it is known. What was known of the pair before stays in memory: another thread may be looking
+/// Remembers a place, unless it is known. What was known of the pair before stays in memory if another thread may be looking
 /// at it.
 fn remember(key: &Key, found: Known) -> &'static Known {
     if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
@@ -185,7 +185,14 @@ fn remember(key: &Key, found: Known) -> &'static Known {
     let it = core::ptr::from_ref(&*found);
     let mut map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = map.get_or_insert_default().insert(*key, found) {
-        Box::leak(before);
+        match before.door.alone {
+            true => {
+                let own = core::ptr::from_ref(&*before).cast_mut();
+                // Another set may have the entry.
+                let _ = entry(&before.name).compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed);
+            }
+            false => drop(Box::leak(before)),
+        }
     }
     // SAFETY: as in `known`.
     unsafe { &*it }
