@@ -121,6 +121,12 @@ impl Options {
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
+    /// What `filter` selects, or every case, with so many PEs on so many nodes over this transport.
+    pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> Options {
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
+        Options { pes: vec![pes], nodes, filter, environments, ..Options::usual() }
+    }
+
     /// What `cases` selects.
     pub(crate) fn of(cases: &str) -> Options {
         Options { filter: Some(cases.into()), ..Options::usual() }
@@ -191,8 +197,9 @@ fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Enviro
     others.into_iter().flat_map(with).collect()
 }
 
-fn numbers(list: &str) -> Outcome<Vec<u32>> {
-    list.split(',').map(|n| n.parse().map_err(|_| format!("`{n}` in `{list}` is not a number of PEs"))).collect()
+/// A list of numbers, as the command line has it.
+pub(crate) fn numbers(list: &str) -> Outcome<Vec<u32>> {
+    list.split(',').map(|n| n.parse().map_err(|_| format!("`{n}` in `{list}` is not a number"))).collect()
 }
 
 /// How one row came out; the texts say why.

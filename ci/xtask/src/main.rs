@@ -12,6 +12,7 @@ mod install;
 mod launchers;
 mod library;
 mod manual;
+mod matrix;
 mod namespaces;
 mod packages;
 mod placement;
@@ -40,6 +41,9 @@ usage: cargo xtask COMMAND
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
   rig NAME COMMAND [ARGUMENT...]          run a command in a rig: `rdma` (a virtual machine with InfiniBand verbs), `hosts`, `slurm`
+  matrix [--transport NAMES] [--nodes NUMBERS] [--pes NUMBERS] [--filter TEXT]
+                                          every conformance case over every transport between 2 and 4 virtual nodes, at 2,
+                                          4 and 8 PEs, with a line for each, which takes hours
   rdma [--transport NAMES] [FILTER]       conformance programs over emulated InfiniBand (ucx:rc), at 2 PEs; --everything runs
                                           all of them, which takes hours
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
@@ -73,6 +77,9 @@ fn run() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word == "conformance") {
         return test::finish(conformance::run(&conformance::Options::from_arguments(&arguments[1..])?));
+    }
+    if arguments.first().is_some_and(|word| word == "matrix") {
+        return test::finish(matrix::run(&arguments[1..])?);
     }
     if arguments.first().is_some_and(|word| word == "launchers") {
         return test::finish(launchers::run(&arguments[1..])?);
