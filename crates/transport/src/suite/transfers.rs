@@ -125,7 +125,9 @@ pub(super) fn megabytes_arrive_whole(pe: &mut Pe) {
 
 /// One buffer, overwritten as soon as each put has returned.
 pub(super) fn the_source_of_a_put_is_free_on_return(pe: &mut Pe) {
-    for size in [1, 8, 100, 5_000, 40_000, 100_000].into_iter().filter(|&size| !cfg!(miri) || size < 1_000) {
+    for size in
+        [1, 8, 100, 5_000, 40_000, 100_000, 300_000, 2_000_001].into_iter().filter(|&size| !cfg!(miri) || size < 1_000)
+    {
         let count = if size > 1_000 { 20 } else { rounds(500) };
         let count = count.min(pe.words(Region::Heap).len() * 8 / size);
         let mut buffer = vec![0; size];
