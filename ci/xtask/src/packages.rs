@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::command;
 use crate::test::Counts;
 
 /// A program that some check runs, or the path of a file that it reads, and the package that has it.
@@ -42,7 +43,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
     ("cpio", "cpio"),
     ("modprobe", "kmod"),
-    ("ip", "iproute2"),
     ("ibv_devices", "ibverbs-utils"),
 ];
 
@@ -56,9 +56,14 @@ pub(crate) fn install() -> Counts {
     println!("missing: {}", wanted.join(" "));
     match administrator() {
         Some(prefix) => {
-            apt_get(&prefix, &["update", "-qq"]);
-            let install = ["install", "-y", "-qq", "--no-install-recommends"];
-            apt_get(&prefix, &[&install[..], &wanted].concat());
+            apt_get(&prefix, &["update"]);
+            let install = ["install", "-y", "--no-install-recommends"];
+            // One package that cannot be had does not keep the others away.
+            if !apt_get(&prefix, &[&install[..], &wanted].concat()) {
+                for package in &wanted {
+                    apt_get(&prefix, &[&install[..], &[package]].concat());
+                }
+            }
         }
         None => println!("this user may not install packages: run `apt-get install {}` as root", wanted.join(" ")),
     }
@@ -91,11 +96,17 @@ fn administrator() -> Option<Vec<&'static str>> {
     }
 }
 
-fn apt_get(prefix: &[&str], arguments: &[&str]) {
-    let words = [prefix, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], arguments].concat();
-    if !quietly(Command::new(words[0]).args(&words[1..])) {
-        println!("failed: {}", words.join(" "));
-    }
+/// Whether it went well; if not, what it said is printed.
+fn apt_get(prefix: &[&str], arguments: &[&str]) -> bool {
+    let always = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "Acquire::Retries=3"];
+    let words = [prefix, &always, arguments].concat();
+    let said = match command::output(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null())) {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(why) => why,
+    };
+    println!("failed: {}\n{}", words.join(" "), said.trim_end());
+    false
 }
 
 fn quietly(command: &mut Command) -> bool {
