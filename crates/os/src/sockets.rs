@@ -33,6 +33,18 @@ pub fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
     Ok(poll(socket.as_fd(), libc::POLLIN, limit)? != 0)
 }
 
+/// Waits until one of several has something to read; `false`: the time is over.
+pub fn wait_any_readable<'s>(sockets: impl Iterator<Item = BorrowedFd<'s>>, limit: Duration) -> io::Result<bool> {
+    let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
+    let entry = |socket: BorrowedFd<'_>| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut entries: Vec<libc::pollfd> = sockets.map(entry).collect();
+    // SAFETY: the entries live until the call returns.
+    match unsafe { syscall!(poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit)) } {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        result => result.map(|ready| ready > 0),
+    }
+}
+
 /// Whether the other side has closed its end.
 pub fn hung_up(socket: &impl AsFd) -> bool {
     poll(socket.as_fd(), libc::POLLRDHUP, 0).is_ok_and(|events| events != 0)

@@ -226,7 +226,15 @@ fn agreed(ballots: &[Ballot]) -> Ballot {
 fn ofi_selection(settings: &Settings, pes: u32, provider: Option<&str>) -> Selection {
     let provider = provider.map(String::from).or_else(|| settings.ofi_provider.clone());
     let (fabric, domain) = (settings.ofi_fabric.clone(), settings.ofi_domain.clone());
-    Selection { provider, fabric, domain, preferred: placement::preferred_device(), pes }
+    Selection {
+        provider,
+        fabric,
+        domain,
+        nearest: placement::preferred_device().into_iter().collect(),
+        rails: None,
+        cards_each: 1,
+        pes,
+    }
 }
 
 fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {

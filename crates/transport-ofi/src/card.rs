@@ -1,4 +1,5 @@
-//! What a PE tells the others: the provider it has opened, its endpoint's address, and the memory it has registered.
+//! What a PE tells the others: the provider it has opened, and for each rail its card, its endpoint's address and the
+//! memory it has registered there.
 
 use oxshmem_base::Error;
 
@@ -8,21 +9,35 @@ use crate::region::Window;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Card {
     pub(crate) provider: String,
+    /// One at least.
+    pub(crate) rails: Vec<RailCard>,
+}
+
+/// What it says of one rail.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RailCard {
+    pub(crate) fabric: String,
+    pub(crate) domain: String,
+    /// The endpoint's address.
     pub(crate) name: Vec<u8>,
     pub(crate) windows: Vec<Window>,
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl Card {
     /// As bytes: a version, then each part behind its length.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        for part in [self.provider.as_bytes(), &self.name] {
+        let mut add = |part: &[u8]| {
             bytes.extend((part.len() as u16).to_le_bytes());
             bytes.extend(part);
+        };
+        add(self.provider.as_bytes());
+        for rail in &self.rails {
+            let windows: Vec<u8> = rail.windows.iter().flat_map(Window::encode).collect();
+            [rail.fabric.as_bytes(), rail.domain.as_bytes(), &rail.name, &windows].into_iter().for_each(&mut add);
         }
-        self.windows.iter().for_each(|window| bytes.extend(window.encode()));
         bytes
     }
 
@@ -46,9 +61,15 @@ impl Card {
             rest = behind;
             Some(part.to_vec())
         };
-        let (provider, name) = (String::from_utf8(part()?).ok()?, part()?);
-        let windows = rest.chunks(Window::BYTES).map(Window::decode).collect::<Option<_>>()?;
-        Some(Self { provider, name, windows })
+        let text = |part: Vec<u8>| String::from_utf8(part).ok();
+        let provider = text(part()?)?;
+        let mut rails = Vec::new();
+        while let Some(fabric) = part() {
+            let (domain, name, windows) = (text(part()?)?, part()?, part()?);
+            let windows = windows.chunks(Window::BYTES).map(Window::decode).collect::<Option<_>>()?;
+            rails.push(RailCard { fabric: text(fabric)?, domain, name, windows });
+        }
+        (rest.is_empty() && !rails.is_empty()).then_some(Self { provider, rails })
     }
 }
 
@@ -61,8 +82,14 @@ mod tests {
     #[test]
     fn a_card_survives_and_garbage_does_not() {
         let window = Window { region: Region::Statics, start: 4096, len: 1 << 40, address: 0x7f00_1234_0000, key: 77 };
-        let card =
-            Card { provider: "tcp;ofi_rxm".into(), name: vec![2, 0, 17, 92, 127, 0, 0, 1], windows: vec![window] };
+        let rail = |domain: &str, windows| RailCard {
+            fabric: "192.0.2.0/24".into(),
+            domain: domain.into(),
+            name: vec![2, 0, 17, 92, 127, 0, 0, 1],
+            windows,
+        };
+        let rails = vec![rail("eth0", vec![window]), rail("eth1", vec![window; 2]), rail("eth2", Vec::new())];
+        let card = Card { provider: "tcp;ofi_rxm".into(), rails };
         let bytes = card.encode();
         assert_eq!(Card::decode(0, &bytes), Ok(card));
         for garbage in [&b""[..], b"\x02", &bytes[..4], &bytes[..bytes.len() - 1]] {

@@ -20,6 +20,8 @@ struct Peer {
     /// Once its card has been read.
     address: Option<fi::fi_addr_t>,
     windows: Windows,
+    /// Which of its rails this is.
+    rail: u8,
     answers: u64,
     /// How long it has said that a region is, when it had no window for us.
     told_length: u64,
@@ -45,6 +47,24 @@ impl Peers {
     pub(crate) fn windows(&self, pe: u32) -> &Windows {
         const NONE: &Windows = &Windows::NONE;
         self.get(pe).map_or(NONE, |peer| &peer.windows)
+    }
+
+    /// On a further rail: how it is reached there.
+    pub(crate) fn meet(&mut self, pe: u32, address: fi::fi_addr_t, rail: u8, windows: &[Window]) {
+        if let Some(peer) = self.known(pe) {
+            (peer.address, peer.rail) = (Some(address), rail);
+            windows.iter().for_each(|window| peer.windows.add(*window));
+        }
+    }
+
+    /// The address of a peer that has been met.
+    pub(crate) fn met(&self, pe: u32) -> Option<fi::fi_addr_t> {
+        self.get(pe)?.address
+    }
+
+    /// Which rail of a peer that has been met this one reaches.
+    pub(crate) fn rail(&self, pe: u32) -> Option<u8> {
+        self.get(pe).filter(|peer| peer.address.is_some()).map(|peer| peer.rail)
     }
 
     pub(crate) fn learn(&mut self, pe: u32, window: Option<Window>, len: u64) {
@@ -123,7 +143,7 @@ impl Engine {
 
     /// The address of a peer; its card is read when it is first needed.
     pub(crate) fn address_of(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
-        if let Some(address) = self.peers.get(pe).and_then(|peer| peer.address) {
+        if let Some(address) = self.peers.met(pe) {
             return Ok(address);
         }
         let Some(cards) = &self.cards else {
@@ -135,10 +155,9 @@ impl Engine {
             return Err(Error::new(format!("PE {pe} uses libfabric's provider {}, this PE {mine}", card.provider))
                 .fix("set SHMEM_TRANSPORT=ofi:PROVIDER to one that all nodes have"));
         }
-        let address = self.port.insert(&card.name)?;
-        let peer = self.peers.known(pe).ok_or_else(|| Error::new(format!("there is no PE {pe}")))?;
-        card.windows.into_iter().for_each(|window| peer.windows.add(window));
-        peer.address = Some(address);
+        let address = self.port.insert(&card.rails[0].name)?;
+        self.peers.meet(pe, address, 0, &card.rails[0].windows);
+        self.meet(pe, &card.rails)?;
         Ok(address)
     }
 }

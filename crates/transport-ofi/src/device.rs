@@ -5,6 +5,7 @@
 //! hangs.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::net::IpAddr;
 use std::ptr::{self, NonNull};
 
 use oxshmem_base::Error;
@@ -12,6 +13,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 
 use crate::library::{library, meaning};
+use crate::rails::MOST_RAILS;
 
 /// What the user wants; what is not named is free.
 #[derive(Clone, Default, Debug)]
@@ -20,10 +22,14 @@ pub struct Selection {
     pub provider: Option<String>,
     /// The fabric.
     pub fabric: Option<String>,
-    /// The domain: a card, an interface.
+    /// The domain: a card, an interface; or several, separated by commas, for rails in this order.
     pub domain: Option<String>,
-    /// The card that is nearest, used if it is there.
-    pub preferred: Option<String>,
+    /// The cards from the nearest one on, used in this order if they are there.
+    pub nearest: Vec<String>,
+    /// Over how many cards long transfers are spread; without it over as many as `cards_each` says, if they are cards.
+    pub rails: Option<usize>,
+    /// How many of the node's cards are this PE's, if they are shared evenly.
+    pub cards_each: usize,
     /// How many PEs the job has; 0 if that is not known.
     pub pes: u32,
 }
@@ -156,6 +162,24 @@ impl Info {
         text(self.domain().name)
     }
 
+    /// Its fabric and its domain.
+    pub(crate) fn place(&self) -> (String, String) {
+        (text(self.fabric().name), self.domain_name())
+    }
+
+    /// It reaches this host only: fabrics of sockets are named by their network.
+    fn is_loopback(&self) -> bool {
+        let (fabric, _) = self.place();
+        let address = fabric.split('/').next().and_then(|address| address.parse::<IpAddr>().ok());
+        address.is_some_and(|address| address.is_loopback())
+    }
+
+    /// Bits a second, if the entry knows its card.
+    fn speed(&self) -> Option<usize> {
+        // SAFETY: null or part of the entry, as its members are.
+        unsafe { Some(self.get().nic.as_ref()?.link_attr.as_ref()?.speed) }
+    }
+
     /// The target's processor takes part in every operation.
     fn is_software(&self) -> bool {
         self.domain().data_progress == fi::FI_PROGRESS_MANUAL && !wants_pages(self.domain().mr_mode)
@@ -171,6 +195,25 @@ impl Info {
     pub(crate) fn orders_messages(&self) -> bool {
         let (both, wanted) = (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_SAW | fi::FI_ORDER_SAS);
         both & wanted == wanted && self.orders_puts()
+    }
+
+    /// Why another entry is no rail beside this one.
+    fn unlike(&self, other: &Info, selection: &Selection) -> Option<Unlike> {
+        if self.provider() != other.provider() || self.domain_name() == other.domain_name() {
+            return Some(Unlike::Other);
+        }
+        let named = selection.domain.is_some();
+        let because = |why: String| Some(Unlike::Because(why));
+        if self.delivery != other.delivery {
+            return because("it completes puts in another way".into());
+        }
+        // Long transfers end with their slowest piece.
+        let speeds = self.speed().zip(other.speed()).filter(|(mine, theirs)| mine != theirs);
+        match speeds.filter(|_| !named && selection.rails.is_none()) {
+            Some((mine, theirs)) => because(format!("its link has {theirs} bits a second and not {mine}")),
+            None if other.is_loopback() && !named => Some(Unlike::Other),
+            None => None,
+        }
     }
 
     fn offer(&self) -> Offer {
@@ -198,6 +241,13 @@ fn text(string: *const c_char) -> String {
     }
     // SAFETY: a string of an entry that libfabric made.
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+}
+
+/// Why an entry is no rail beside another.
+enum Unlike {
+    /// It is something else altogether.
+    Other,
+    Because(String),
 }
 
 /// What we would like of an endpoint's ordering and completions, the best first. The first wish is for endpoints whose
@@ -246,13 +296,51 @@ fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>,
     Ok(found)
 }
 
-/// The entry to use: of the preferred card if it is among them.
-pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<Info, Error> {
+/// What a PE opens.
+pub(crate) struct Chosen {
+    pub(crate) first: Info,
+    /// For its further rails.
+    pub(crate) further: Vec<Info>,
+    /// Cards that were wanted as rails and do not serve, with reasons.
+    pub(crate) missing: Vec<String>,
+}
+
+/// The entries to use: of the nearest card that is among them, and as many further ones as are wanted, of the same kind.
+pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<Chosen, Error> {
     let mut found = list(library, selection)?;
-    let preferred = |info: &Info| selection.preferred.as_ref().is_some_and(|name| info.domain_name() == *name);
+    let named: Vec<&str> = selection.domain.iter().flat_map(|names| domains(names)).collect();
+    let order = match named[..] {
+        [_, _, ..] => named,
+        _ => selection.nearest.iter().map(String::as_str).collect(),
+    };
+    let place = |info: &Info| order.iter().position(|name| info.domain_name() == *name).unwrap_or(order.len());
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| (!preferred(info), info.offer().order()));
-    Ok(found.swap_remove(0))
+    found.sort_by_key(|info| (place(info) > 0, info.offer().order()));
+    let first = found.remove(0);
+    let usual = if first.offer().card { selection.cards_each } else { 1 };
+    let wanted = selection.rails.unwrap_or(usual).clamp(1, MOST_RAILS);
+    let (mut further, mut missing) = (Vec::new(), Vec::new());
+    found.sort_by_key(place);
+    for info in found {
+        if further.len() + 1 == wanted {
+            break;
+        }
+        match first.unlike(&info, selection) {
+            None => further.push(info),
+            Some(Unlike::Other) => {}
+            Some(Unlike::Because(why)) => missing.push(format!("{} ({why})", info.domain_name())),
+        }
+    }
+    if let Some(asked) = selection.rails.filter(|&asked| asked > 1 + further.len() + missing.len()) {
+        let more = asked - 1 - further.len() - missing.len();
+        missing.push(format!("{more} more that SHMEM_RAILS={asked} asks for"));
+    }
+    Ok(Chosen { first, further, missing })
+}
+
+/// The domains of a list of the user's.
+fn domains(names: &str) -> impl Iterator<Item = &str> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Names are compared here, because libfabric's own filter differs between versions. The name of a card's or a socket's
@@ -265,7 +353,7 @@ fn fits(selection: &Selection, info: &Info) -> bool {
     core != "sockets"
         && selection.provider.as_ref().is_none_or(|wanted| *wanted == provider || *wanted == core)
         && named(&selection.fabric, text(info.fabric().name))
-        && named(&selection.domain, info.domain_name())
+        && selection.domain.as_ref().is_none_or(|names| domains(names).any(|name| name == info.domain_name()))
 }
 
 /// One question to libfabric.

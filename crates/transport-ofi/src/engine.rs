@@ -1,9 +1,11 @@
 //! One endpoint with everything that is under way on it. Whoever holds the lock moves all of it on: completions, peers'
-//! questions, messages that had to wait.
+//! questions, messages that had to wait. The first rail's engine also moves on those of the further ones (`rails`), so that
+//! whoever waits serves all.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +20,9 @@ use crate::connect::Peers;
 use crate::device::Delivery;
 use crate::message::Message;
 use crate::operation::{Operation, Operations, Purpose, ROOM, context};
-use crate::port::{Port, Registration};
-use crate::region::{Own, Place, Windows};
+use crate::port::{Depth, Port, Registration};
+use crate::rails::Rails;
+use crate::region::{Own, Place, Window, Windows};
 
 /// How long a PE waits for one that the network cannot reach, or that does not answer.
 const GIVE_UP: Duration = Duration::from_secs(120);
@@ -47,6 +50,10 @@ pub(crate) struct Engine {
     local: bool,
     /// Short puts have no completions.
     forgets: bool,
+    /// It waits where the endpoint has no room; the engine of a further rail leaves that to the first.
+    waits: bool,
+    receives: usize,
+    pub(crate) further: Rails,
 }
 
 // SAFETY: libfabric's objects belong to no thread, and whoever uses them holds the lock around the engine.
@@ -65,7 +72,9 @@ pub(crate) enum Transfer {
 }
 
 impl Engine {
-    pub(crate) fn new(mut port: Port, me: u32, pes: u32, issued: usize, receives: usize) -> Result<Self, Error> {
+    /// The engine of an endpoint; one that receives nothing is a further rail's.
+    pub(crate) fn new(mut port: Port, me: u32, pes: u32, depth: Depth) -> Result<Self, Error> {
+        let Depth { issued, receives } = depth;
         let mut operations = Operations::new(issued + receives);
         let local = port.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = operations.bytes();
@@ -91,21 +100,49 @@ impl Engine {
             longest,
             local,
             forgets,
+            waits: receives > 0,
+            receives,
+            further: Rails::default(),
         };
         posted.into_iter().for_each(|operation| engine.receive(operation));
         engine.broken.clone().map_or(Ok(engine), Err)
     }
 
     pub(crate) fn register(&mut self, region: Region, segment: oxshmem_transport::Segment) -> Issued {
-        self.own.register(&mut self.port, region, segment)
+        self.own.register(&mut self.port, region, segment)?;
+        self.further.register(region, segment)
+    }
+
+    /// Operations that the endpoint has, but for the room for messages to come.
+    pub(crate) fn under_way(&self) -> usize {
+        self.operations.under_way() - self.receives
+    }
+
+    /// What becomes readable when there may be completions, if every endpoint that needs somebody has such a thing.
+    pub(crate) fn descriptors(&self) -> Option<Vec<RawFd>> {
+        let needy = self.further.all().iter().filter(|engine| engine.port.needs_us());
+        std::iter::once(self).chain(needy).map(|engine| engine.port.descriptor).collect()
+    }
+
+    /// Whether it is right to sleep on them now.
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.port.may_sleep()
+            && self.further.all().iter().all(|engine| !engine.port.needs_us() || engine.port.may_sleep())
+    }
+
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
     }
 
     pub(crate) fn windows(&self) -> &Windows {
         &self.own.windows
     }
 
-    /// A number for an account.
-    pub(crate) fn enlist(&mut self, account: Arc<Account>) -> u32 {
+    /// A number for an account, and on the further rails for what a lane has there: all give the same number.
+    pub(crate) fn enlist(&mut self, account: Arc<Account>, further: &Arc<Account>) -> u32 {
+        for engine in self.further.all_mut() {
+            engine.enlist(further.clone(), further);
+        }
         let free = self.accounts.iter().position(Option::is_none);
         let number = free.unwrap_or_else(|| {
             self.accounts.push(None);
@@ -117,6 +154,7 @@ impl Engine {
 
     pub(crate) fn delist(&mut self, number: u32) {
         self.accounts[number as usize] = None;
+        self.further.all_mut().iter_mut().for_each(|engine| engine.delist(number));
     }
 
     /// Issues the pieces of a transfer; returns how many there are. The range is checked first, so that what does not
@@ -132,13 +170,7 @@ impl Engine {
         n: usize,
         issued: &mut u64,
     ) -> Issued {
-        let address = self.address(remote.pe)?;
-        let mut place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
-        // Nearly always a transfer lies in one registration that is known.
-        if place.is_none_or(|place| place.room < n as u64) {
-            self.cover(remote, n)?;
-            place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
-        }
+        let (address, mut place) = self.reach(remote, n)?;
         let mut done = 0;
         while done < n {
             let Some(here) = place else { return Err(self.out_of_range(remote, n)) };
@@ -165,6 +197,18 @@ impl Engine {
         Ok(())
     }
 
+    /// How a peer is reached, and where the first bytes are; all of them are known then.
+    pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Result<(fi::fi_addr_t, Option<Place>), Error> {
+        let address = self.address(remote.pe)?;
+        let place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
+        // Nearly always a transfer lies in one registration that is known.
+        if place.is_some_and(|place| place.room >= n as u64) {
+            return Ok((address, place));
+        }
+        self.cover(remote, n)?;
+        Ok((address, self.peers.windows(remote.pe).find(remote.region, remote.offset)))
+    }
+
     /// Issues a short put whose source is free at once and of which nothing is heard again. Where a read behind the puts
     /// tells whether they have arrived, their completions tell nothing and cost as much again.
     ///
@@ -179,16 +223,17 @@ impl Engine {
         n: usize,
     ) -> Issued {
         // SAFETY: the endpoint is open; the caller vouches for the source.
-        self.insist(pe, |engine| unsafe {
+        let outcome = self.insist(pe, |engine| unsafe {
             fi_inject_write(engine.port.ep, source.cast(), n, address, place.address, place.key)
-        })
+        });
+        outcome.map(drop)
     }
 
-    /// Issues one piece, or the beginning of it; returns how much.
+    /// Issues one piece, or the beginning of it; returns how much. A further rail that has no room now issues nothing.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
-    unsafe fn piece(
+    pub(crate) unsafe fn piece(
         &mut self,
         account: u32,
         pe: u32,
@@ -197,7 +242,7 @@ impl Engine {
         transfer: Transfer,
         n: usize,
     ) -> Result<usize, Error> {
-        let operation = self.take(Purpose::Put { account, pe })?;
+        let Some(operation) = self.take(Purpose::Put { account, pe })? else { return Ok(0) };
         // SAFETY: the operation was just taken.
         let room = unsafe { self.operations.room(operation) };
         let mut n = n;
@@ -269,12 +314,11 @@ impl Engine {
                 }
             }
         });
-        if let Err(error) = outcome {
+        if !matches!(outcome, Ok(true)) {
             // SAFETY: libfabric has refused it.
             unsafe { self.operations.give_back(operation) };
-            return Err(error);
         }
-        Ok(n)
+        outcome.map(|issued| if issued { n } else { 0 })
     }
 
     fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut std::ffi::c_void> {
@@ -282,7 +326,7 @@ impl Engine {
     }
 
     /// A place for an operation; completions of others make room.
-    fn take(&mut self, purpose: Purpose) -> Result<*mut Operation, Error> {
+    fn take(&mut self, purpose: Purpose) -> Result<Option<*mut Operation>, Error> {
         let mut patience = Patience::default();
         loop {
             if let Some(error) = &self.broken {
@@ -291,7 +335,10 @@ impl Engine {
             if let Some(operation) = self.operations.take(Purpose::Free) {
                 // SAFETY: just taken, so it is ours.
                 unsafe { (*operation).purpose = purpose };
-                return Ok(operation);
+                return Ok(Some(operation));
+            }
+            if !self.waits {
+                return Ok(None);
             }
             if self.drain() > 0 {
                 patience = Patience::default();
@@ -302,12 +349,13 @@ impl Engine {
         }
     }
 
-    /// Tries until the endpoint takes the operation.
-    fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Issued {
+    /// Tries until the endpoint takes the operation; a further rail tries once. Whether it has been taken.
+    fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Result<bool, Error> {
         let mut patience = Patience::default();
         loop {
             match attempt(self) as c_int {
-                0 => return Ok(()),
+                0 => return Ok(true),
+                code if code == -fi::FI_EAGAIN && !self.waits => return Ok(false),
                 code if code == -fi::FI_EAGAIN => {
                     if self.drain() > 0 {
                         patience = Patience::default();
@@ -443,8 +491,14 @@ impl Engine {
         }
     }
 
-    /// Moves everything on; returns how much was done.
+    /// Moves everything on, on all rails; returns how much was done.
     pub(crate) fn drain(&mut self) -> usize {
+        let done = self.drain_endpoint();
+        if self.further.is_empty() { done } else { done + self.drain_further() }
+    }
+
+    /// Moves on what is under way on this endpoint.
+    pub(crate) fn drain_endpoint(&mut self) -> usize {
         let mut done = 0;
         loop {
             let mut entries: [MaybeUninit<fi::fi_cq_msg_entry>; 16] = [const { MaybeUninit::uninit() }; 16];
@@ -564,6 +618,12 @@ impl Engine {
         self.broken.get_or_insert(error);
     }
 
+    /// The windows of all rails that hold a byte of our own.
+    fn around(&self, region: Region, offset: u64) -> Vec<(u8, Window)> {
+        let own = self.own.windows.around(region, offset).map(|window| (0, *window));
+        own.into_iter().chain(self.further.around(region, offset)).collect()
+    }
+
     /// What a peer says.
     fn hear(&mut self, bytes: &[u8]) {
         let Some((from, message)) = Message::decode(bytes) else {
@@ -574,10 +634,10 @@ impl Engine {
             Message::Letter(letter) => self.mail.push_back((from, letter)),
             Message::Where { region, offset } => {
                 let Ok(region) = Region::try_from(region) else { return };
-                let window = self.own.windows.around(region, offset).copied();
-                self.send(from, &Message::There(window, self.own.windows.len(region)));
+                let windows = self.around(region, offset);
+                self.send(from, &Message::There(windows, self.own.windows.len(region)));
             }
-            Message::There(window, len) => self.peers.learn(from, window, len),
+            Message::There(windows, len) => self.learn(from, &windows, len),
             Message::Hello => {
                 self.peers.note_acquaintance(from);
                 self.send(from, &Message::Welcome);
@@ -618,7 +678,7 @@ impl Engine {
 impl Transfer {
     /// # Safety
     /// `bytes` is not beyond the local buffer's end.
-    unsafe fn plus(self, bytes: usize) -> Self {
+    pub(crate) unsafe fn plus(self, bytes: usize) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
             match self {

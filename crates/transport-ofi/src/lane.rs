@@ -10,42 +10,80 @@ use crate::device::Delivery;
 use crate::engine::Transfer;
 use crate::operation::ROOM;
 use crate::progress::Net;
+use crate::rails::Count;
 
 pub(crate) struct OfiLane {
     net: Arc<Net>,
     account: Arc<Account>,
+    /// What it has on further rails.
+    further: Arc<Account>,
     number: u32,
-    issued: u64,
-    /// Where the last put to each PE went, if completed puts have to be read back before they can be relied on.
-    unread: Vec<Remote>,
+    issued: Count,
+    /// Where the last put to each PE went by each rail, if completed puts have to be read back before they can be relied on.
+    unread: Vec<Unread>,
     reads_back: bool,
+    /// A fence was free because the first rail keeps order: no later put may take another rail and overtake it.
+    fenced: bool,
+}
+
+struct Unread {
+    rail: usize,
+    place: Remote,
 }
 
 impl OfiLane {
     pub(crate) fn new(net: Arc<Net>) -> Self {
-        let account = Arc::new(Account::default());
+        let (account, further) = (Arc::new(Account::default()), Arc::new(Account::default()));
         let mut engine = net.lock();
-        let number = engine.enlist(account.clone());
+        let number = engine.enlist(account.clone(), &further);
         let reads_back = engine.port.info.delivery == Delivery::ReadBack;
         drop(engine);
-        Self { net, account, number, issued: 0, unread: Vec::new(), reads_back }
+        Self { net, account, further, number, issued: Count::default(), unread: Vec::new(), reads_back, fenced: false }
     }
 
     /// # Safety
     /// As for the operations of a `Lane`.
     unsafe fn transfer(&mut self, remote: Remote, transfer: Transfer, n: usize) {
+        if n >= self.net.spread {
+            // SAFETY: the caller's promise.
+            return unsafe { self.spread(remote, transfer, n) };
+        }
         let mut engine = self.net.lock();
         // SAFETY: the caller's promise.
-        let outcome = unsafe { engine.transfer(self.number, remote, transfer, n, &mut self.issued) };
+        let outcome = unsafe { engine.transfer(self.number, remote, transfer, n, &mut self.issued.first) };
         drop(engine);
         if let Err(error) = outcome {
             self.account.fail(error);
         } else if self.reads_back && matches!(transfer, Transfer::Put(..)) && n > 0 {
+            self.note_unread(0, Remote { offset: remote.offset + n as u64 - 1, ..remote });
+        }
+    }
+
+    /// A long transfer, over all rails.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    #[cold]
+    unsafe fn spread(&mut self, remote: Remote, transfer: Transfer, n: usize) {
+        let put = matches!(transfer, Transfer::Put(..));
+        if put && std::mem::take(&mut self.fenced) {
+            self.wait();
+        }
+        let net = self.net.clone();
+        let mut engine = net.lock();
+        // SAFETY: the caller's promise.
+        if let Err(error) = unsafe { engine.spread(self.number, remote, transfer, n, &mut self.issued) } {
+            self.account.fail(error);
+        } else if self.reads_back && put {
             let last = Remote { offset: remote.offset + n as u64 - 1, ..remote };
-            match self.unread.iter_mut().rev().find(|place| place.pe == remote.pe) {
-                Some(place) => *place = last,
-                None => self.unread.push(last),
-            }
+            engine.rails_to(remote.pe).for_each(|rail| self.note_unread(rail, last));
+        }
+    }
+
+    fn note_unread(&mut self, rail: usize, last: Remote) {
+        match self.unread.iter_mut().rev().find(|unread| unread.place.pe == last.pe && unread.rail == rail) {
+            Some(unread) => unread.place = last,
+            None => self.unread.push(Unread { rail, place: last }),
         }
     }
 
@@ -57,7 +95,16 @@ impl OfiLane {
     }
 
     fn under_way(&self) -> u64 {
-        self.issued - self.account.completed()
+        self.issued.first - self.account.completed() + self.further_under_way()
+    }
+
+    fn further_under_way(&self) -> u64 {
+        self.issued.further - self.further.completed()
+    }
+
+    /// Whether the first rail's order says nothing of some put, because it took another rail.
+    fn is_abroad(&self) -> bool {
+        self.further_under_way() > 0 || (self.issued.further > 0 && self.unread.iter().any(|unread| unread.rail > 0))
     }
 
     /// When all puts are complete where that is not enough: reads one byte of each PE, which comes after them.
@@ -65,11 +112,18 @@ impl OfiLane {
         if self.unread.is_empty() || self.under_way() > 0 {
             return;
         }
-        for place in std::mem::take(&mut self.unread) {
-            let scrap = self.net.scrap();
+        let (number, issued, scrap) = (self.number, &mut self.issued, self.net.scrap());
+        let mut engine = self.net.lock();
+        self.unread.retain(|&Unread { rail, place }| {
             // SAFETY: the scrap is the fabric's and as long as it is open; nobody reads it.
-            unsafe { self.transfer(place, Transfer::Get(scrap), 1) };
-        }
+            match unsafe { engine.read_behind(number, rail, place, scrap, issued) } {
+                Ok(went) => !went,
+                Err(error) => {
+                    self.account.fail(error);
+                    false
+                }
+            }
+        });
     }
 
     fn wait(&mut self) {
@@ -141,10 +195,13 @@ unsafe impl Lane for OfiLane {
         unsafe { self.amo(signal, Width::Eight, update.amo(), std::ptr::null_mut()) };
     }
 
-    /// Free where the endpoint keeps the order of puts; otherwise what is under way is waited for.
+    /// Free where the endpoint keeps the order of puts and all of them went by it; otherwise what is under way is waited
+    /// for.
     fn fence(&mut self) {
-        if !self.net.ordered {
+        if !self.net.ordered || self.is_abroad() {
             self.wait();
+        } else {
+            self.fenced = true;
         }
     }
 
@@ -153,12 +210,13 @@ unsafe impl Lane for OfiLane {
     }
 
     fn progress(&mut self) -> Result<usize, Error> {
-        let before = self.account.completed();
+        let before = self.under_way();
         self.net.drain();
+        let done = before - self.under_way();
         self.read_back();
-        match self.account.error().or_else(|| self.net.failure()) {
+        match self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure()) {
             Some(error) => Err(error),
-            None => Ok((self.account.completed() - before) as usize),
+            None => Ok(done as usize),
         }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
 //! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.
+//! * `rails` spreads long transfers over the endpoints of further cards.
 //! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above.
 //!
 //! # What is demanded, and how it is met
@@ -49,7 +50,9 @@ mod open;
 mod operation;
 mod port;
 mod progress;
+mod rails;
 mod region;
 
 pub use device::{Offer, Selection, offers};
 pub use open::{Options, open};
+pub use rails::MOST_RAILS;

@@ -1,5 +1,6 @@
 //! What the PEs' providers tell each other: atomics for the target's processor, questions about memory, and farewells.
 
+use crate::rails::MOST_RAILS;
 use crate::region::Window;
 
 /// A message. Each begins with its kind and its sender.
@@ -9,8 +10,8 @@ pub(crate) enum Message {
     Letter(Vec<u8>),
     /// The sender wants to reach this byte of this region.
     Where { region: u8, offset: u64 },
-    /// The window that holds it, or none.
-    There(Option<Window>, u64),
+    /// The windows that hold it, each with the number of its rail, and how long the region is.
+    There(Vec<(u8, Window)>, u64),
     /// The sender will reach for our memory, as soon as it knows that we know.
     Hello,
     /// The answer to that.
@@ -21,14 +22,20 @@ pub(crate) enum Message {
 
 impl Message {
     /// The longest one.
-    pub(crate) const LONGEST: usize = 5 + 64;
+    pub(crate) const LONGEST: usize = 5 + 8 + MOST_RAILS * (1 + Window::BYTES);
 
     pub(crate) fn encode(&self, from: u32) -> Vec<u8> {
         let (kind, body) = match self {
             Self::Letter(letter) => (1, letter.clone()),
             Self::Where { region, offset } => (2, [&[*region][..], &offset.to_le_bytes()].concat()),
-            Self::There(Some(window), _) => (3, window.encode().to_vec()),
-            Self::There(None, len) => (4, len.to_le_bytes().to_vec()),
+            Self::There(windows, len) => {
+                let mut body = len.to_le_bytes().to_vec();
+                for (rail, window) in windows {
+                    body.push(*rail);
+                    body.extend(window.encode());
+                }
+                (3, body)
+            }
             Self::Hello => (5, Vec::new()),
             Self::Farewell => (6, Vec::new()),
             Self::Welcome => (7, Vec::new()),
@@ -46,8 +53,11 @@ impl Message {
                 let (&region, offset) = body.split_first()?;
                 Self::Where { region, offset: number(offset)? }
             }
-            3 => Self::There(Some(Window::decode(body)?), 0),
-            4 => Self::There(None, number(body)?),
+            3 => {
+                let (len, windows) = body.split_at_checked(8)?;
+                let window = |bytes: &[u8]| Some((bytes[0], Window::decode(&bytes[1..])?));
+                Self::There(windows.chunks(1 + Window::BYTES).map(window).collect::<Option<_>>()?, number(len)?)
+            }
             5 if body.is_empty() => Self::Hello,
             6 if body.is_empty() => Self::Farewell,
             7 if body.is_empty() => Self::Welcome,
@@ -69,8 +79,8 @@ mod tests {
         for message in [
             Message::Letter(vec![7; 64]),
             Message::Where { region: 2, offset: 1 << 40 },
-            Message::There(Some(window), 0),
-            Message::There(None, 99),
+            Message::There(vec![(0, window); MOST_RAILS], 0),
+            Message::There(Vec::new(), 99),
             Message::Hello,
             Message::Welcome,
             Message::Farewell,
@@ -79,7 +89,9 @@ mod tests {
             assert!(bytes.len() <= Message::LONGEST);
             assert_eq!(Message::decode(&bytes), Some((70_000, message)));
         }
-        for garbage in [&b""[..], b"\x01\0\0", b"\x09\0\0\0\0", b"\x03\0\0\0\0abc", b"\x05\0\0\0\0x"] {
+        for garbage in
+            [&b""[..], b"\x01\0\0", b"\x09\0\0\0\0", b"\x03\0\0\0\0abc", b"\x03\0\0\0\0abcdefghi", b"\x05\0\0\0\0x"]
+        {
             assert_eq!(Message::decode(garbage), None);
         }
     }

@@ -11,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Fabric, suite};
+use oxshmem_transport::{Fabric, Lane, LaneOptions, Region, Remote, Segment, suite};
 
 use crate::device::Selection;
-use crate::open::{Options, open_with};
+use crate::open::{Ofi, Options, open_with};
 
 /// What one of the mock's providers is like.
 struct Nature {
@@ -28,6 +28,8 @@ struct Nature {
     delivers: bool,
     queue: usize,
     longest: usize,
+    /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the fourth cannot be opened.
+    cards: usize,
 }
 
 const NATURES: &[Nature] = &[
@@ -41,6 +43,7 @@ const NATURES: &[Nature] = &[
         delivers: true,
         queue: 256,
         longest: (1 << 32) - 1,
+        cards: 4,
     },
     // Cards that want every local buffer registered and acknowledge before the data is there.
     Nature {
@@ -52,6 +55,7 @@ const NATURES: &[Nature] = &[
         delivers: false,
         queue: 16,
         longest: 1000,
+        cards: 2,
     },
     // Nothing is demanded and everything kept.
     Nature {
@@ -63,6 +67,7 @@ const NATURES: &[Nature] = &[
         delivers: true,
         queue: 64,
         longest: usize::MAX,
+        cards: 2,
     },
 ];
 
@@ -89,6 +94,10 @@ struct End {
     errors: VecDeque<(usize, c_int)>,
     open: bool,
     enabled: bool,
+    /// Which domain it is of.
+    card: usize,
+    /// Bytes of puts and gets.
+    carried: usize,
 }
 
 // SAFETY: the contexts in the entries are numbers to the mock.
@@ -138,6 +147,9 @@ impl World {
 
     /// Lets one operation of an endpoint take effect.
     fn step(&mut self, end: usize) {
+        if self.ends[end].card > 0 && self.below(8) > 0 {
+            return;
+        }
         if self.below(3) == 0
             && let Some(late) = self.ends[end].late.pop_front()
         {
@@ -301,6 +313,9 @@ impl World {
             }
         }
         mark_context(pending.context);
+        if !matches!(pending.what, What::Message(_)) {
+            self.ends[end].carried += n;
+        }
         self.ends[end].pending.push_back(pending);
         0
     }
@@ -486,7 +501,8 @@ unsafe extern "C" fn getinfo(
     let hints = unsafe { &*hints.cast::<Entry>() };
     let wanted = hints.fabric.prov_name;
     let mut next = ptr::null_mut();
-    for nature in NATURES.iter().rev() {
+    let all = NATURES.iter().flat_map(|nature| (0..nature.cards).map(move |card| (nature, card)));
+    for (nature, card) in all.rev() {
         // SAFETY: null or a string.
         let named = wanted.is_null() || unsafe { CStr::from_ptr(wanted) } == nature.name;
         let delivers = nature.delivers || hints.tx.op_flags & fi::FI_DELIVERY_COMPLETE == 0;
@@ -507,7 +523,7 @@ unsafe extern "C" fn getinfo(
         whole.ep.max_msg_size = nature.longest;
         whole.ep.max_order_waw_size = nature.waw;
         whole.domain.mr_mode = nature.mr_mode;
-        whole.domain.name = CString::from(nature.name).into_raw();
+        whole.domain.name = card_name(nature, card).into_raw();
         whole.fabric.name = CString::from(nature.name).into_raw();
         whole.fabric.prov_name = CString::from(nature.name).into_raw();
         next = info;
@@ -515,6 +531,12 @@ unsafe extern "C" fn getinfo(
     // SAFETY: the caller's variable.
     unsafe { *list = next };
     if next.is_null() { -fi::FI_ENODATA } else { 0 }
+}
+
+fn card_name(nature: &Nature, card: usize) -> CString {
+    let name = nature.name.to_string_lossy();
+    let name = if card == 0 { name.into_owned() } else { format!("{name}_{card}") };
+    CString::new(name).expect("no zero byte")
 }
 
 unsafe extern "C" fn open_fabric(
@@ -537,6 +559,8 @@ unsafe extern "C" fn open_fabric(
                 errors: VecDeque::new(),
                 open: true,
                 enabled: false,
+                card: 0,
+                carried: 0,
             });
             world.ends.len() - 1
         });
@@ -552,12 +576,21 @@ unsafe extern "C" fn open_fabric(
 
 unsafe extern "C" fn open_domain(
     fabric: *mut fi::fid_fabric,
-    _info: *mut fi::fi_info,
+    info: *mut fi::fi_info,
     domain: *mut *mut fi::fid_domain,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a fabric of the mock, and the caller's variable.
+    // SAFETY: a fabric and an entry of the mock, and the caller's variable.
     unsafe {
+        let (end, name) = (end_of(fabric), CStr::from_ptr((*(*info).domain_attr).name));
+        let opened = with(|world| {
+            let nature = world.ends[end].nature;
+            world.ends[end].card = (0..nature.cards).position(|card| *card_name(nature, card) == *name)?;
+            Some(world.ends[end].card).filter(|&card| card < 3)
+        });
+        if opened.is_none() {
+            return -libc::ENODEV;
+        }
         let mut ops: fi::fi_ops_domain = zeroed();
         ops.av_open = Some(av_open);
         ops.cq_open = Some(cq_open);
@@ -568,7 +601,7 @@ unsafe extern "C" fn open_domain(
         fid.fid = base(close_nothing);
         fid.ops = leak(ops);
         fid.mr = leak(memory);
-        *domain = object(fid, end_of(fabric), 0);
+        *domain = object(fid, end, 0);
     }
     0
 }
@@ -874,29 +907,189 @@ unsafe extern "C" fn version() -> u32 {
     fi::VERSION
 }
 
-/// The suite over one of the mock's providers; nobody breaks a rule.
-fn over(provider: &str, pes: u32) {
+/// One job at a time: there is one network.
+fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     *world() = None;
-    let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
-    let fabric = |me| open_with(&MOCK, &Options { me, pes, selection: selection.clone() }).expect("the mock opens");
-    suite::threads(pes, |pes| (0..pes).map(fabric).collect::<Vec<Box<dyn Fabric>>>());
+    turn
+}
+
+/// PE `me` of a job over so many rails of one of the mock's providers.
+fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
+    let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
+    open_with(&MOCK, &Options { me, pes, selection }).expect("the mock opens")
+}
+
+fn nobody_broke_a_rule() {
     let violations = with(|world| std::mem::take(&mut world.violations));
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
+/// The suite over one of the mock's providers, with as many rails for each PE; nobody breaks a rule.
+fn over(provider: &str, rails: &[usize]) {
+    let _alone = alone();
+    suite::threads(rails.len() as u32, |pes| (0..pes).map(|me| pe(provider, me, pes, rails[me as usize])).collect());
+    nobody_broke_a_rule();
+    let used = with(|world| world.ends.iter().filter(|end| end.card > 0 && end.carried > 0).count());
+    // A rail is used where the peer has one, too; the PEs stand in a ring.
+    let shared = |(me, &mine): (usize, &usize)| mine.min(rails[(me + 1) % rails.len()]) - 1;
+    assert!(used >= rails.iter().enumerate().map(shared).sum(), "{used} further rails were used");
+}
+
 #[test]
 fn what_slingshot_demands_is_obeyed() {
-    over("mock_slingshot", 3);
+    over("mock_slingshot", &[1; 3]);
 }
 
 #[test]
 fn local_registrations_and_early_completions_are_obeyed() {
-    over("mock_local", 3);
+    over("mock_local", &[1; 3]);
 }
 
 #[test]
 fn order_is_used_where_it_is_kept() {
-    over("mock_orderly", 3);
+    over("mock_orderly", &[1; 3]);
+}
+
+#[test]
+fn slingshot_has_rails() {
+    over("mock_slingshot", &[3; 3]);
+}
+
+#[test]
+fn completed_puts_are_read_back_by_their_own_rail() {
+    over("mock_local", &[2; 3]);
+}
+
+#[test]
+fn order_ends_where_another_rail_begins() {
+    over("mock_orderly", &[2; 3]);
+}
+
+#[test]
+fn peers_meet_on_the_rails_that_both_have() {
+    over("mock_slingshot", &[3, 1, 2]);
+    over("mock_orderly", &[1, 2, 1]);
+}
+
+/// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
+/// and never otherwise. `play` also gets the endpoints of the first PE's rails.
+fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[usize])) {
+    let options = |me| {
+        let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
+        Options { me, pes: 2, selection }
+    };
+    let pes = [0, 1].map(|me| Ofi::open(&MOCK, &options(me)).expect("the mock opens"));
+    let ends: Vec<usize> = with(|world| (0..world.ends.len() / 2).collect());
+    let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
+    for (pe, memory) in pes.iter().zip(&mut memory) {
+        let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
+        pe.register(Region::Heap, segment).expect("memory is registered");
+    }
+    let cards: Vec<_> = pes.iter().map(Fabric::card).collect();
+    for pe in &pes {
+        pe.connect(Box::new(suite::AllCards(cards.clone()))).expect("it connects");
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                pes[1].progress();
+            }
+        });
+        // Whatever happens the other thread ends.
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            play(&mut *pes[0].lane(LaneOptions::default()).expect("a lane"), &ends);
+        }));
+        over.store(true, Ordering::Release);
+        if let Err(panic) = played {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    drop(pes);
+}
+
+const LONG: usize = 1 << 20;
+static SOURCE: [u8; LONG] = [7; LONG];
+const FLAG: Remote = Remote { pe: 1, region: Region::Heap, offset: LONG as u64 };
+const DATA: Remote = Remote { pe: 1, region: Region::Heap, offset: 0 };
+
+/// Puts that have not taken effect, by these endpoints.
+fn puts_under_way(ends: &[usize]) -> usize {
+    let is_put = |pending: &&Pending| matches!(pending.what, What::Put { .. });
+    with(|world| {
+        let of = |&end: &usize| &world.ends[end];
+        ends.iter().map(|end| of(end).pending.iter().filter(is_put).count() + of(end).late.len()).sum()
+    })
+}
+
+#[test]
+fn a_fence_waits_for_other_rails_and_for_nothing_else() {
+    let _alone = alone();
+    one_sided("mock_orderly", 2, |lane, ends| {
+        // SAFETY: the source stays.
+        unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
+        assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
+        lane.fence();
+        assert_eq!(puts_under_way(&ends[1..]), 0, "a fence left puts of the other rail behind");
+        // SAFETY: copied.
+        unsafe { lane.put_nbi(FLAG, SOURCE.as_ptr(), 8) };
+        assert_eq!(puts_under_way(ends), 1);
+        lane.fence();
+        assert_eq!(puts_under_way(ends), 1, "a fence waited although one rail keeps the order");
+        quiet(lane);
+    });
+    nobody_broke_a_rule();
+}
+
+#[test]
+fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
+    let _alone = alone();
+    one_sided("mock_orderly", 2, |lane, ends| {
+        // SAFETY: the source stays.
+        unsafe {
+            lane.put_nbi(FLAG, SOURCE.as_ptr(), 8);
+            lane.fence();
+            lane.put_nbi(DATA, SOURCE.as_ptr(), LONG);
+        }
+        let short = |put: &&Pending| matches!(&put.what, What::Put { bytes: Err((_, 8)) | Ok(_), .. });
+        let left = with(|world| world.ends[ends[0]].pending.iter().filter(short).count());
+        assert_eq!(left, 0, "the put from before the fence is still under way");
+        assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
+        quiet(lane);
+    });
+    nobody_broke_a_rule();
+}
+
+/// Nothing that is complete for the network alone counts as complete, on any rail.
+#[test]
+fn what_is_complete_has_been_read_back_on_every_rail() {
+    let _alone = alone();
+    one_sided("mock_local", 2, |lane, ends| {
+        for _ in 0..4 {
+            // SAFETY: the source stays.
+            unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
+            quiet(lane);
+            assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+        }
+        let shares = with(|world| ends.iter().map(|&end| world.ends[end].carried).collect::<Vec<_>>());
+        assert!(shares.iter().all(|&bytes| bytes > LONG / 8), "the rails have carried {shares:?}");
+    });
+    nobody_broke_a_rule();
+}
+
+#[test]
+fn a_rail_that_cannot_be_opened_says_why() {
+    let _alone = alone();
+    let words = pe("mock_slingshot", 0, 1, 5).describe();
+    assert!(words.contains("on mock_slingshot and mock_slingshot_1 and mock_slingshot_2,"), "{words}");
+    let why = "without mock_slingshot_3 (libfabric's provider mock_slingshot on mock_slingshot_3 has failed to make the domain";
+    assert!(words.contains(why) && words.contains(", 1 more that SHMEM_RAILS=5 asks for"), "{words}");
+}
+
+fn quiet(lane: &mut dyn Lane) {
+    while lane.outstanding() > 0 {
+        lane.progress().expect("nothing is wrong");
+    }
 }

@@ -11,14 +11,15 @@ use oxshmem_transport::{
 };
 
 use crate::amo::Mail;
-use crate::card::Card;
-use crate::device::{Selection, choose};
+use crate::card::{Card, RailCard};
+use crate::device::{Chosen, Info, Selection, choose};
 use crate::engine::Engine;
 use crate::lane::OfiLane;
 use crate::library::library;
 use crate::operation::ROOM;
 use crate::port::{Depth, Port};
 use crate::progress::Net;
+use crate::rails::Rails;
 
 /// How this PE takes part.
 #[derive(Clone, Debug)]
@@ -34,6 +35,9 @@ pub struct Options {
 /// Operations that are under way at once, and messages that may come at once; less where the endpoint allows less.
 const DEPTH: Depth = Depth { issued: 512, receives: 128 };
 
+/// The same on a further rail, which has long transfers only and no messages.
+const FURTHER: Depth = Depth { issued: 64, receives: 0 };
+
 /// Opens the provider: from now on peers can reach this PE, and wait to be served until [`Fabric::connect`].
 pub fn open(options: &Options) -> Result<Box<dyn Fabric>, Error> {
     open_with(library(options.pes)?, options)
@@ -41,14 +45,41 @@ pub fn open(options: &Options) -> Result<Box<dyn Fabric>, Error> {
 
 /// [`open`] with a library that need not be the real one.
 pub(crate) fn open_with(library: &'static Libfabric, options: &Options) -> Result<Box<dyn Fabric>, Error> {
-    let info = choose(library, &options.selection)?;
-    let depth =
-        Depth { issued: DEPTH.issued.min(info.tx().size).max(2), receives: DEPTH.receives.min(info.rx().size).max(1) };
-    let port = Port::open(info, depth, options.pes)?;
-    let engine = Engine::new(port, options.me, options.pes, depth.issued, depth.receives)?;
-    let net = Arc::new(Net::new(engine));
-    let ofi = Ofi { capabilities: capabilities(&net), net: net.clone() };
+    let ofi = Ofi::open(library, options)?;
+    let net = ofi.net.clone();
     software::fill(Box::new(ofi), Some(Box::new(Mail(net))))
+}
+
+impl Ofi {
+    /// The provider itself, without what software above it fills in.
+    pub(crate) fn open(library: &'static Libfabric, options: &Options) -> Result<Self, Error> {
+        let net = Arc::new(Net::new(engines(library, options)?));
+        Ok(Self { capabilities: capabilities(&net), net })
+    }
+}
+
+/// The engine of the first rail, with those of the others.
+fn engines(library: &'static Libfabric, options: &Options) -> Result<Engine, Error> {
+    let Chosen { first, further, mut missing } = choose(library, &options.selection)?;
+    let mut engine = engine(first, DEPTH, options)?;
+    let open = |info: Info| engine_or_why(info, options);
+    let (opened, failed): (Vec<_>, Vec<_>) = further.into_iter().map(open).partition(Result::is_ok);
+    missing.splice(..0, failed.into_iter().filter_map(Result::err));
+    engine.further = Rails::new(opened.into_iter().flatten().collect(), missing);
+    Ok(engine)
+}
+
+fn engine(info: Info, most: Depth, options: &Options) -> Result<Engine, Error> {
+    let issued = most.issued.min(info.tx().size).max(2);
+    let receives = most.receives.min(info.rx().size.max(1));
+    let depth = Depth { issued, receives };
+    Engine::new(Port::open(info, depth, options.pes)?, options.me, options.pes, depth)
+}
+
+/// A further rail, or why it cannot be had: the PE does without.
+fn engine_or_why(info: Info, options: &Options) -> Result<Engine, String> {
+    let name = info.domain_name();
+    engine(info, FURTHER, options).map_err(|error| format!("{name} ({})", error.in_one_line()))
 }
 
 fn capabilities(net: &Net) -> Capabilities {
@@ -59,7 +90,7 @@ fn capabilities(net: &Net) -> Capabilities {
     Capabilities { features, amo: AmoDomain::None, inject: ROOM, longest: usize::MAX }
 }
 
-struct Ofi {
+pub(crate) struct Ofi {
     net: Arc<Net>,
     capabilities: Capabilities,
 }
@@ -76,8 +107,12 @@ impl Fabric for Ofi {
 
     fn card(&self) -> Vec<u8> {
         let engine = self.net.lock();
-        let provider = engine.port.info.provider();
-        Card { provider, name: engine.port.name.clone(), windows: engine.windows().all().to_vec() }.encode()
+        let rail = |engine: &Engine| {
+            let (fabric, domain) = engine.port.info.place();
+            RailCard { fabric, domain, name: engine.port.name.clone(), windows: engine.windows().all().to_vec() }
+        };
+        let rails = std::iter::once(&*engine).chain(engine.further.all()).map(rail).collect();
+        Card { provider: engine.port.info.provider(), rails }.encode()
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
@@ -110,6 +145,12 @@ impl Fabric for Ofi {
         let info = &engine.port.info;
         let link = info.link().map_or_else(String::new, |link| format!(", {link}"));
         let order = if self.net.ordered { "puts in order" } else { "puts in any order" };
-        format!("ofi: {} on {}{link}, {order}", info.provider(), info.domain_name())
+        let cards: Vec<String> =
+            std::iter::once(&*engine).chain(engine.further.all()).map(|rail| rail.port.info.domain_name()).collect();
+        let missing = match engine.further.missing() {
+            [] => String::new(),
+            reasons => format!(", without {}", reasons.join(", ")),
+        };
+        format!("ofi: {} on {}{link}, {order}{missing}", info.provider(), cards.join(" and "))
     }
 }

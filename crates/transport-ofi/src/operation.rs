@@ -80,6 +80,11 @@ impl Operations {
         std::mem::replace(&mut operation.purpose, Purpose::Free)
     }
 
+    /// How many are taken.
+    pub(crate) fn under_way(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
     /// The operation's own bytes.
     ///
     /// # Safety

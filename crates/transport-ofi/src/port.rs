@@ -156,6 +156,12 @@ impl Port {
         unsafe { fi_trywait(self.fabric, &raw mut queue, 1) == 0 }
     }
 
+    /// The endpoint does nothing unless somebody looks after it.
+    pub(crate) fn needs_us(&self) -> bool {
+        let domain = self.info.domain();
+        [domain.data_progress, domain.control_progress].iter().any(|&progress| progress != fi::FI_PROGRESS_AUTO)
+    }
+
     /// The mode bits that registered memory must obey.
     pub(crate) fn mr_mode(&self) -> c_int {
         self.info.domain().mr_mode

@@ -4,7 +4,7 @@
 //! comes. Atomics need the target's processor in any case, so there is always a thread: it sleeps on the queue's
 //! descriptor where there is one and naps ever longer where there is none; while callers poll it stays out of their way.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use oxshmem_os::sockets;
 use oxshmem_transport::Memory;
 
 use crate::engine::Engine;
+use crate::rails::SPREAD;
 
 /// Shortest and longest nap of the thread while callers poll, and where there is nothing to sleep on.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(800));
@@ -27,7 +28,10 @@ pub(crate) struct Net {
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
     pub(crate) inject: usize,
-    descriptor: Option<i32>,
+    /// Transfers from so many bytes on take all rails, if there are several.
+    pub(crate) spread: usize,
+    /// What to sleep on, if every endpoint that needs looking after has such a thing.
+    descriptors: Option<Vec<RawFd>>,
     /// How many threads wait for the endpoint.
     waiting: AtomicU64,
     /// How often callers have polled: the thread steps aside while it changes.
@@ -56,7 +60,8 @@ impl Net {
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
             inject: info.tx().inject_size.min(crate::operation::ROOM),
-            descriptor: engine.port.descriptor,
+            spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
+            descriptors: engine.descriptors(),
             waiting: AtomicU64::new(0),
             polls: AtomicU64::new(0),
             letters: AtomicU64::new(0),
@@ -99,24 +104,16 @@ impl Net {
 
     /// A caller sleeps until something comes, for `most` at most, and serves it; `None` where there is nothing to sleep on.
     pub(crate) fn doze(&self, most: Duration) -> Option<usize> {
-        let descriptor = self.descriptor?;
+        let descriptors = self.descriptors.as_ref()?;
         self.note_poll();
         let mut engine = self.lock();
         let done = engine.drain();
-        if done > 0 || !engine.mail.is_empty() || !engine.port.may_sleep() {
+        if done > 0 || !engine.mail.is_empty() || !engine.may_sleep() {
             return Some(done);
         }
         drop(engine);
-        self.sleep_on(descriptor, most);
+        sleep_on(descriptors, most);
         Some(self.drain())
-    }
-
-    fn sleep_on(&self, descriptor: i32, most: Duration) {
-        // SAFETY: the queue's own descriptor, open as long as the port, which `self` has.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-        if let Err(error) = sockets::wait_readable(&descriptor, most.max(Duration::from_millis(1))) {
-            tracing::warn!(%error, "the network's descriptor cannot be waited for");
-        }
     }
 
     /// The next letter for the software above, if one has come.
@@ -148,10 +145,10 @@ impl Net {
             rest.nap = NAPS.0;
             return None;
         }
-        let descriptor = self.descriptor.filter(|_| engine.port.may_sleep());
+        let descriptors = self.descriptors.as_ref().filter(|_| engine.may_sleep());
         drop(engine);
-        match descriptor {
-            Some(descriptor) => self.sleep_on(descriptor, patience),
+        match descriptors {
+            Some(descriptors) => sleep_on(descriptors, patience),
             None => {
                 std::thread::sleep(rest.nap.min(patience));
                 rest.nap = (rest.nap * 2).min(NAPS.1);
@@ -170,6 +167,15 @@ impl Net {
 
     pub(crate) fn scrap(&self) -> *mut u8 {
         self.scrap.as_ptr().cast()
+    }
+}
+
+/// Sleeps until one of the queues has something; they are open as long as the net to which their ports belong.
+fn sleep_on(descriptors: &[RawFd], most: Duration) {
+    // SAFETY: see above.
+    let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
+    if let Err(error) = sockets::wait_any_readable(descriptors, most.max(Duration::from_millis(1))) {
+        tracing::warn!(%error, "the network's descriptors cannot be waited for");
     }
 }
 

@@ -340,8 +340,10 @@ unsafe impl Lane for FilledLane {
                 return self.lane.put_signal(to, source, n, signal, update);
             }
             self.put_nbi(to, source, n);
-            if !self.follow || to.pe != signal.pe {
-                self.fence();
+            // A message follows the puts by itself, but for those that the inner lane must wait for at a fence.
+            match self.follow && to.pe == signal.pe {
+                true => self.lane.fence(),
+                false => self.fence(),
             }
             self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
         }
