@@ -9,11 +9,12 @@ mod program;
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use case::Case;
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
@@ -35,6 +36,8 @@ pub(crate) struct Options {
     /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests
     /// alone.
     pub(crate) filter: Option<String>,
+    /// Only programs from this one on, in their order.
+    pub(crate) from: Option<String>,
     /// Build the programs with the address and undefined-behaviour sanitizers.
     pub(crate) sanitize: bool,
     /// Run the kill tests too.
@@ -45,6 +48,10 @@ pub(crate) struct Options {
     pub(crate) hosts: Option<String>,
     /// In a machine that is emulated: programs as they were built, and more patience.
     pub(crate) emulated: bool,
+    /// A case that is still running after this time hangs; what is usual for such a run if nobody says.
+    pub(crate) limit: Option<Duration>,
+    /// Each case is printed as it ends, not only what failed, at the end.
+    pub(crate) progress: bool,
     /// Every case runs once with each of these sets of variables, under what it sets itself.
     pub(crate) environments: Vec<Environment>,
 }
@@ -142,20 +149,23 @@ impl Options {
             prefix: crate::default_prefix(),
             pes: vec![1, 2, 3, 4, 8],
             filter: None,
+            from: None,
             sanitize: false,
             kill: false,
             nodes: 1,
             hosts: None,
             emulated: false,
+            limit: None,
+            progress: false,
             environments: vec![Vec::new()],
         }
     }
 
-    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--sanitize] [--kill]
-    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms]`, where each named transport and each
-    /// set of algorithms is a run of its own.
+    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--from PROGRAM] [--sanitize] [--kill]
+    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms] [--limit SECONDS] [--progress]`, where
+    /// each named transport and each set of algorithms is a run of its own. Whoever looks on sees the progress unasked.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options::usual();
+        let mut options = Options { progress: std::io::stdout().is_terminal(), ..Options::usual() };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -163,9 +173,15 @@ impl Options {
                 "--prefix" => options.prefix = PathBuf::from(value()?),
                 "--pes" => options.pes = numbers(value()?)?,
                 "--filter" => options.filter = Some(value()?.clone()),
+                "--from" => options.from = Some(value()?.clone()),
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
                 "--emulated" => options.emulated = true,
+                "--progress" => options.progress = true,
+                "--limit" => {
+                    let seconds = value()?.parse().map_err(|_| "--limit wants a number of seconds".to_string())?;
+                    options.limit = Some(Duration::from_secs(seconds));
+                }
                 "--transport" => {
                     let variable = |name: &str| vec![("SHMEM_TRANSPORT".to_string(), name.to_string())];
                     options.environments = crossed(&options.environments, value()?.split(',').map(variable).collect());
@@ -183,6 +199,10 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    fn selects_everything(&self) -> bool {
+        self.filter.is_none() && self.from.is_none()
     }
 
     fn selects(&self, program: &str, case: &str) -> bool {
@@ -210,6 +230,17 @@ enum Verdict {
     Skipped(String),
 }
 
+impl Verdict {
+    /// A line for people about what is called `name`.
+    fn of(&self, name: &str) -> String {
+        match self {
+            Verdict::Passed => format!("passed {name}"),
+            Verdict::Failed(why) => format!("FAILED {name}: {why}"),
+            Verdict::Skipped(why) => format!("skipped {name}: {why}"),
+        }
+    }
+}
+
 /// One case of one build with one number of PEs.
 struct Row<'a> {
     built: &'a Built,
@@ -229,18 +260,17 @@ impl Row<'_> {
 /// Programs are built, and jobs run, by this many threads.
 const AT_ONCE: usize = 2;
 
-/// The names of all programs, as a filter may begin.
-pub(crate) fn programs() -> Vec<String> {
-    program::all(&Options::usual()).into_iter().map(|program| program.name).collect()
-}
-
-/// Builds everything that `options` selects, for a run somewhere else.
+/// Builds everything that `options` selects, for a run somewhere else, which says what cannot be built here.
 pub(crate) fn build(options: &Options) -> Outcome {
     let programs = program::all(options);
     let built = in_parallel(&programs, |program| program.build(options));
-    match built.into_iter().find_map(Result::err) {
-        Some(Verdict::Failed(why) | Verdict::Skipped(why)) => Err(why),
-        _ => Ok(()),
+    let failure = |built| match built {
+        Err(Verdict::Failed(why)) => Some(why),
+        _ => None,
+    };
+    match built.into_iter().find_map(failure) {
+        Some(why) => Err(why),
+        None => Ok(()),
     }
 }
 
@@ -275,7 +305,16 @@ pub(crate) fn run(options: &Options) -> Counts {
             }
         }
     }
-    let verdicts = in_parallel(&rows, |row| job::run(options, rig.as_ref(), row));
+    let ended = AtomicUsize::new(0);
+    let verdicts = in_parallel(&rows, |row| {
+        let begun = Instant::now();
+        let verdict = job::run(options, rig.as_ref(), row);
+        let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
+        if options.progress {
+            println!("{ended} of {}, {} s: {}", rows.len(), begun.elapsed().as_secs(), verdict.of(&row.title()));
+        }
+        verdict
+    });
     for (row, verdict) in rows.iter().zip(verdicts) {
         results.push((row.title(), row.case.items.clone(), verdict));
     }
@@ -283,10 +322,10 @@ pub(crate) fn run(options: &Options) -> Counts {
         results.extend(kill::run(options));
     }
     results.extend(coverage::write(options, &results));
-    report(&results)
+    report(options, &results)
 }
 
-fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
+fn report(options: &Options, results: &[(String, Vec<String>, Verdict)]) -> Counts {
     let mut counts = Counts::default();
     let mut kept = String::new();
     for (name, _, verdict) in results {
@@ -294,17 +333,20 @@ fn report(results: &[(String, Vec<String>, Verdict)]) -> Counts {
             Verdict::Passed => counts.passed += 1,
             Verdict::Failed(why) => {
                 counts.failed += 1;
-                println!("FAILED {name}: {why}");
+                println!("{}", verdict.of(name));
                 kept += &format!("{name}: {why}\n");
             }
-            Verdict::Skipped(why) => {
+            Verdict::Skipped(_) => {
                 counts.skipped += 1;
-                println!("skipped {name}: {why}");
+                println!("{}", verdict.of(name));
             }
         }
     }
     println!("conformance: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
-    keep(&kept);
+    // An emulated machine forgets its files.
+    if !options.emulated {
+        keep(&kept);
+    }
     counts
 }
 

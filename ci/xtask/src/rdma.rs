@@ -11,56 +11,57 @@ const BRIEF: &[(&str, &str)] = &[(
     "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6",
 )];
 
-/// How long the machine may take for the checks, which is two minutes, and for any program, which may be half an hour.
+/// How long the machine may take for the checks, for cases that somebody names, and for all of them.
 const BRIEF_SECONDS: &str = "900";
 /// See [`BRIEF_SECONDS`].
 const SECONDS: &str = "3600";
+/// See [`BRIEF_SECONDS`].
+const EVERYTHING_SECONDS: &str = "36000";
 
 /// The step of `cargo xtask test`.
 pub(crate) fn brief() -> Outcome<Counts> {
-    in_one_machine(BRIEF, BRIEF_SECONDS)
+    let runs: Vec<String> = BRIEF.iter().map(|(transport, cases)| run_of(transport, Some(cases))).collect();
+    let cases: Vec<&str> = BRIEF.iter().map(|(_, cases)| *cases).collect();
+    in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
-/// `cargo xtask rdma [--transport NAME,NAME] [--everything | FILTER]`.
+/// `cargo xtask rdma [--transport NAME,NAME] [--from PROGRAM] [--limit SECONDS] [--everything | FILTER]`. All cases are run
+/// in one machine, which prints each as it ends; one that hangs is ended after the limit, and the next begins. What a
+/// machine has not come to, another begins with by `--from`.
 pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
     let mut arguments = arguments.iter();
-    let (mut transports, mut everything, mut filter) = ("ucx:rc".to_string(), false, None);
+    let (mut transports, mut everything, mut filter) = ("ucx:rc", false, None);
+    let mut more = String::new();
     while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
-            "--transport" => transports.clone_from(arguments.next().ok_or("--transport needs a value")?),
+            "--transport" => transports = value()?,
+            "--from" | "--limit" => more += &format!(" {argument} '{}'", value()?),
             "--everything" => everything = true,
             text if !text.starts_with('-') => filter = Some(text),
             other => return Err(format!("`{other}` is not an option of `rdma`")),
         }
     }
+    let run = || vec![run_of(transports, filter) + &more];
     match filter {
-        _ if everything => Ok(all_programs(&transports)),
-        Some(filter) => in_one_machine(&[(&transports, filter)], SECONDS),
+        Some(cases) => in_one_machine(&Options::of(cases), &run(), SECONDS),
+        None if everything => in_one_machine(&Options::everything(), &run(), EVERYTHING_SECONDS),
         None => brief(),
     }
 }
 
-/// Every program in a machine of its own, so that one which hangs does not keep the others from being run.
-fn all_programs(transports: &str) -> Counts {
-    let programs = conformance::programs();
-    let mut counts = Counts::default();
-    for (program, at) in programs.iter().zip(1..) {
-        println!("{program}, {at} of {}:", programs.len());
-        counts += in_one_machine(&[(transports, &format!("{program}/"))], SECONDS).unwrap_or_else(|why| {
-            println!("FAILED {program}: {why}");
-            Counts { failed: 1, ..Counts::default() }
-        });
-    }
-    counts
+/// The options of a run in the machine.
+fn run_of(transports: &str, cases: Option<&str>) -> String {
+    let filter = cases.map(|cases| format!(" --filter '{cases}'")).unwrap_or_default();
+    format!("--nodes 2 --pes 2 --emulated --progress --transport '{transports}'{filter}")
 }
 
-/// Each of these is one check.
-fn in_one_machine(runs: &[(&str, &str)], seconds: &str) -> Outcome<Counts> {
+/// Each run is one check.
+fn in_one_machine(programs: &Options, runs: &[String], seconds: &str) -> Outcome<Counts> {
+    // The machine would take minutes to compile them.
+    conformance::build(programs)?;
     let mut script = "status=0\n".to_string();
-    for (transports, cases) in runs {
-        // The machine would take minutes to compile them.
-        conformance::build(&Options::of(cases))?;
-        let options = format!("--nodes 2 --pes 2 --emulated --transport '{transports}' --filter '{cases}'");
+    for options in runs {
         script += &format!("'{}' conformance {options} || status=1\n", crate::OWN_PATH.display());
     }
     let ending = rig::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;

@@ -30,13 +30,13 @@ pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
         String::from("| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n");
     for behaviour in behaviours() {
         let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
-        if rows.is_empty() && behaviour.must_be_tested && options.filter.is_none() {
+        if rows.is_empty() && behaviour.must_be_tested && options.selects_everything() {
             let why = format!("no case shows it ({})", behaviour.title);
             failures.push((behaviour.item.clone(), Vec::new(), Verdict::Failed(why)));
         }
         page += &line(&behaviour, &rows);
     }
-    for item in shown.keys().filter(|_| options.filter.is_none()) {
+    for item in shown.keys().filter(|_| options.selects_everything()) {
         let why = "cases name it, and no list of behaviours has it".to_string();
         failures.push((item.to_string(), Vec::new(), Verdict::Failed(why)));
     }

@@ -1,5 +1,6 @@
 //! One job under the launcher, with its output, its end and a limit of time.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::program::output_folder;
 use super::{Options, Row, Verdict};
+use crate::command;
 use crate::namespaces::Rig;
 
 /// A job that is still running after this time hangs.
@@ -32,12 +34,17 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     if row.case.dev_shm_mib.is_some() && asks_for(row, "ofi:shm") {
         return Verdict::Skipped("libfabric's shm keeps its queues in /dev/shm".into());
     }
+    let launcher = options.prefix.join("bin/oshrun");
     let mut command = match row.case.dev_shm_mib {
-        None => Command::new(options.prefix.join("bin/oshrun")),
-        Some(mib) => match private_dev_shm(mib, &options.prefix.join("bin/oshrun")) {
+        Some(mib) => match private_dev_shm(&format!("size={mib}m"), &launcher) {
             Ok(command) => command,
             Err(why) => return Verdict::Skipped(why),
         },
+        // What a killed job has there goes with the namespace, where one is permitted.
+        None if asks_for(row, "ofi:shm") => {
+            private_dev_shm("mode=1777", &launcher).unwrap_or_else(|_| until_we_end(&launcher))
+        }
+        None => until_we_end(&launcher),
     };
     add_programs(&mut command, options, rig, row);
     clear_environment(&mut command);
@@ -46,7 +53,8 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     }
     command.envs(row.environment.iter().map(|(name, value)| (name, value)));
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
-    let limit = if options.sanitize || options.emulated { LONG_LIMIT } else { LIMIT };
+    let usual = if options.sanitize || options.emulated { LONG_LIMIT } else { LIMIT };
+    let limit = options.limit.unwrap_or(usual);
     match finish(command, limit) {
         Err(why) => Verdict::Failed(why),
         Ok((status, output)) => match row.case.judge(status, &output) {
@@ -135,8 +143,19 @@ pub(super) fn kill(target: &str) {
     let _ = Command::new("sh").args(["-c", "kill -s KILL -- \"$1\"", "sh", target]).stderr(Stdio::null()).status();
 }
 
-/// The launcher in a mount namespace of its own, where /dev/shm is small.
-fn private_dev_shm(mib: u32, launcher: &Path) -> Result<Command, String> {
+/// A program that is told to end when the thread that has started it ends, be it by a signal to the runner.
+fn until_we_end(program: impl AsRef<OsStr>) -> Command {
+    static PERMITTED: OnceLock<bool> = OnceLock::new();
+    if !PERMITTED.get_or_init(|| command::exists("setpriv")) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "--"]).arg(program);
+    command
+}
+
+/// The launcher in a mount namespace of its own, whose /dev/shm has these options.
+fn private_dev_shm(options: &str, launcher: &Path) -> Result<Command, String> {
     static PERMITTED: OnceLock<bool> = OnceLock::new();
     let permitted = PERMITTED.get_or_init(|| {
         let mut probe = Command::new("unshare");
@@ -146,8 +165,8 @@ fn private_dev_shm(mib: u32, launcher: &Path) -> Result<Command, String> {
     if !permitted {
         return Err("a mount namespace of one's own is not permitted here (unshare -m)".to_string());
     }
-    let script = format!("mount -t tmpfs -o size={mib}m none /dev/shm && exec \"$@\"");
-    let mut command = Command::new("unshare");
+    let script = format!("mount -t tmpfs -o {options} none /dev/shm && exec \"$@\"");
+    let mut command = until_we_end("unshare");
     command.args(["-m", "sh", "-c", &script, "sh"]).arg(launcher);
     Ok(command)
 }

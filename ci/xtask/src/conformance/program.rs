@@ -60,7 +60,8 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
         sources.retain(|source| source.file_stem().is_some_and(|stem| names.iter().any(|name| stem == *name)));
     }
     let ingredients = ingredients(options);
-    sources.iter().flat_map(|source| builds(source, options, ingredients)).collect()
+    let programs = sources.iter().flat_map(|source| builds(source, options, ingredients));
+    programs.skip_while(|program| options.from.as_ref().is_some_and(|from| program.name != *from)).collect()
 }
 
 /// The youngest of the tests' sources, the installation, and this program, which knows the flags.
