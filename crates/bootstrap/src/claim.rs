@@ -27,6 +27,13 @@ const SIGNS: &[Sign] = &[
         size: &["PMI_SIZE"],
         remedy: "start it with `mpiexec.hydra -n {n} …`",
     },
+    // `mpiexec.hydra -pmi-port` says no more than where it listens.
+    Sign {
+        launcher: "a PMI launcher",
+        present: "PMI_PORT",
+        size: &["PMI_SIZE"],
+        remedy: "look whether this host can resolve and reach the host in PMI_PORT, or start it with `mpiexec.hydra -n {n} …`",
+    },
     Sign {
         launcher: "Open MPI's mpirun",
         present: "OMPI_COMM_WORLD_SIZE",
@@ -107,6 +114,7 @@ mod tests {
         for several in [
             &[("PMI_SIZE", "2")][..],
             &[("OMPI_COMM_WORLD_SIZE", "2")],
+            &[("PMI_PORT", "elsewhere:4711")],
             &[("PMIX_RANK", "1")],
             &[("PMIX_RANK", "0")],
             &[("PALS_RANKID", "3")],

@@ -1,7 +1,7 @@
 //! One stream to a PMI server: what we ask and what it answers, one at a time.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard};
@@ -32,7 +32,11 @@ impl Wire {
 
     /// To a server that listens on a port.
     pub(crate) fn connected(address: &str) -> Result<Wire, String> {
-        let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+        let stream = TcpStream::connect(address).or_else(|error| match on_this_host(address) {
+            Some(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
+            None => Err(error),
+        });
+        let stream = stream.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
         Wire::on(stream.into())
     }
@@ -113,4 +117,25 @@ pub(crate) fn orphaned() -> ! {
 pub(crate) fn confused(protocol: &str, about: &str, answer: &impl std::fmt::Debug) -> Error {
     Error::new(format!("the launcher's {protocol} server answered about {about} what was not asked"))
         .because(format!("its answer was {answer:?}"))
+}
+
+/// The port of an address whose host is this one: a laptop's own name often resolves to nothing.
+fn on_this_host(address: &str) -> Option<u16> {
+    let (host, port) = address.rsplit_once(':')?;
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    port.parse().ok().filter(|_| host == own.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_reached_even_if_its_name_does_not_resolve() {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        assert_eq!(on_this_host(&format!("{}:4711", own.trim())), Some(4711));
+        for other in ["elsewhere.example:4711", "4711", ":4711", ""] {
+            assert_eq!(on_this_host(other), None, "{other}");
+        }
+    }
 }
