@@ -48,6 +48,8 @@ pub(crate) struct Options {
     pub(crate) hosts: Option<String>,
     /// In a machine that is emulated: programs as they were built, and more patience.
     pub(crate) emulated: bool,
+    /// So many jobs run at a time.
+    pub(crate) at_once: usize,
     /// A case that is still running after this time hangs; what is usual for such a run if nobody says.
     pub(crate) limit: Option<Duration>,
     /// Each case is printed as it ends, not only what failed, at the end.
@@ -155,6 +157,7 @@ impl Options {
             nodes: 1,
             hosts: None,
             emulated: false,
+            at_once: AT_ONCE,
             limit: None,
             progress: false,
             environments: vec![Vec::new()],
@@ -162,8 +165,9 @@ impl Options {
     }
 
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--from PROGRAM] [--sanitize] [--kill]
-    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms] [--limit SECONDS] [--progress]`, where
-    /// each named transport and each set of algorithms is a run of its own. Whoever looks on sees the progress unasked.
+    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms] [--at-once N] [--limit SECONDS]
+    /// [--progress]`, where each named transport and each set of algorithms is a run of its own. Whoever looks on sees the
+    /// progress unasked.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options { progress: std::io::stdout().is_terminal(), ..Options::usual() };
         let mut arguments = arguments.iter();
@@ -177,6 +181,9 @@ impl Options {
                 "--sanitize" => options.sanitize = true,
                 "--kill" => options.kill = true,
                 "--emulated" => options.emulated = true,
+                "--at-once" => {
+                    options.at_once = value()?.parse().map_err(|_| "--at-once wants a number".to_string())?;
+                }
                 "--progress" => options.progress = true,
                 "--limit" => {
                     let seconds = value()?.parse().map_err(|_| "--limit wants a number of seconds".to_string())?;
@@ -257,13 +264,13 @@ impl Row<'_> {
     }
 }
 
-/// Programs are built, and jobs run, by this many threads.
+/// Programs are built, and usually jobs run, by this many threads.
 const AT_ONCE: usize = 2;
 
 /// Builds everything that `options` selects, for a run somewhere else, which says what cannot be built here.
 pub(crate) fn build(options: &Options) -> Outcome {
     let programs = program::all(options);
-    let built = in_parallel(&programs, |program| program.build(options));
+    let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     let failure = |built| match built {
         Err(Verdict::Failed(why)) => Some(why),
         _ => None,
@@ -285,7 +292,7 @@ pub(crate) fn run(options: &Options) -> Counts {
     };
     let mut results: Vec<(String, Vec<String>, Verdict)> = Vec::new();
     let programs = program::all(options);
-    let built = in_parallel(&programs, |program| program.build(options));
+    let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
         if let Err(verdict) = built {
             results.push((program.name.clone(), program.items_in_source(), verdict.clone()));
@@ -306,7 +313,7 @@ pub(crate) fn run(options: &Options) -> Counts {
         }
     }
     let ended = AtomicUsize::new(0);
-    let verdicts = in_parallel(&rows, |row| {
+    let verdicts = in_parallel(options.at_once, &rows, |row| {
         let begun = Instant::now();
         let verdict = job::run(options, rig.as_ref(), row);
         let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
@@ -365,13 +372,13 @@ fn keep(failures: &str) {
     }
 }
 
-/// `work` on every element, by AT_ONCE threads, with the results in the order of the elements.
-fn in_parallel<T: Sync, R: Send>(elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// `work` on every element, by so many threads, with the results in the order of the elements.
+fn in_parallel<T: Sync, R: Send>(threads: usize, elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
     let done = Mutex::new(Vec::with_capacity(elements.len()));
     let next = || queue.lock().expect("no worker panics while it holds the queue").pop_front();
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(index) = next() {
                     let result = work(&elements[index]);

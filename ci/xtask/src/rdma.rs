@@ -6,10 +6,16 @@ use crate::rig::{self, Ending};
 use crate::test::Counts;
 
 /// What the checks have time for: a transport and cases.
-const BRIEF: &[(&str, &str)] = &[(
-    "ucx:rc",
-    "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6",
-)];
+const BRIEF: &[(&str, &str)] = &[
+    (
+        "ucx:rc",
+        "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6",
+    ),
+    (
+        "ofi:verbs;ofi_rxm",
+        "smoke/,signals/SIG_2_put,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_6,amo/AMO_4_barrier",
+    ),
+];
 
 /// How long the machine may take for the checks, for cases that somebody names, and for all of them.
 const BRIEF_SECONDS: &str = "900";
@@ -25,9 +31,9 @@ pub(crate) fn brief() -> Outcome<Counts> {
     in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
-/// `cargo xtask rdma [--transport NAME,NAME] [--from PROGRAM] [--limit SECONDS] [--everything | FILTER]`. All cases are run
-/// in one machine, which prints each as it ends; one that hangs is ended after the limit, and the next begins. What a
-/// machine has not come to, another begins with by `--from`.
+/// `cargo xtask rdma [--transport NAME,NAME] [--from PROGRAM] [--limit SECONDS] [--at-once N] [--everything | FILTER]`. All
+/// cases are run in one machine, which prints each as it ends; one that hangs is ended after the limit, and the next begins.
+/// What a machine has not come to, another begins with by `--from`.
 pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
     let mut arguments = arguments.iter();
     let (mut transports, mut everything, mut filter) = ("ucx:rc", false, None);
@@ -36,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--transport" => transports = value()?,
-            "--from" | "--limit" => more += &format!(" {argument} '{}'", value()?),
+            "--from" | "--limit" | "--at-once" => more += &format!(" {argument} '{}'", value()?),
             "--everything" => everything = true,
             text if !text.starts_with('-') => filter = Some(text),
             other => return Err(format!("`{other}` is not an option of `rdma`")),

@@ -114,7 +114,7 @@ pub(crate) const STEPS: &[Step] = &[
         run: || launchers::run(&[]),
     },
     Step { name: "ucx", what: "what moves data, over UCX between two nodes", run: ucx },
-    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX", run: rdma::brief },
+    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX and by libfabric", run: rdma::brief },
     Step {
         name: "namespaces",
         what: "the same on two hosts that are network namespaces",
