@@ -56,6 +56,18 @@ pub enum Wait {
     Sleep,
 }
 
+/// Who does the atomics of a job of several nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Atomics {
+    /// Whoever is faster.
+    #[default]
+    Auto,
+    /// The processors of the targets.
+    Processor,
+    /// The network, also on a PE's own node.
+    Network,
+}
+
 /// To what PEs are bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bind {
@@ -134,6 +146,7 @@ pub struct Settings {
     pub backtrace: bool,
     pub algorithms: Algorithms,
     pub transport: String,
+    pub atomics: Atomics,
     pub tuning_file: Option<String>,
     pub alltoallv_target_sizes: TargetSizes,
     pub hang_seconds: u64,
@@ -181,6 +194,7 @@ impl Default for Settings {
                 alltoall: auto(),
             },
             transport: auto(),
+            atomics: Atomics::Auto,
             tuning_file: None,
             alltoallv_target_sizes: TargetSizes::Results,
             hang_seconds: 0,

@@ -1,5 +1,5 @@
 //! Where operations go that the arithmetic of [`crate::fast`] does not settle: PEs of other nodes, teams that are not
-//! triplets, calls that are to be checked, and the user's mistakes.
+//! triplets, calls that are to be checked, atomics that the network does, and the user's mistakes.
 
 use core::ffi::c_int;
 use core::ptr;
@@ -23,20 +23,32 @@ pub(crate) enum Found {
     There(Remote),
 }
 
+/// What is to happen there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Transfer,
+    /// Where the network does atomics, no object of one is here.
+    Atomic,
+}
+
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
 #[cold]
 #[inline(never)]
-fn locate(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) -> Found {
+fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
     let size = diagnose::team_size(call, context);
     if pe as u32 >= size {
         diagnose::no_such_pe(call, pe, size);
     }
     let team = context.team().unwrap_or_else(|| diagnose::not_initialised(call));
-    on_world_pe(call, address, bytes, team.world(pe as u32))
+    find(call, address, bytes, what, team.world(pe as u32))
 }
 
-/// [`locate`] for a world number that exists.
+/// [`locate`] for a transfer and a world number that exists.
 pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> Found {
+    find(call, address, bytes, What::Transfer, pe)
+}
+
+fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
     let (extent, region) = if FAST.heap.holds(address, bytes) {
         life::check_block(call, address, bytes);
         (&FAST.heap, Region::Heap)
@@ -45,9 +57,10 @@ pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: 
     } else {
         diagnose::not_symmetric(call, address, bytes)
     };
+    let by_network = what == What::Atomic && network::does_atomics();
     match life::window_of(pe) {
-        Some(window) => Found::Here(extent.in_window(address, window)),
-        None => Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 }),
+        Some(window) if !by_network => Found::Here(extent.in_window(address, window)),
+        _ => Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 }),
     }
 }
 
@@ -61,7 +74,7 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
     if n == 0 {
         return;
     }
-    match locate(call, context, dest as usize, n, pe) {
+    match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         Found::There(to) => {
@@ -87,7 +100,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
     if n == 0 {
         return;
     }
-    match locate(call, context, source as usize, n, pe) {
+    match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         Found::There(from) => {
@@ -116,7 +129,7 @@ pub(crate) unsafe fn get_nbi(
     if n == 0 {
         return;
     }
-    match locate(call, context, source as usize, n, pe) {
+    match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: as in `get`.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         // SAFETY: as in `get`; the caller keeps `dest` until the next quiet.
@@ -141,7 +154,7 @@ pub(crate) unsafe fn put_nbi(
     if n == 0 {
         return;
     }
-    match locate(call, context, dest as usize, n, pe) {
+    match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: as in `put`.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         // SAFETY: as in `put`; the caller keeps the source until the next quiet.
@@ -187,33 +200,69 @@ pub(crate) unsafe fn amo<T: Atomic>(
     if at & (size_of::<T>() - 1) != 0 {
         diagnose::misaligned(call, at, size_of::<T>());
     }
-    let bits = match locate(call, context, at, size_of::<T>(), pe) {
+    let bits = match locate(call, context, at, size_of::<T>(), What::Atomic, pe) {
         // SAFETY: `locate` found the whole object in mapped memory, and it is aligned.
         Found::Here(there) => unsafe { here(there, size_of::<T>(), amo) },
         Found::There(to) => {
-            let width = match size_of::<T>() {
-                2 => Width::Two,
-                4 => Width::Four,
-                8 => Width::Eight,
+            let on = Lanes { call, context, to };
+            match size_of::<T>() {
+                2 if network::does_atomics() => on.half(amo),
+                2 => on.amo(Width::Two, amo, fetch),
+                4 => on.amo(Width::Four, amo, fetch),
+                8 => on.amo(Width::Eight, amo, fetch),
                 other => diagnose::bad_argument(
                     call,
                     "the size of the object",
                     other as i64,
                     "2, 4 and 8 bytes between nodes",
                 ),
-            };
-            let lane = network::lane(context);
-            let mut old = 0_u64;
-            let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
-            // SAFETY: `old` stays valid until the drain has ended; the object is inside a region and aligned.
-            unsafe { lane.lock().amo(to, width, amo, place) };
-            if fetch {
-                lane.drain(call, Needs::One(to.pe));
             }
-            old
         }
     };
     T::of_bits(bits)
+}
+
+/// An object that is reached by the network.
+struct Lanes {
+    call: &'static str,
+    context: Context,
+    to: Remote,
+}
+
+impl Lanes {
+    /// An atomic; returns the old value if `fetch`.
+    fn amo(&self, width: Width, amo: Amo, fetch: bool) -> u64 {
+        let lane = network::lane(self.context);
+        let mut old = 0_u64;
+        let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
+        // SAFETY: `old` stays valid until the drain has ended; `locate` found the object inside a region, and it is aligned.
+        lane.issue_to(self.to.pe, |lane| unsafe { lane.amo(self.to, width, amo, place) });
+        if fetch {
+            lane.drain(self.call, Needs::One(self.to.pe));
+        }
+        old
+    }
+
+    /// An atomic on half a word of 4 bytes (a lock of Fortran has two): the network's have at least 4 bytes, so the word is
+    /// exchanged unless somebody has been faster. Both halves of such a word are changed in no other way.
+    fn half(&self, amo: Amo) -> u64 {
+        let (shift, mask) = ((self.to.offset & 2) * 8, u64::from(u16::MAX));
+        let whole = Self { to: Remote { offset: self.to.offset & !2, ..self.to }, ..*self };
+        let mut word = whole.amo(Width::Four, Amo::Fetch, true);
+        loop {
+            let old = word >> shift & mask;
+            let new = amo.apply(old) & mask;
+            if new == old {
+                return old;
+            }
+            let value = word & !(mask << shift) | new << shift;
+            let there = whole.amo(Width::Four, Amo::CompareSwap { cond: word, value }, true);
+            if there == word {
+                return old;
+            }
+            word = there;
+        }
+    }
 }
 
 /// An atomic of this processor on a mapped object of `bytes` bytes.
@@ -268,7 +317,7 @@ pub(crate) unsafe fn put_signal(
     if !signal.is_aligned() {
         diagnose::misaligned(call, signal as usize, 8);
     }
-    match locate(call, context, signal as usize, 8, pe) {
+    match locate(call, context, signal as usize, 8, What::Atomic, pe) {
         Found::Here(there) => {
             // SAFETY: the caller's promise for the data; the signal is mapped and aligned.
             unsafe {
@@ -277,15 +326,16 @@ pub(crate) unsafe fn put_signal(
             }
         }
         Found::There(signal) => {
-            // Without data the destination may be anything.
-            let to = match if n > 0 { locate(call, context, dest as usize, n, pe) } else { Found::There(signal) } {
+            // Without data the destination may be anything. The data goes with its signal.
+            let data = || locate(call, context, dest as usize, n, What::Atomic, pe);
+            let to = match if n > 0 { data() } else { Found::There(signal) } {
                 Found::There(to) => to,
-                Found::Here(_) => unreachable!("a PE is on one node"),
+                Found::Here(_) => unreachable!("data and signal go one way"),
             };
             let lane = network::lane(context);
             // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the
             // next quiet by the caller's promise.
-            unsafe { lane.lock().put_signal(to, source, n, signal, update) };
+            lane.issue_to(to.pe, |lane| unsafe { lane.put_signal(to, source, n, signal, update) });
             if !nbi {
                 lane.drain(call, Needs::One(to.pe));
             }

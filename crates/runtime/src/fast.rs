@@ -84,6 +84,8 @@ pub(crate) struct Fast {
     /// How many PEs, from `first` on, have windows. Zero before init, after the last finalize, and when every call is
     /// to be checked: then everything misses.
     windows: AtomicU32,
+    /// The same for atomics: zero also where the network does them, so that all of them miss, those on the node too.
+    atomic_windows: AtomicU32,
     /// The symmetric heap.
     pub(crate) heap: Extent,
     /// The executable's static variables.
@@ -91,19 +93,26 @@ pub(crate) struct Fast {
 }
 
 /// The one table.
-pub(crate) static FAST: Fast =
-    Fast { first: AtomicU32::new(0), windows: AtomicU32::new(0), heap: Extent::none(), statics: Extent::none() };
+pub(crate) static FAST: Fast = Fast {
+    first: AtomicU32::new(0),
+    windows: AtomicU32::new(0),
+    atomic_windows: AtomicU32::new(0),
+    heap: Extent::none(),
+    statics: Extent::none(),
+};
 
 impl Fast {
-    /// Lets world numbers `first .. first + windows` hit.
-    pub(crate) fn open(&self, first: u32, windows: u32) {
+    /// Lets world numbers `first .. first + windows` hit, also with atomics if those are the processor's.
+    pub(crate) fn open(&self, first: u32, windows: u32, atomics: bool) {
         self.first.store(first, Relaxed);
         self.windows.store(windows, Relaxed);
+        self.atomic_windows.store(if atomics { windows } else { 0 }, Relaxed);
     }
 
     /// Lets everything miss.
     pub(crate) fn close(&self) {
         self.windows.store(0, Relaxed);
+        self.atomic_windows.store(0, Relaxed);
         self.heap.close();
         self.statics.close();
     }
@@ -164,6 +173,13 @@ pub(crate) fn window(pe: u32) -> Option<u32> {
     (window < FAST.windows.load(Relaxed)).then_some(window)
 }
 
+/// The window of world number `pe`, if it has one in which the processor does atomics.
+#[inline(always)]
+pub(crate) fn atomic_window(pe: u32) -> Option<u32> {
+    let window = pe.wrapping_sub(FAST.first.load(Relaxed));
+    (window < FAST.atomic_windows.load(Relaxed)).then_some(window)
+}
+
 /// Where `bytes` bytes at the caller's symmetric `address` lie on world number `pe`, if they can be reached by load
 /// and store and the arithmetic finds them.
 #[inline(always)]
@@ -183,8 +199,19 @@ pub(crate) fn near<T>(address: *const T, bytes: usize, pe: u32) -> Option<*mut T
 /// object that begins inside ends inside, and of a misaligned one at most some bytes of the next mapped page are meant.
 #[inline(always)]
 pub(crate) fn near_object<T>(address: *const T, pe: u32) -> Option<*mut T> {
+    object_in(window(pe)?, address)
+}
+
+/// [`near_object`] for an atomic.
+#[inline(always)]
+pub(crate) fn near_atomic<T>(address: *const T, pe: u32) -> Option<*mut T> {
+    object_in(atomic_window(pe)?, address)
+}
+
+/// The copy in a window of an object of a few bytes.
+#[inline(always)]
+fn object_in<T>(window: u32, address: *const T) -> Option<*mut T> {
     const { assert!(size_of::<T>() <= 16) };
-    let window = window(pe)?;
     let at = address as usize;
     if FAST.heap.holds_byte(at) {
         return Some(FAST.heap.in_window(at, window) as *mut T);
@@ -245,9 +272,14 @@ mod tests {
     fn only_pe_numbers_with_a_window_hit() {
         // The one table, which no other test opens.
         assert_eq!(window(0), None);
-        FAST.open(4, 3);
-        let hits = [-1, 0, 3, 4, 6, 7, i32::MIN].map(|pe| window(pe as u32));
+        let hits = |window: fn(u32) -> Option<u32>| [-1, 0, 3, 4, 6, 7, i32::MIN].map(|pe| window(pe as u32));
+        FAST.open(4, 3, true);
+        assert_eq!(hits(window), [None, None, None, Some(0), Some(2), None, None]);
+        assert_eq!(hits(atomic_window), hits(window));
+        FAST.open(4, 3, false);
+        assert_eq!(hits(window), [None, None, None, Some(0), Some(2), None, None]);
+        assert_eq!(hits(atomic_window), [None; 7]);
         FAST.close();
-        assert_eq!(hits, [None, None, None, Some(0), Some(2), None, None]);
+        assert_eq!(hits(window), [None; 7]);
     }
 }

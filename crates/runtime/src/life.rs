@@ -188,7 +188,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
     if !checked && even {
-        FAST.open(first, node.members.len() as u32);
+        FAST.open(first, node.members.len() as u32, !network::does_atomics());
     }
     ControlBlock::own().set_state(State::Running);
     executor::agree(world, "shmem_init");

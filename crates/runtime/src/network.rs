@@ -4,20 +4,20 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::{Circle, Job, wireup};
-use oxshmem_transport::{Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
+use oxshmem_transport::{AmoDomain, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
 use crate::context::Context;
 use crate::control;
 use crate::diagnose;
 use crate::fast::FAST;
-use crate::life::Others;
+use crate::life::{self, Others};
 use crate::nodes;
 use crate::transports::{self, Chosen, Joining};
 use crate::wait::{self, Needs, Reason};
@@ -35,6 +35,15 @@ fn fabric() -> Option<&'static dyn Fabric> {
 #[inline(always)]
 pub(crate) fn is_open() -> bool {
     !FABRIC.load(Relaxed).is_null()
+}
+
+/// Whether the network does the atomics of this job, also those on a PE's own node.
+static ATOMICS: AtomicBool = AtomicBool::new(false);
+
+/// See [`ATOMICS`].
+#[inline(always)]
+pub(crate) fn does_atomics() -> bool {
+    ATOMICS.load(Relaxed)
 }
 
 /// Opens the fabric if the job has several nodes, and registers the caller's windows.
@@ -60,7 +69,7 @@ pub(crate) fn open(
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
-    let Chosen { fabric, rejected, crowded } = transports::choose(&joining, epoch, circle)?;
+    let Chosen { fabric, rejected, crowded, atomics } = transports::choose(&joining, epoch, circle)?;
     windows.share_processors(crowded);
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
@@ -74,7 +83,9 @@ pub(crate) fn open(
     job.fence()?;
     fabric.connect(Box::new(Published(wireup::Cards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
-    *REJECTED.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
+    ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
+    let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
+    *REASONS.lock().unwrap_or_else(PoisonError::into_inner) = format!("; atomics by {atomics}{rejected}");
     EPOCH.store(epoch, Relaxed);
     FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
     Ok(())
@@ -97,8 +108,8 @@ pub(crate) fn heap_has_grown(len: usize) -> Result<(), Error> {
     }
 }
 
-/// What `SHMEM_INFO` says of the choice: why everything else was not chosen.
-static REJECTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What `SHMEM_INFO` says of the choice: who does atomics, and why everything else was not chosen.
+static REASONS: Mutex<String> = Mutex::new(String::new());
 
 /// Whether the processor of a target serves what is asked of its memory; the same on all PEs.
 pub(crate) fn is_served() -> bool {
@@ -107,13 +118,12 @@ pub(crate) fn is_served() -> bool {
 
 /// A word for `SHMEM_INFO`.
 pub(crate) fn describe() -> Option<String> {
-    let rejected = REJECTED.lock().unwrap_or_else(PoisonError::into_inner).join(", ");
-    let rejected = if rejected.is_empty() { rejected } else { format!("; rejected: {rejected}") };
-    fabric().map(|fabric| fabric.describe() + &rejected)
+    fabric().map(|fabric| fabric.describe() + &REASONS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Ends the fabric. All PEs have completed their operations.
 pub(crate) fn close(others: Others) {
+    ATOMICS.store(false, Relaxed);
     let fabric = FABRIC.swap(core::ptr::null_mut(), AcqRel);
     // SAFETY: `open` leaked it from a box.
     if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
@@ -240,6 +250,9 @@ pub(crate) struct ContextLane {
     /// Threads that have waited long for the lane to be empty. While there are any, those that issue hold back, because
     /// a stream of operations of one thread must not keep another in its quiet for ever (ORD-7).
     impatient: AtomicU32,
+    /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it. Changed
+    /// while the lane is held.
+    near: AtomicBool,
 }
 
 /// A wait that has looked at the lane so often begins to count the time, and is impatient after so much of it: more
@@ -252,7 +265,7 @@ impl ContextLane {
     fn new() -> Self {
         let Some(fabric) = fabric() else { unreachable!("lanes are made for PEs of other nodes only") };
         let lane = fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error));
-        Self { lane: Mutex::new(lane), rests: AtomicU64::new(0), impatient: AtomicU32::new(0) }
+        Self { lane: Mutex::new(lane), rests: AtomicU64::new(0), impatient: AtomicU32::new(0), near: AtomicBool::new(false) }
     }
 
     /// For as long as operations are issued.
@@ -261,6 +274,28 @@ impl ContextLane {
             self.hold_back();
         }
         self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Issues what may be to a PE of this node.
+    pub(crate) fn issue_to(&self, pe: u32, act: impl FnOnce(&mut dyn Lane)) {
+        let mut lane = self.lock();
+        act(&mut **lane);
+        if does_atomics() && life::window_of(pe).is_some() {
+            self.near.store(true, Relaxed);
+        }
+    }
+
+    /// What was issued before takes effect before what comes after: the lane's own operations, and the loads and stores
+    /// that reach PEs of this node.
+    fn fence(&self, call: &'static str) {
+        let near = {
+            let mut lane = self.lock();
+            lane.fence();
+            self.near.swap(false, Relaxed)
+        };
+        if near {
+            self.drain(call, Needs::Anyone);
+        }
     }
 
     #[cold]
@@ -373,13 +408,13 @@ pub(crate) fn quiet(call: &'static str, context: Context) {
 
 /// Orders what was issued on `context`.
 #[cold]
-pub(crate) fn fence(context: Context) {
+pub(crate) fn fence(call: &'static str, context: Context) {
     if !context.is_valid() {
         return;
     }
     // SAFETY: as in `lane`.
     if let Some(lane) = unsafe { context.lane().load(Acquire).as_ref() } {
-        lane.lock().fence();
+        lane.fence(call);
     }
 }
 

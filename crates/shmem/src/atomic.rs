@@ -166,7 +166,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     #[inline(always)]
     pub fn store(&self, value: T) {
         // SAFETY: as for `load`.
-        unsafe { T::store(self.own().cast(), value) }
+        unsafe { amo::store("Atomic::store", self.own().cast::<T>(), value) }
     }
 
     /// Waits until this PE's copy compares so. [`until`](Self::until) is the form for `async`.

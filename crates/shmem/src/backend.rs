@@ -138,6 +138,7 @@ calls! {
     amo in calls {
         fn fetch[V: Via, T: AtomicValue](via: V, source: *const T, pe: c_int) -> T;
         fn set[V: Via, T: AtomicValue](via: V, dest: *mut T, value: T, pe: c_int);
+        fn store[T: AtomicValue](call: &'static str, own: *mut T, value: T);
         fn swap[V: Via, T: AtomicValue](via: V, dest: *mut T, value: T, pe: c_int) -> T;
         fn compare_swap[V: Via, T: AtomicInteger](via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T;
         fn fetch_inc[V: Via, T: AtomicInteger](via: V, dest: *mut T, pe: c_int) -> T;

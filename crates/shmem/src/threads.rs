@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_runtime as runtime;
 use oxshmem_transport::loopback::{self, Loopback};
-use oxshmem_transport::{Fabric, Lane, LaneOptions};
+use oxshmem_transport::{AmoDomain, Fabric, Lane, LaneOptions};
 
 use crate::Error;
 use crate::backend::Own;
@@ -47,7 +47,9 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(terms: Terms) -> Result<Self, Error> {
         let adversary = terms.delayed.then(|| terms.seed.unwrap_or(0));
-        let options = loopback::Options { adversary, ..loopback::Options::default() };
+        // The adversary's card loses what anybody does to an atomic object without asking it.
+        let amo = if adversary.is_some() { AmoDomain::Network } else { AmoDomain::Processor };
+        let options = loopback::Options { adversary, amo, ..loopback::Options::default() };
         let fabrics = loopback::fabrics(terms.pes as u32, options);
         let store = Store::new(terms.pes, terms.bytes)?;
         for (pe, fabric) in fabrics.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Atomics on other PEs are letters that the target's processor executes: they are atomic against the processors of the
 //! target's node, which on-node PEs use for the same words. A card's own atomics are not, and a provider that makes them
-//! in software does not say how; so neither is used.
+//! in software does not say how; so these are used for all atomics of a job or for none (`atomic`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -32,6 +32,8 @@ pub struct Selection {
     pub cards_each: usize,
     /// How many PEs the job has; 0 if that is not known.
     pub pes: u32,
+    /// The endpoint is to do atomics.
+    pub atomics: bool,
 }
 
 /// Something that could carry the job.
@@ -191,6 +193,13 @@ impl Info {
         both & fi::FI_ORDER_WAW != 0 && self.ep().max_order_waw_size >= self.ep().max_msg_size
     }
 
+    /// Puts and atomics to one PE take effect in the order in which they were issued. An atomic writes, and may read.
+    pub(crate) fn orders_atomics(&self) -> bool {
+        let (both, wanted) = (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_RAW | fi::FI_ORDER_WAR);
+        let longest = self.ep().max_order_raw_size.min(self.ep().max_order_war_size);
+        both & wanted == wanted && longest >= self.ep().max_msg_size && self.orders_puts()
+    }
+
     /// A message arrives after the puts before it have taken effect, and messages stay in order.
     pub(crate) fn orders_messages(&self) -> bool {
         let (both, wanted) = (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_SAW | fi::FI_ORDER_SAS);
@@ -284,7 +293,8 @@ fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>,
         let wanted: Vec<String> =
             wanted.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
         let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
-        let error = Error::new(format!("libfabric offers no endpoint{wanted} for remote memory"));
+        let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
+        let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
         let why = match refusal {
             0 => "what its list has is of another kind".into(),
             code => meaning(library, code),
@@ -369,7 +379,7 @@ fn query(
     // SAFETY: an empty entry of ours has all attributes.
     unsafe {
         let entry = &mut *hints.entry();
-        entry.caps = fi::FI_MSG | fi::FI_RMA;
+        entry.caps = fi::FI_MSG | fi::FI_RMA | if selection.atomics { fi::FI_ATOMIC } else { 0 };
         entry.mode = fi::FI_CONTEXT | fi::FI_CONTEXT2;
         (*entry.ep_attr).type_ = fi::FI_EP_RDM;
         let domain = &mut *entry.domain_attr;

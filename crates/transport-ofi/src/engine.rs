@@ -209,6 +209,29 @@ impl Engine {
         Ok((address, self.peers.windows(remote.pe).find(remote.region, remote.offset)))
     }
 
+    /// An operation's own bytes.
+    ///
+    /// # Safety
+    /// `operation` came from `take`.
+    pub(crate) unsafe fn room(&self, operation: *const Operation) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.operations.room(operation) }
+    }
+
+    /// What these bytes are called in operations, where local memory has to be registered.
+    pub(crate) fn room_descriptor(&self) -> *mut std::ffi::c_void {
+        self.rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc)
+    }
+
+    /// Lets go of an operation.
+    ///
+    /// # Safety
+    /// It came from `take`, and libfabric has never had it.
+    pub(crate) unsafe fn give_back(&mut self, operation: *mut Operation) {
+        // SAFETY: the caller's promise.
+        unsafe { self.operations.give_back(operation) };
+    }
+
     /// Issues a short put whose source is free at once and of which nothing is heard again. Where a read behind the puts
     /// tells whether they have arrived, their completions tell nothing and cost as much again.
     ///
@@ -326,7 +349,7 @@ impl Engine {
     }
 
     /// A place for an operation; completions of others make room.
-    fn take(&mut self, purpose: Purpose) -> Result<Option<*mut Operation>, Error> {
+    pub(crate) fn take(&mut self, purpose: Purpose) -> Result<Option<*mut Operation>, Error> {
         let mut patience = Patience::default();
         loop {
             if let Some(error) = &self.broken {
@@ -350,7 +373,7 @@ impl Engine {
     }
 
     /// Tries until the endpoint takes the operation; a further rail tries once. Whether it has been taken.
-    fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Result<bool, Error> {
+    pub(crate) fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Result<bool, Error> {
         let mut patience = Patience::default();
         loop {
             match attempt(self) as c_int {
@@ -392,7 +415,7 @@ impl Engine {
         Ok(())
     }
 
-    fn out_of_range(&self, Remote { pe, region, offset }: Remote, bytes: usize) -> Error {
+    pub(crate) fn out_of_range(&self, Remote { pe, region, offset }: Remote, bytes: usize) -> Error {
         self.peers.windows(pe).missing(region, offset, bytes).error(pe)
     }
 

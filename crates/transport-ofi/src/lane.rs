@@ -24,6 +24,9 @@ pub(crate) struct OfiLane {
     reads_back: bool,
     /// A fence was free because the first rail keeps order: no later put may take another rail and overtake it.
     fenced: bool,
+    /// Atomics have been issued since the last wait that a fence cannot leave to the endpoint: it does not order them, or
+    /// they are on this PE's own memory, which puts reach without it.
+    unordered: bool,
 }
 
 struct Unread {
@@ -38,7 +41,7 @@ impl OfiLane {
         let number = engine.enlist(account.clone(), &further);
         let reads_back = engine.port.info.delivery == Delivery::ReadBack;
         drop(engine);
-        Self { net, account, further, number, issued: Count::default(), unread: Vec::new(), reads_back, fenced: false }
+        Self { net, account, further, number, issued: Count::default(), unread: Vec::new(), reads_back, fenced: false, unordered: false }
     }
 
     /// # Safety
@@ -133,6 +136,21 @@ impl OfiLane {
             }
             self.read_back();
         }
+        self.unordered = false;
+    }
+
+    /// An atomic of the endpoint.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    unsafe fn atomic(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.net.lock().atomic(self.number, to, width, amo, old) };
+        match outcome {
+            Ok(()) => self.issued.first += 1,
+            Err(error) => self.account.fail(error),
+        }
+        self.unordered |= !self.net.atomics_ordered || to.pe == self.net.me;
     }
 }
 
@@ -174,8 +192,13 @@ unsafe impl Lane for OfiLane {
         unsafe { self.transfer(from, Transfer::Get(dest), n) };
     }
 
-    /// Of this PE's own memory; those of others are messages (see `amo`), which software above this makes.
+    /// In the network's domain every atomic is the endpoint's. Otherwise this PE's own memory is updated here, and atomics on
+    /// others are messages (see `amo`), which software above this makes.
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        if self.net.atomics {
+            // SAFETY: the caller's promise.
+            return unsafe { self.atomic(to, width, amo, old) };
+        }
         if to.pe != self.net.me {
             self.account
                 .fail(Error::new("an atomic on another PE has come to a provider that leaves them to software"));
@@ -195,10 +218,10 @@ unsafe impl Lane for OfiLane {
         unsafe { self.amo(signal, Width::Eight, update.amo(), std::ptr::null_mut()) };
     }
 
-    /// Free where the endpoint keeps the order of puts and all of them went by it; otherwise what is under way is waited
-    /// for.
+    /// Free where the endpoint keeps the order and everything went by it; otherwise what is under way is waited for.
     fn fence(&mut self) {
-        if !self.net.ordered || self.is_abroad() {
+        let ordered = if self.net.atomics { self.net.atomics_ordered && !self.unordered } else { self.net.ordered };
+        if !ordered || self.is_abroad() {
             self.wait();
         } else {
             self.fenced = true;

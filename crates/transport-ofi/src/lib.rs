@@ -6,7 +6,8 @@
 //! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
 //! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.
 //! * `rails` spreads long transfers over the endpoints of further cards.
-//! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above.
+//! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above, unless the endpoint does
+//!   those of the job (`atomic`).
 //!
 //! # What is demanded, and how it is met
 //!
@@ -20,6 +21,8 @@
 //! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for |
+//! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |
+//! | `FI_ORDER_WAW`, `FI_ORDER_RAW` and `FI_ORDER_WAR` up to the longest message | a fence between puts and such atomics is free; otherwise it waits |
 //! | `inject_size` | puts so short are free on return: with `FI_INJECT`, or without a completion where they are read back; a call whose source must be free copies up to a page |
 //! | `max_msg_size`, queue sizes | longer transfers are split, no more is issued than the endpoint allows |
 //! | `FI_CONTEXT`, `FI_CONTEXT2` | every operation has its own place, which the provider may write to |
@@ -37,6 +40,7 @@
 
 mod account;
 mod amo;
+mod atomic;
 mod card;
 mod connect;
 mod device;
@@ -52,7 +56,9 @@ mod port;
 mod progress;
 mod rails;
 mod region;
+mod server;
 
+pub use atomic::atomics;
 pub use device::{Offer, Selection, offers};
 pub use open::{Options, open};
 pub use rails::MOST_RAILS;

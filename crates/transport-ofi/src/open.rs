@@ -20,6 +20,7 @@ use crate::operation::ROOM;
 use crate::port::{Depth, Port};
 use crate::progress::Net;
 use crate::rails::Rails;
+use crate::server::Server;
 
 /// How this PE takes part.
 #[derive(Clone, Debug)]
@@ -53,8 +54,8 @@ pub(crate) fn open_with(library: &'static Libfabric, options: &Options) -> Resul
 impl Ofi {
     /// The provider itself, without what software above it fills in.
     pub(crate) fn open(library: &'static Libfabric, options: &Options) -> Result<Self, Error> {
-        let net = Arc::new(Net::new(engines(library, options)?));
-        Ok(Self { capabilities: capabilities(&net), net })
+        let net = Arc::new(Net::new(engines(library, options)?, options.selection.atomics));
+        Ok(Self { capabilities: capabilities(&net), net, server: Server::default() })
     }
 }
 
@@ -62,6 +63,9 @@ impl Ofi {
 fn engines(library: &'static Libfabric, options: &Options) -> Result<Engine, Error> {
     let Chosen { first, further, mut missing } = choose(library, &options.selection)?;
     let mut engine = engine(first, DEPTH, options)?;
+    if options.selection.atomics {
+        engine.port.has_atomics()?;
+    }
     let open = |info: Info| engine_or_why(info, options);
     let (opened, failed): (Vec<_>, Vec<_>) = further.into_iter().map(open).partition(Result::is_ok);
     missing.splice(..0, failed.into_iter().filter_map(Result::err));
@@ -85,14 +89,18 @@ fn engine_or_why(info: Info, options: &Options) -> Result<Engine, String> {
 fn capabilities(net: &Net) -> Capabilities {
     let mode = net.lock().port.mr_mode();
     let mut features = Features::GROWS;
-    features.set(Features::ORDERED, net.ordered);
+    features.set(Features::ORDERED, if net.atomics { net.atomics_ordered } else { net.ordered });
     features.set(Features::PINS, mode & fi::FI_MR_ALLOCATED != 0);
-    Capabilities { features, amo: AmoDomain::None, inject: ROOM, longest: usize::MAX }
+    // The lane's own: with letters a signal is one of them.
+    features.set(Features::FUSED_SIGNAL, net.atomics);
+    let amo = if net.atomics { AmoDomain::Network } else { AmoDomain::None };
+    Capabilities { features, amo, inject: ROOM, longest: usize::MAX }
 }
 
 pub(crate) struct Ofi {
     net: Arc<Net>,
     capabilities: Capabilities,
+    server: Server,
 }
 
 impl Fabric for Ofi {
@@ -117,7 +125,8 @@ impl Fabric for Ofi {
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
         self.net.lock().cards = Some(cards);
-        Ok(())
+        // Where atomics are letters, the software that reads them has the thread.
+        if self.net.atomics { self.server.start(&self.net) } else { Ok(()) }
     }
 
     fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
@@ -137,6 +146,7 @@ impl Fabric for Ofi {
     }
 
     fn close(&self) {
+        self.server.stop();
         self.net.lock().part();
     }
 

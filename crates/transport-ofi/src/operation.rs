@@ -51,7 +51,7 @@ impl Operations {
             let context = fi::fi_context2 { internal: [ptr::null_mut(); 8] };
             UnsafeCell::new(Operation { context, purpose: Purpose::Free, registration: None, number })
         };
-        let bytes = Box::leak(vec![0u8; count * ROOM].into_boxed_slice()).as_mut_ptr();
+        let bytes = Box::leak(vec![[0u64; ROOM / 8]; count].into_boxed_slice()).as_mut_ptr().cast();
         Self { places: (0..count).map(empty).collect(), bytes, free: (0..count).rev().collect() }
     }
 
@@ -97,9 +97,9 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
-        let (bytes, len) = self.bytes();
+        let rooms = ptr::slice_from_raw_parts_mut(self.bytes.cast::<[u64; ROOM / 8]>(), self.places.len());
         // SAFETY: leaked by `new` with this length; the endpoint that might have used them is closed.
-        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(bytes, len)) });
+        drop(unsafe { Box::from_raw(rooms) });
     }
 }
 

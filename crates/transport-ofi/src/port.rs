@@ -30,7 +30,7 @@ pub(crate) struct Port {
     pub(crate) ep: *mut fi::fid_ep,
     pub(crate) cq: *mut fi::fid_cq,
     av: *mut fi::fid_av,
-    domain: *mut fi::fid_domain,
+    pub(crate) domain: *mut fi::fid_domain,
     fabric: *mut fi::fid_fabric,
     /// Readable when there may be completions, if the provider has such a thing.
     pub(crate) descriptor: Option<RawFd>,

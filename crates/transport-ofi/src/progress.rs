@@ -1,7 +1,7 @@
 //! Who moves the endpoint on: callers that wait, and the thread that serves when nobody does.
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
-//! comes. Atomics need the target's processor in any case, so there is always a thread: it sleeps on the queue's
+//! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
 //! descriptor where there is one and naps ever longer where there is none; while callers poll it stays out of their way.
 
 use std::os::fd::{BorrowedFd, RawFd};
@@ -27,6 +27,9 @@ pub(crate) struct Net {
     pub(crate) memory: Memory,
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
+    /// The endpoint does the job's atomics.
+    pub(crate) atomics: bool,
+    pub(crate) atomics_ordered: bool,
     pub(crate) inject: usize,
     /// Transfers from so many bytes on take all rails, if there are several.
     pub(crate) spread: usize,
@@ -52,13 +55,15 @@ struct Rest {
 }
 
 impl Net {
-    pub(crate) fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine, atomics: bool) -> Self {
         let info = &engine.port.info;
         Self {
             me: engine.me,
             memory: Memory::default(),
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
+            atomics,
+            atomics_ordered: info.orders_atomics(),
             inject: info.tx().inject_size.min(crate::operation::ROOM),
             spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
             descriptors: engine.descriptors(),

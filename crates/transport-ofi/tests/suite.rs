@@ -4,15 +4,27 @@
 use std::sync::{Mutex, PoisonError};
 
 use oxshmem_transport::{Fabric, suite};
-use oxshmem_transport_ofi::{Options, Selection, offers, open};
+use oxshmem_transport_ofi::{Options, Selection, atomics, offers, open};
 
 /// One job at a time: a hundred threads on a small machine would show nothing more.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// The suite on `pes` PEs over the provider, if it is here.
 fn over(provider: &str, pes: u32) {
+    with(Selection { provider: Some(provider.into()), ..Selection::default() }, pes);
+}
+
+/// The same with atomics of the provider's own.
+fn atomics_of(provider: &str, pes: u32) {
+    let selection = Selection { provider: Some(provider.into()), atomics: true, ..Selection::default() };
+    match atomics(&selection) {
+        Ok(()) => with(selection, pes),
+        Err(error) => println!("not run: {}", error.to_string().replace('\n', " ")),
+    }
+}
+
+fn with(selection: Selection, pes: u32) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
     if let Err(error) = offers(&selection) {
         return println!("not run: {}", error.to_string().replace('\n', " "));
     }
@@ -69,6 +81,21 @@ fn shm_two() {
 #[test]
 fn shm_four() {
     over("shm", 4);
+}
+
+#[test]
+fn atomics_of_tcp_by_rxm() {
+    atomics_of("tcp;ofi_rxm", 2);
+}
+
+#[test]
+fn atomics_of_tcp_by_rxm_alone() {
+    atomics_of("tcp;ofi_rxm", 1);
+}
+
+#[test]
+fn atomics_of_shm() {
+    atomics_of("shm", 3);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One lane's worker, the peers it reaches, and what it has under way.
 
+mod atomic;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -33,7 +35,7 @@ pub(crate) struct Channel {
     /// The peer of the last operation, mostly that of the next.
     last: usize,
     flush: Option<Flush>,
-    /// Puts since the last flush began.
+    /// Puts, and atomics that fetch nothing, since the last flush began.
     unflushed: u64,
     /// Signals of these puts.
     late: Vec<Late>,
@@ -54,7 +56,7 @@ unsafe impl Send for Channel {}
 #[derive(Default)]
 struct Inbox {
     error: RefCell<Option<Error>>,
-    /// Gets under way.
+    /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
     waiting: RefCell<HashMap<u64, Waiting>>,
     keys: RefCell<Option<Vec<u8>>>,
@@ -81,7 +83,7 @@ struct Flush {
     then: Vec<Late>,
 }
 
-/// The signal of a put that is too long to travel with it: it is sent when the put has taken effect.
+/// The signal of a put with which it cannot travel: it is sent when the put has taken effect.
 struct Late {
     pe: u32,
     at: Place,
@@ -193,9 +195,13 @@ impl Channel {
         });
     }
 
-    /// An atomic of the target's processor; the caller keeps `old` until completion.
+    /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
+    /// completion.
     pub(crate) fn amo(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         self.start(net);
+        if net.atomics {
+            return self.atomic(net, to, width, amo, old);
+        }
         if to.pe == net.me {
             let outcome = net.regions.memory.amo(to.region, to.offset, width, amo);
             // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
@@ -218,13 +224,17 @@ impl Channel {
         update: SignalUpdate,
     ) {
         let place = |at: Remote| Place { region: at.region, offset: at.offset };
-        if to.pe == net.me || n > TOGETHER {
+        if to.pe == net.me || n > TOGETHER || net.atomics {
+            // Nothing is written if the signal is nowhere; and its keys are at hand when the put is over.
+            if let (true, Err(error)) = (net.atomics, self.reach(net, signal, Width::Eight.bytes())) {
+                return self.inbox.note(|| error);
+            }
             // SAFETY: the caller's promise.
             unsafe { self.put(net, to, source, n, false) };
             if self.inbox.error.borrow().is_some() {
                 return;
             }
-            if to.pe == net.me {
+            if to.pe == net.me || n == 0 {
                 return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
             }
             self.late.push(Late { pe: signal.pe, at: place(signal), update });
@@ -282,6 +292,11 @@ impl Channel {
             return self.note(|ucx| format!("a flush: {}", meaning(ucx, status)));
         }
         for Late { pe, at, update } in signals {
+            if net.atomics {
+                let to = Remote { pe, region: at.region, offset: at.offset };
+                self.atomic(net, to, Width::Eight, update.amo(), ptr::null_mut());
+                continue;
+            }
             self.ask(net, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
         }
     }

@@ -13,7 +13,7 @@ use oxshmem_ucx_sys::{
     UCP_AM_FLAG_WHOLE_MSG, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
     UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_EP_PARAM_FIELD_ERR_HANDLER,
     UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, UCP_ERR_HANDLING_MODE_NONE,
-    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
+    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
     UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
     UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE,
     UCS_ERR_UNREACHABLE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI, UCS_THREAD_MODE_SERIALIZED, Ucx,
@@ -59,7 +59,13 @@ unsafe impl Sync for Context {}
 
 impl Context {
     /// `tls` names UCX's transports, `devices` those of the network; without them the environment or UCX decides.
-    pub(crate) fn new(tls: Option<&str>, devices: Option<&str>, pes: u32) -> Result<Arc<Context>, Error> {
+    /// With `atomics` UCX is asked for its own.
+    pub(crate) fn new(
+        tls: Option<&str>,
+        devices: Option<&str>,
+        pes: u32,
+        atomics: bool,
+    ) -> Result<Arc<Context>, Error> {
         let ucx = load::library()?;
         let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
         // SAFETY: the struct says what is asked.
@@ -73,12 +79,13 @@ impl Context {
         // SAFETY: no prefix, no file, and a place for the result.
         let read = unsafe { (ucx.config_read)(ptr::null(), ptr::null(), &mut config) };
         check(ucx, "its environment variables cannot be read", read)?;
+        let widths = if atomics { UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 } else { 0 };
         let params = ucp_params_t {
             field_mask: (UCP_PARAM_FIELD_FEATURES
                 | UCP_PARAM_FIELD_MT_WORKERS_SHARED
                 | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS)
                 .into(),
-            features: (UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP).into(),
+            features: (UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | widths).into(),
             mt_workers_shared: 1,
             estimated_num_eps: pes as usize,
             ..blank()

@@ -7,7 +7,8 @@
 //! together.
 //!
 //! The target's processor executes all atomics, so they are atomic against processor atomics of the target's node,
-//! whichever transport UCX has chosen: UCX does not say against what its own ones are atomic.
+//! whichever transport UCX has chosen: UCX does not say against what its own ones are atomic. So these are used only for all
+//! of a job's at once ([`Options::atomics`], `channel::atomic`), those of a PE on itself too.
 
 mod card;
 mod channel;
@@ -22,4 +23,4 @@ mod progress;
 mod region;
 mod service;
 
-pub use open::{Options, open, probe};
+pub use open::{Options, atomics, open, probe};

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Net {
     pub(crate) me: u32,
     pub(crate) pes: u32,
+    /// UCX does the job's atomics.
+    pub(crate) atomics: bool,
     pub(crate) context: Arc<Context>,
     pub(crate) regions: Regions,
     pub(crate) cards: OnceLock<Box<dyn Cards>>,
@@ -48,10 +50,11 @@ struct Seats {
 }
 
 impl Net {
-    pub(crate) fn new(me: u32, pes: u32, context: Arc<Context>) -> Self {
+    pub(crate) fn new(me: u32, pes: u32, context: Arc<Context>, atomics: bool) -> Self {
         Self {
             me,
             pes,
+            atomics,
             regions: Regions::new(context.clone()),
             context,
             cards: OnceLock::new(),

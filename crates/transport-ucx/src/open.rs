@@ -26,28 +26,35 @@ pub struct Options {
     pub tls: Option<String>,
     /// The card to use (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without it UCX chooses.
     pub card: Option<String>,
+    /// UCX does the job's atomics; otherwise the target's processor.
+    pub atomics: bool,
 }
 
 /// Whether these transports of UCX, or any, could be used here. Nothing stays open.
 pub fn probe(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, None, 1)?).map(drop)
+    Worker::new(Context::new(tls, None, 1, false)?).map(drop)
+}
+
+/// Whether UCX has atomics over these transports. It has them everywhere: what no transport does, it does itself.
+pub fn atomics(tls: Option<&str>) -> Result<(), Error> {
+    Worker::new(Context::new(tls, None, 1, true)?).map(drop)
 }
 
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
-    let Options { me, pes, tls, card } = options;
+    let Options { me, pes, tls, card, atomics } = options;
     let named = std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty());
     let devices = card.as_deref().filter(|_| named.is_none()).and_then(card::devices);
-    let context = Context::new(tls.as_deref(), devices.as_deref(), pes)?;
+    let context = Context::new(tls.as_deref(), devices.as_deref(), pes, atomics)?;
     let devices = named.or(devices.and(card)).unwrap_or_else(|| "all".into());
     let service = Worker::new(context.clone())?;
-    let net = Arc::new(Net::new(me, pes, context));
+    let net = Arc::new(Net::new(me, pes, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
     unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
     *lock(&net.service) = Some(service);
     let capabilities = Capabilities {
         features: Features::FUSED_SIGNAL | Features::GROWS | Features::PINS,
-        amo: AmoDomain::Processor,
+        amo: if atomics { AmoDomain::Network } else { AmoDomain::Processor },
         inject: 0,
         longest: usize::MAX,
     };
@@ -118,7 +125,7 @@ impl Fabric for Ucx {
     fn describe(&self) -> String {
         let tls = self.tls.clone().or_else(|| std::env::var("UCX_TLS").ok()).unwrap_or_else(|| "all".into());
         let (version, devices) = (self.net.context.version(), &self.devices);
-        format!("ucx: UCX {version}, transports {tls}, devices {devices}, atomics by the target's processor")
+        format!("ucx: UCX {version}, transports {tls}, devices {devices}")
     }
 }
 

@@ -5,7 +5,12 @@ use oxshmem_transport_ucx::{Options, open};
 
 /// Runs the suite over these transports of UCX, or says why not.
 fn over(tls: &str, pes: u32) {
-    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), card: None });
+    with(tls, pes, false);
+}
+
+/// Also with UCX's own atomics.
+fn with(tls: &str, pes: u32, atomics: bool) {
+    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), card: None, atomics });
     if let Err(error) = open_one(0, 1) {
         return println!("not run: {error}");
     }
@@ -27,6 +32,16 @@ fn four_pes() {
 #[test]
 fn eight_pes() {
     over("tcp", 8);
+}
+
+#[test]
+fn atomics_of_ucx() {
+    with("tcp", 3, true);
+}
+
+#[test]
+fn atomics_of_ucx_alone() {
+    with("tcp", 1, true);
 }
 
 #[test]

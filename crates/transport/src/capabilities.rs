@@ -23,7 +23,8 @@ pub enum AmoDomain {
     /// Against the processors of the target's node: the target's processor executes them, or the card is coherent with
     /// it. On-node PEs may then use processor atomics on the same object.
     Processor,
-    /// Against other atomics of the same card only. All PEs must go through the card, also for their own memory.
+    /// Against other atomics of the same card only. All PEs must go through the card, also for their own memory; their
+    /// processors may read what it updates. Its objects have 4 or 8 bytes.
     Network,
     /// The provider has none; software above it makes them of the target's processor.
     None,

@@ -102,7 +102,8 @@ pub unsafe trait Lane: Send {
     /// `dest` is writable for `n` bytes until completion; `from` is inside a region of a PE of the job.
     unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize);
 
-    /// Updates an object atomically; the old value goes to `old` (as many bytes as `width`) unless that is null.
+    /// Updates an object atomically; the old value goes to `old` (as many bytes as `width`) unless that is null. In the
+    /// network domain objects of 2 bytes are refused.
     ///
     /// # Safety
     /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.

@@ -2,6 +2,8 @@
 //! the trait means, runs under Miri, and with an adversary delays and reorders whatever fences allow, so that code above
 //! the trait can be tested against the worst network there is.
 
+mod card;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr;
@@ -10,6 +12,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
+use crate::loopback::card::{Card, Object};
 use crate::software::Messages;
 use crate::{
     Amo, AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange, Region, Remote,
@@ -21,15 +24,16 @@ use crate::{
 pub struct Options {
     /// Seed of an adversary that delays and reorders; without one, operations take effect as they are issued.
     pub adversary: Option<u64>,
-    /// Whether it has atomics; if not, only [`Messages`].
-    pub atomics: bool,
+    /// Its atomics; if it has none, there are only [`Messages`]. In the network domain a PE's card keeps an object from the
+    /// moment it changes it until it has written it back, so that what a processor does to it meanwhile is lost.
+    pub amo: AmoDomain,
     /// Longest single operation.
     pub longest: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { adversary: None, atomics: true, longest: usize::MAX }
+        Self { adversary: None, amo: AmoDomain::Processor, longest: usize::MAX }
     }
 }
 
@@ -38,11 +42,11 @@ pub fn fabrics(pes: u32, options: Options) -> Vec<Loopback> {
     let world = Arc::new(World {
         memories: (0..pes).map(|_| Memory::default()).collect(),
         mail: (0..pes).map(|_| Mailbox::default()).collect(),
+        cards: (0..pes).map(|_| Mutex::default()).collect(),
     });
     let mut features = Features::ONE_SIDED | Features::GROWS | Features::FUSED_SIGNAL;
     features.set(Features::ORDERED, options.adversary.is_none());
-    let amo = if options.atomics { AmoDomain::Processor } else { AmoDomain::None };
-    let capabilities = Capabilities { features, amo, inject: 64, longest: options.longest };
+    let capabilities = Capabilities { features, amo: options.amo, inject: 64, longest: options.longest };
     (0..pes)
         .map(|me| Loopback {
             me,
@@ -67,6 +71,8 @@ pub struct Loopback {
 struct World {
     memories: Vec<Memory>,
     mail: Vec<Mailbox>,
+    /// Used in the network domain only.
+    cards: Vec<Mutex<Card>>,
 }
 
 #[derive(Default)]
@@ -106,7 +112,8 @@ impl Fabric for Loopback {
         let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         let queue = Arc::new(Mutex::new(Queue { dice, ..Queue::default() }));
         queues.push(queue.clone());
-        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue }))
+        let by_card = self.options.amo == AmoDomain::Network;
+        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue, by_card }))
     }
 
     fn progress(&self) -> usize {
@@ -129,9 +136,15 @@ const MANY: usize = 64;
 struct LoopbackLane {
     world: Arc<World>,
     queue: Arc<Mutex<Queue>>,
+    by_card: bool,
 }
 
 impl LoopbackLane {
+    /// An atomic in the domain of this network.
+    fn atomic(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Effect {
+        if self.by_card { Effect::Update { to, width, amo, old } } else { Effect::Amo { to, width, amo, old } }
+    }
+
     fn issue(&self, begin: impl FnOnce(&mut Queue)) {
         let mut queue = lock(&self.queue);
         begin(&mut queue);
@@ -167,14 +180,15 @@ unsafe impl Lane for LoopbackLane {
     }
 
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        self.issue(|queue| queue.push(to.pe, 0..0, Effect::Amo { to, width, amo, old }));
+        let effect = self.atomic(to, width, amo, old);
+        self.issue(|queue| queue.push(to.pe, 0..0, effect));
     }
 
     unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+        let update = self.atomic(signal, Width::Eight, update.amo(), ptr::null_mut());
         self.issue(|queue| {
             let data = queue.put(to, Source::Borrowed(source), n);
-            let amo = Effect::Amo { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() };
-            queue.push(signal.pe, data, amo);
+            queue.push(signal.pe, data, update);
         });
     }
 
@@ -217,6 +231,9 @@ enum Effect {
     Put { to: Remote, source: Source, start: usize, n: usize },
     Get { dest: *mut u8, from: Remote, n: usize },
     Amo { to: Remote, width: Width, amo: Amo, old: *mut u8 },
+    /// An atomic of the target's card, which ends with a [`Effect::WriteBack`].
+    Update { to: Remote, width: Width, amo: Amo, old: *mut u8 },
+    WriteBack { pe: u32, object: Object },
 }
 
 enum Source {
@@ -256,9 +273,12 @@ impl Queue {
             let start = self.dice.as_mut().map_or(0, |dice| dice.below(self.pending.len()));
             let count = self.pending.len();
             let next = (0..count).map(|i| (start + i) % count).find(|&i| self.may_go(i)).expect("the oldest may go");
-            let Pending { pe, effect, .. } = self.pending.swap_remove(next);
-            if let Err(wrong) = take_effect(world, effect) {
-                self.error.get_or_insert(wrong.error(pe));
+            let Pending { number, era, pe, effect, .. } = self.pending.swap_remove(next);
+            match take_effect(world, effect) {
+                // It keeps its place in the order until it is over.
+                Ok(Some(rest)) => self.pending.push(Pending { number, era, pe, after: 0..0, effect: rest }),
+                Ok(None) => {}
+                Err(wrong) => drop(self.error.get_or_insert(wrong.error(pe))),
             }
         }
         many
@@ -273,26 +293,38 @@ impl Queue {
     }
 }
 
-fn take_effect(world: &World, effect: Effect) -> Result<(), OutOfRange> {
+/// Lets an effect happen, or begin; then what is left of it comes back.
+fn take_effect(world: &World, effect: Effect) -> Result<Option<Effect>, OutOfRange> {
     let memory = |pe: u32| &world.memories[pe as usize];
+    let card = |pe: u32| lock(&world.cards[pe as usize]);
     match effect {
         Effect::Put { to, source, start, n } => {
             let from = match &source {
                 Source::Copied(bytes) => bytes[start..].as_ptr(),
                 Source::Borrowed(at) => at.wrapping_add(start),
             };
+            let (mut card, at) = (card(to.pe), to.offset + start as u64);
             // SAFETY: the source is ours or, while the operation is pending, kept by the caller of `put_nbi`.
-            unsafe { memory(to.pe).put(to.region, to.offset + start as u64, from, n) }
+            unsafe { memory(to.pe).put(to.region, at, from, n)? };
+            card.look_again(memory(to.pe), to.region, at, n);
         }
         // SAFETY: the caller of `get_nbi` keeps the destination while the operation is pending.
-        Effect::Get { dest, from, n } => unsafe { memory(from.pe).get(dest, from.region, from.offset, n) },
+        Effect::Get { dest, from, n } => unsafe { memory(from.pe).get(dest, from.region, from.offset, n)? },
         Effect::Amo { to, width, amo, old } => {
             let value = memory(to.pe).amo(to.region, to.offset, width, amo)?;
             // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
             unsafe { deliver_old(old, width, value) };
-            Ok(())
         }
+        Effect::Update { to, width, amo, old } => {
+            let object = Object::of(to, width)?;
+            let value = card(to.pe).update(memory(to.pe), object, amo)?;
+            // SAFETY: as above.
+            unsafe { deliver_old(old, width, value) };
+            return Ok(Some(Effect::WriteBack { pe: to.pe, object }));
+        }
+        Effect::WriteBack { pe, object } => card(pe).write_back(memory(pe), object),
     }
+    Ok(None)
 }
 
 /// Reproducible chance (xorshift).

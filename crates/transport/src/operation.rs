@@ -93,6 +93,20 @@ pub enum Amo {
 }
 
 impl Amo {
+    /// What it makes of an object that holds `old`, in the low bytes.
+    pub const fn apply(self, old: u64) -> u64 {
+        match self {
+            Self::Fetch => old,
+            Self::Swap(value) => value,
+            Self::Add(value) => old.wrapping_add(value),
+            Self::And(value) => old & value,
+            Self::Or(value) => old | value,
+            Self::Xor(value) => old ^ value,
+            Self::CompareSwap { cond, value } if old == cond => value,
+            Self::CompareSwap { .. } => old,
+        }
+    }
+
     /// Number of the kind in messages, first and second operand.
     pub const fn to_parts(self) -> (u8, u64, u64) {
         match self {

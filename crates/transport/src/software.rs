@@ -138,8 +138,7 @@ impl Fabric for Filled {
     }
 
     fn describe(&self) -> String {
-        let how = if self.service.is_some() { " (atomics by the target's processor)" } else { "" };
-        self.fabric.describe() + how
+        self.fabric.describe()
     }
 }
 

@@ -40,6 +40,7 @@ pub const TESTS: &[Test] = &[
     ("atomics_follow_their_model", atomics::atomics_follow_their_model),
     ("hammered_totals_are_exact", atomics::hammered_totals_are_exact),
     ("compare_and_swap_loses_nothing", atomics::compare_and_swap_loses_nothing),
+    ("own_atomics_meet_those_of_peers", atomics::own_atomics_meet_those_of_peers),
     ("processor_and_provider_update_one_word", atomics::processor_and_provider_update_one_word),
     ("a_signal_never_overtakes_its_data", ordering::a_signal_never_overtakes_its_data),
     ("a_signal_needs_no_quiet", ordering::a_signal_needs_no_quiet),

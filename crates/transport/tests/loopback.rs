@@ -5,7 +5,7 @@
 
 use oxshmem_transport::loopback::{Options, fabrics};
 use oxshmem_transport::trace::Traced;
-use oxshmem_transport::{Fabric, Region, Remote, Segment, software, suite};
+use oxshmem_transport::{Amo, AmoDomain, Fabric, Region, Remote, Segment, Width, software, suite};
 
 fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| fabrics(pes, options).into_iter().map(|fabric| Box::new(fabric) as Box<dyn Fabric>).collect()
@@ -43,8 +43,39 @@ fn eight_against_an_adversary() {
 #[test]
 fn filled_by_software() {
     for adversary in [None, Some(3)] {
-        suite::threads(3, filled(Options { adversary, atomics: false, longest: 1000 }));
+        suite::threads(3, filled(Options { adversary, amo: AmoDomain::None, longest: 1000 }));
     }
+}
+
+#[test]
+fn with_a_card_whose_atomics_know_no_processor() {
+    for adversary in if cfg!(miri) { vec![Some(7)] } else { vec![None, Some(7), Some(8), Some(9)] } {
+        let options = Options { adversary, amo: AmoDomain::Network, ..Options::default() };
+        suite::threads(if cfg!(miri) { 2 } else { 4 }, plain(options));
+    }
+}
+
+/// What that card is for: the processor's additions to a word on which its atomics are under way get lost.
+#[test]
+fn a_processor_that_updates_what_the_card_has_is_found_out() {
+    let lost = (1..20).any(|seed| {
+        let word = std::sync::atomic::AtomicU64::new(0);
+        let options = Options { adversary: Some(seed), amo: AmoDomain::Network, ..Options::default() };
+        let fabric = plain(options)(1).remove(0);
+        fabric.register(Region::Heap, Segment { base: word.as_ptr().cast(), len: 8 }).expect("it registers");
+        let mut lane = fabric.lane(Default::default()).expect("there are lanes");
+        for _ in 0..50 {
+            let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
+            // SAFETY: an aligned object; nobody wants the old value.
+            unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) };
+            word.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+        while lane.outstanding() > 0 {
+            lane.progress().expect("no operation fails");
+        }
+        word.into_inner() < 100
+    });
+    assert!(lost, "an adversary that loses nothing finds nothing");
 }
 
 #[test]

@@ -304,6 +304,14 @@ pub const UCP_AM_SEND_FLAG_EAGER: ucp_send_am_flags = 2;
 pub const UCP_AM_SEND_FLAG_RNDV: ucp_send_am_flags = 4;
 pub const UCP_AM_SEND_REPLY: ucp_send_am_flags = 1;
 pub type ucp_send_am_flags = ::core::ffi::c_uint;
+pub const UCP_ATOMIC_OP_ADD: ucp_atomic_op_t = 0;
+pub const UCP_ATOMIC_OP_SWAP: ucp_atomic_op_t = 1;
+pub const UCP_ATOMIC_OP_CSWAP: ucp_atomic_op_t = 2;
+pub const UCP_ATOMIC_OP_AND: ucp_atomic_op_t = 3;
+pub const UCP_ATOMIC_OP_OR: ucp_atomic_op_t = 4;
+pub const UCP_ATOMIC_OP_XOR: ucp_atomic_op_t = 5;
+pub const UCP_ATOMIC_OP_LAST: ucp_atomic_op_t = 6;
+pub type ucp_atomic_op_t = ::core::ffi::c_uint;
 pub const UCP_OP_ATTR_FIELD_REQUEST: ucp_op_attr_t = 1;
 pub const UCP_OP_ATTR_FIELD_CALLBACK: ucp_op_attr_t = 2;
 pub const UCP_OP_ATTR_FIELD_USER_DATA: ucp_op_attr_t = 4;
@@ -709,6 +717,17 @@ unsafe extern "C" {
     pub fn ucp_get_nbx(
         ep: ucp_ep_h,
         buffer: *mut ::core::ffi::c_void,
+        count: usize,
+        remote_addr: u64,
+        rkey: ucp_rkey_h,
+        param: *const ucp_request_param_t,
+    ) -> ucs_status_ptr_t;
+}
+unsafe extern "C" {
+    pub fn ucp_atomic_op_nbx(
+        ep: ucp_ep_h,
+        opcode: ucp_atomic_op_t,
+        buffer: *const ::core::ffi::c_void,
         count: usize,
         remote_addr: u64,
         rkey: ucp_rkey_h,

@@ -109,6 +109,10 @@ functions! {
     /// Reads remote memory.
     get: unsafe extern "C" fn(ucp_ep_h, *mut c_void, usize, u64, ucp_rkey_h, Request) -> ucs_status_ptr_t,
         ucp_get_nbx c"ucp_get_nbx";
+    /// Updates remote memory.
+    atomic: unsafe extern "C" fn(
+        ucp_ep_h, ucp_atomic_op_t, *const c_void, usize, u64, ucp_rkey_h, Request,
+    ) -> ucs_status_ptr_t, ucp_atomic_op_nbx c"ucp_atomic_op_nbx";
     /// Sends an active message.
     am_send: unsafe extern "C" fn(
         ucp_ep_h, c_uint, *const c_void, usize, *const c_void, usize, Request,

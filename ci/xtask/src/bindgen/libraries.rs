@@ -103,7 +103,7 @@ const UCX: Library = Library {
         "ucp_err_handler",
         "ucs_status_t",
         "ucp_(params|worker_params|worker_attr|ep_params|mem_map_params|lib_attr|am_handler_param)_field",
-        "ucp_feature|ucp_am_cb_flags|ucp_send_am_flags|ucp_am_recv_attr_t|ucp_op_attr_t|ucp_ep_close_flags_t",
+        "ucp_feature|ucp_am_cb_flags|ucp_send_am_flags|ucp_am_recv_attr_t|ucp_op_attr_t|ucp_ep_close_flags_t|ucp_atomic_op_t",
     ],
     functions: &[
         "ucp_(lib_query|get_version_string|init_version|cleanup)",
@@ -112,7 +112,7 @@ const UCX: Library = Library {
         "ucp_ep_(create|close_nbx|rkey_unpack)",
         "ucp_rkey_(pack|buffer_release|destroy)",
         "ucp_mem_(map|unmap)",
-        "ucp_(put|get|am_send)_nbx",
+        "ucp_(put|get|atomic_op|am_send)_nbx",
         "ucp_request_(check_status|free)",
         "ucs_status_string",
     ],

@@ -1,6 +1,6 @@
 //! The table itself: one row per variable.
 
-use super::{Bind, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
+use super::{Atomics, Bind, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
 /// The ways to speak to a launcher.
@@ -238,6 +238,17 @@ pub static KNOBS: &[Knob] = &[
         apply: |settings, reading| {
             settings.transport = reading.text_or_auto();
             Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_AMO",
+        aliases: &[],
+        value: Value::Word(&["auto", "processor", "network"]),
+        default: "auto",
+        doc: "who does the atomics of a job of several nodes: the targets' processors, or the network, on a PE's own node too",
+        apply: |settings, reading| {
+            let domains = [Atomics::Auto, Atomics::Processor, Atomics::Network];
+            reading.word(&["auto", "processor", "network"]).map(|domain| settings.atomics = domains[domain])
         },
     },
     Knob {

@@ -1,16 +1,18 @@
 //! Atomic memory operations.
 //!
-//! On the node they are the processor's own. All PEs of a job use one domain (see ARCHITECTURE.md), so an update is
-//! atomic against every other PE's, the owner's included. Updates release and fetches acquire, which costs nothing
+//! On the node they are the processor's own, unless the network does those of the whole job: all PEs use one domain (see
+//! ARCHITECTURE.md), so an update is atomic against every other PE's, the owner's included. Updates release and fetches acquire, which costs nothing
 //! on x86 and lets programs hand over data by compare-and-swap on every machine.
 
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use oxshmem_transport::Amo;
 
 use crate::far;
-use crate::fast::{Via, near_object};
+use crate::fast::{Via, World, near_atomic};
+use crate::life;
+use crate::network;
 
 /// A type that the atomic calls know: what they do to one object of it.
 ///
@@ -147,13 +149,13 @@ macro_rules! atomic_float {
 
 atomic_float!(f32 => u32, f64 => u64);
 
-/// The object itself, if it is on the node. Misaligned objects miss: they have no atomics.
+/// The object itself, if it is on the node and the processor does atomics. Misaligned objects miss: they have no atomics.
 #[inline(always)]
 fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> Option<*mut T> {
     if address as usize & (size_of::<T>() - 1) != 0 {
         return None;
     }
-    near_object(address, via.world(pe))
+    near_atomic(address, via.world(pe))
 }
 
 /// Reads.
@@ -182,6 +184,22 @@ pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) 
         None => {
             // SAFETY: as in `fetch`.
             unsafe { far::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
+        }
+    }
+}
+
+/// Writes the caller's own copy, which its next load sees.
+///
+/// # Safety
+/// As for [`fetch`].
+#[inline(always)]
+pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
+    // SAFETY: as in `fetch`.
+    unsafe {
+        if network::does_atomics() {
+            swap(World(call), own, value, life::MY_PE.load(Relaxed));
+        } else {
+            T::store(own, value);
         }
     }
 }

@@ -104,28 +104,36 @@ impl<H: Half> Words for Variable<H> {
     }
 
     fn take_turn(&self) {
-        // SAFETY: as above.
-        unsafe { H::fetch_and(self.place_word(), H::of_bits(!u64::from(lock::TURN))) };
+        let others = H::of_bits(!u64::from(lock::TURN));
+        // SAFETY: as above. The old value is asked for because the word is looked at again.
+        unsafe { amo::fetch_and(World(self.call), self.place_word(), others, me() as c_int - 1) };
     }
 
     fn clear_place(&self) {
         // SAFETY: as above.
-        unsafe { H::store(self.place_word(), H::of_bits(0)) };
+        unsafe { amo::store(self.call, self.place_word(), H::of_bits(0)) };
     }
 
     fn add_to_place(&self, owner: u32, bits: u32) {
         let pe = self.pe(owner);
         // SAFETY: as above.
         unsafe { amo::or(World(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
-        if let Some(window) = life::window_of(pe) {
+        if let Some(window) = rung(pe) {
             ControlBlock::of(window).bell().ring();
         }
     }
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
-        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(self.pe(owner)) };
-        wait::until(reason, Some(ControlBlock::own().bell()), || ready().then_some(()));
+        let owner = self.pe(owner);
+        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(owner) };
+        let bell = rung(owner).map(|_| ControlBlock::own().bell());
+        wait::until(reason, bell, || ready().then_some(()));
     }
+}
+
+/// The window of a PE with which bells are rung. What changes a lock over the network comes without a ring.
+fn rung(pe: u32) -> Option<u32> {
+    life::window_of(pe).filter(|_| !network::does_atomics())
 }
 
 #[cold]

@@ -45,7 +45,7 @@ fn full_fence() {
 pub unsafe fn fence<V: Via>(via: V) {
     store_fence();
     if network::is_open() {
-        network::fence(via.context());
+        network::fence(via.call(), via.context());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::calls::{p2p, rma};
 use crate::control::ControlBlock;
 use crate::diagnose;
 use crate::far;
-use crate::fast::{Via, window};
+use crate::fast::{Via, atomic_window, window};
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
@@ -36,7 +36,8 @@ pub unsafe fn put_signal<V: Via, T>(
     unsafe { transfer(via, dest, source, nelems, sig_addr, signal, sig_op, false, pe) }
 }
 
-/// Both forms: on the node a put and then the signal, elsewhere one operation of the network.
+/// Both forms: on the node a put and then the signal; elsewhere, and where the network does atomics, one operation of the
+/// network.
 ///
 /// # Safety
 /// As for [`put_signal`]; if `nbi`, the source stays untouched until the next quiet.
@@ -54,7 +55,7 @@ unsafe fn transfer<V: Via, T>(
 ) {
     // SAFETY: the caller's promises.
     unsafe {
-        if window(via.world(pe)).is_none() {
+        if atomic_window(via.world(pe)).is_none() {
             let n = nelems.saturating_mul(size_of::<T>());
             let update = match sig_op {
                 SET => SignalUpdate::Set(signal),
@@ -127,7 +128,7 @@ pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
     nudge(via, pe);
 }
 
-/// Reads a signal of the caller.
+/// Reads a signal of the caller. A load, whoever does atomics: it changes nothing, and sees what a wait would see.
 ///
 /// # Safety
 /// See [`signal_set`].

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use oxshmem_runtime::Via;
+use oxshmem_runtime::{Via, World};
 use oxshmem_transport::{Amo, Width};
 
 use crate::AtomicValue;
@@ -37,6 +37,10 @@ unsafe fn ask_nbi<V: Via, T: AtomicValue>(here: &Pe, via: V, result: *mut T, add
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: as above; the caller keeps the place for the old value.
     here.issue(via, |stream| unsafe { stream.issued.amo(to, width::<T>(), amo, result.cast()) });
+}
+
+pub(crate) unsafe fn store<T: AtomicValue>(here: &Pe, call: &'static str, own: *mut T, value: T) {
+    let _: T = ask(here, World(call), own, Amo::Swap(value.bits()), here.me as c_int);
 }
 
 macro_rules! atomics_nbi {

@@ -1,0 +1,193 @@
+//! Atomics that the endpoint does, where the job has decided on the network's domain (otherwise see `amo`): all of them go
+//! through it, also those of a PE on itself. What it can do is asked for each operation and type.
+
+use std::ffi::c_void;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::{Amo, Remote, Width};
+
+use crate::device::{Delivery, Selection, choose};
+use crate::engine::{Engine, Issued};
+use crate::library::library;
+use crate::operation::{Purpose, context};
+use crate::port::{Depth, Port};
+
+/// Whether the endpoint of this selection does all atomics itself, or why not. Nothing stays open.
+pub fn atomics(selection: &Selection) -> Result<(), Error> {
+    let selection = Selection { atomics: true, ..selection.clone() };
+    let chosen = choose(library(selection.pes)?, &selection)?;
+    Port::open(chosen.first, Depth { issued: 2, receives: 1 }, 1)?.has_atomics()
+}
+
+/// Which of the endpoint's calls an atomic is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Nothing comes back.
+    Write,
+    Fetch,
+    Compare,
+}
+
+const fn datatype(width: Width) -> Option<fi::fi_datatype> {
+    match width {
+        Width::Two => None,
+        Width::Four => Some(fi::FI_UINT32),
+        Width::Eight => Some(fi::FI_UINT64),
+    }
+}
+
+/// The operation, its form if the old value is wanted, its operand and what it compares with.
+const fn parts(amo: Amo) -> (fi::fi_op, Form, u64, u64) {
+    match amo {
+        Amo::Fetch => (fi::FI_ATOMIC_READ, Form::Fetch, 0, 0),
+        Amo::Swap(value) => (fi::FI_ATOMIC_WRITE, Form::Fetch, value, 0),
+        Amo::Add(value) => (fi::FI_SUM, Form::Fetch, value, 0),
+        Amo::And(value) => (fi::FI_BAND, Form::Fetch, value, 0),
+        Amo::Or(value) => (fi::FI_BOR, Form::Fetch, value, 0),
+        Amo::Xor(value) => (fi::FI_BXOR, Form::Fetch, value, 0),
+        Amo::CompareSwap { cond, value } => (fi::FI_CSWAP, Form::Compare, value, cond),
+    }
+}
+
+/// One of each kind.
+const KINDS: [Amo; 7] = [
+    Amo::Fetch,
+    Amo::Swap(0),
+    Amo::Add(0),
+    Amo::And(0),
+    Amo::Or(0),
+    Amo::Xor(0),
+    Amo::CompareSwap { cond: 0, value: 0 },
+];
+
+impl Port {
+    /// Whether there is every operation on 4 and 8 bytes, in the forms in which we use it.
+    pub(crate) fn has_atomics(&self) -> Result<(), Error> {
+        for width in [Width::Four, Width::Eight] {
+            for amo in KINDS {
+                let (op, form, ..) = parts(amo);
+                let plain = (!matches!(amo, Amo::Fetch | Amo::CompareSwap { .. })).then_some(Form::Write);
+                for form in [form].into_iter().chain(plain) {
+                    self.has(width, op, form).map_err(|why| self.lacks(width, amo, &why))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, width: Width, op: fi::fi_op, form: Form) -> Result<(), String> {
+        let datatype = datatype(width).ok_or("2 bytes are too short")?;
+        let flags = match form {
+            Form::Write => 0,
+            Form::Fetch => fi::FI_FETCH_ATOMIC,
+            Form::Compare => fi::FI_COMPARE_ATOMIC,
+        };
+        let mut attr = fi::fi_atomic_attr { count: 0, size: 0 };
+        // SAFETY: an open domain, and a place for the answer.
+        let code = unsafe { fi_query_atomic(self.domain, datatype, op, &raw mut attr, flags) };
+        match code {
+            0 if attr.count > 0 && attr.size == width.bytes() => Ok(()),
+            0 => Err(format!("it takes {} objects of {} bytes", attr.count, attr.size)),
+            code => Err(self.meaning(code)),
+        }
+    }
+
+    fn lacks(&self, width: Width, amo: Amo, why: &str) -> Error {
+        let info = &self.info;
+        let (name, bytes) = (info.provider(), width.bytes());
+        Error::new(format!("libfabric's provider {name} on {} lacks an atomic", info.domain_name()))
+            .because(format!("{amo:?} on {bytes} bytes: {why}"))
+            .fix("leave SHMEM_AMO out: the target's processor does them then")
+    }
+}
+
+/// Where things are in an operation's own bytes: first what is fetched, as for a get.
+const OPERAND: usize = 8;
+const COMPARE: usize = 16;
+
+impl Engine {
+    /// Issues an atomic; the old value goes to `old` unless that is null.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    pub(crate) unsafe fn atomic(
+        &mut self,
+        account: u32,
+        to: Remote,
+        width: Width,
+        amo: Amo,
+        old: *mut u8,
+    ) -> Issued {
+        let n = width.bytes();
+        let Some(datatype) = datatype(width) else {
+            return Err(Error::new(format!("an atomic on {n} bytes of PE {} has come to the network", to.pe))
+                .because("its atomics have 4 or 8 bytes"));
+        };
+        let (address, place) = self.reach(to, n)?;
+        let Some(place) = place.filter(|_| to.offset.is_multiple_of(n as u64)) else {
+            return Err(self.out_of_range(to, n));
+        };
+        let purpose = Purpose::Get { account, pe: to.pe, dest: old, n };
+        let Some(operation) = self.take(purpose)? else { unreachable!("the first rail waits for a place") };
+        let (op, form, value, cond) = parts(amo);
+        // Only a fetched value says that an update has been done where completions say less.
+        let wanted = !old.is_null() || self.port.info.delivery == Delivery::ReadBack;
+        let form = if form == Form::Fetch && !wanted && op != fi::FI_ATOMIC_READ { Form::Write } else { form };
+        // SAFETY: the operation was just taken; its room is longer than the three words, which are aligned in it.
+        let [result, operand, compare] = unsafe {
+            let room = self.room(operation);
+            room.add(OPERAND).cast::<u64>().write(value);
+            room.add(COMPARE).cast::<u64>().write(cond);
+            [0, OPERAND, COMPARE].map(|at| room.add(at).cast::<c_void>())
+        };
+        let mut desc = self.room_descriptor();
+        let (mut result_desc, mut compare_desc) = (desc, desc);
+        let from = fi::fi_ioc { addr: operand, count: 1 };
+        let target = fi::fi_rma_ioc { addr: place.address, count: 1, key: place.key };
+        let message = fi::fi_msg_atomic {
+            msg_iov: &raw const from,
+            desc: &raw mut desc,
+            iov_count: 1,
+            addr: address,
+            rma_iov: &raw const target,
+            rma_iov_count: 1,
+            datatype,
+            op,
+            context: context(operation),
+            data: 0,
+        };
+        let mut into = fi::fi_ioc { addr: result, count: 1 };
+        let with = fi::fi_ioc { addr: compare, count: 1 };
+        let message = &raw const message;
+        let outcome = self.insist(to.pe, |engine| {
+            let ep = engine.port.ep;
+            // SAFETY: the endpoint is open; operands and result are the operation's own until its completion.
+            unsafe {
+                match form {
+                    Form::Write => fi_atomicmsg(ep, message, fi::FI_COMPLETION | fi::FI_DELIVERY_COMPLETE),
+                    Form::Fetch => {
+                        fi_fetch_atomicmsg(ep, message, &raw mut into, &raw mut result_desc, 1, fi::FI_COMPLETION)
+                    }
+                    Form::Compare => fi_compare_atomicmsg(
+                        ep,
+                        message,
+                        &raw const with,
+                        &raw mut compare_desc,
+                        1,
+                        &raw mut into,
+                        &raw mut result_desc,
+                        1,
+                        fi::FI_COMPLETION,
+                    ),
+                }
+            }
+        });
+        if outcome.is_err() {
+            // SAFETY: libfabric has refused it.
+            unsafe { self.give_back(operation) };
+        }
+        outcome.map(drop)
+    }
+}

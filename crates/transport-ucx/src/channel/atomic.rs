@@ -1,0 +1,125 @@
+//! Atomics that UCX does: by the card where it can, otherwise by its own software inside the target's serving worker. Only
+//! these are atomic against each other, so all of the job's are, those of a PE on itself too.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Amo, OutOfRange, Remote, Width, deliver_old};
+use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
+use oxshmem_ucx_sys::{
+    UCP_ATOMIC_OP_ADD, UCP_ATOMIC_OP_AND, UCP_ATOMIC_OP_CSWAP, UCP_ATOMIC_OP_OR, UCP_ATOMIC_OP_SWAP,
+    UCP_ATOMIC_OP_XOR, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER,
+    UCP_OP_ATTR_FIELD_USER_DATA, UCS_OK, ucp_atomic_op_t, ucp_request_param_t,
+    ucp_request_param_t__bindgen_ty_1 as Callback, ucs_status_t,
+};
+
+use super::{Channel, Inbox, finish};
+use crate::handle::blank;
+use crate::net::Net;
+
+/// An atomic under way, kept until UCX is done with it. UCX reads the operand and writes the reply.
+struct Update {
+    operand: u64,
+    /// What a comparison stores if it succeeds; then what was there.
+    reply: u64,
+    fetches: bool,
+    width: Width,
+    old: *mut u8,
+    inbox: Rc<Inbox>,
+}
+
+/// UCX's operation, its operand, and what is in the reply at first. UCX reads by adding nothing.
+const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
+    match amo {
+        Amo::Fetch => (UCP_ATOMIC_OP_ADD, 0, 0),
+        Amo::Swap(value) => (UCP_ATOMIC_OP_SWAP, value, 0),
+        Amo::Add(value) => (UCP_ATOMIC_OP_ADD, value, 0),
+        Amo::And(value) => (UCP_ATOMIC_OP_AND, value, 0),
+        Amo::Or(value) => (UCP_ATOMIC_OP_OR, value, 0),
+        Amo::Xor(value) => (UCP_ATOMIC_OP_XOR, value, 0),
+        Amo::CompareSwap { cond, value } => (UCP_ATOMIC_OP_CSWAP, cond, value),
+    }
+}
+
+impl Channel {
+    /// Issues an atomic of UCX's; the caller keeps `old` until completion.
+    pub(super) fn atomic(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        let n = width.bytes();
+        if width == Width::Two {
+            return self.inbox.note(|| {
+                Error::new(format!("an atomic on {n} bytes of PE {} has come to UCX", to.pe))
+                    .because("its atomics have 4 or 8 bytes")
+            });
+        }
+        if !to.offset.is_multiple_of(n as u64) {
+            let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };
+            return self.inbox.note(|| wrong.error(to.pe));
+        }
+        let (op, operand, reply) = parts(amo);
+        let fetches = !old.is_null() || matches!(amo, Amo::Swap(_) | Amo::CompareSwap { .. });
+        // Pieces of a region end with a page, so an aligned object is in one of them.
+        self.transfer(net, to, n, |channel, target, _, _| {
+            let inbox = channel.inbox.clone();
+            let update = Box::into_raw(Box::new(Update { operand, reply, fetches, width, old, inbox }));
+            let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
+            // SAFETY: the update lives until it is freed by `done`, below or in the callback, exactly one of which happens;
+            // an open endpoint and its key.
+            let outcome = unsafe {
+                let param = ucp_request_param_t {
+                    op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK
+                        | UCP_OP_ATTR_FIELD_USER_DATA
+                        | UCP_OP_ATTR_FIELD_DATATYPE
+                        | reply,
+                    cb: Callback { send: Some(updated) },
+                    datatype: ucp_dt_make_contig(n),
+                    user_data: update.cast(),
+                    reply_buffer: (&raw mut (*update).reply).cast(),
+                    ..blank()
+                };
+                let (endpoint, operand) = (target.endpoint, (&raw const (*update).operand).cast());
+                let atomic = channel.ucx().atomic;
+                started(atomic(endpoint, op, operand, 1, target.address, target.key, &param))
+            };
+            match outcome {
+                Started::Request(_) if fetches => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
+                // The flush completes it.
+                Started::Request(_) => channel.unflushed += 1,
+                Started::Done => {
+                    channel.unflushed += u64::from(!fetches);
+                    // SAFETY: as above: there is no callback.
+                    unsafe { done(update, UCS_OK) };
+                }
+                Started::Failed(status) => {
+                    // SAFETY: as above.
+                    unsafe { done(update, status) };
+                    channel.fail(to.pe, "an atomic", status);
+                }
+            }
+        });
+    }
+}
+
+/// Frees an update; what it has fetched goes to its caller.
+///
+/// # Safety
+/// UCX is done with it, and it is not used any more.
+unsafe fn done(update: *mut Update, status: ucs_status_t) -> Box<Update> {
+    // SAFETY: the caller's promise; it was leaked from a box.
+    let update = unsafe { Box::from_raw(update) };
+    if update.fetches && status == UCS_OK {
+        // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
+        unsafe { deliver_old(update.old, update.width, update.reply) };
+    }
+    update
+}
+
+unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status_t, update: *mut c_void) {
+    // SAFETY: the update of `atomic`, which has left it to us.
+    let update = unsafe { done(update.cast(), status) };
+    let Update { fetches, inbox, .. } = &*update;
+    if *fetches {
+        inbox.gets.set(inbox.gets.get() - 1);
+    }
+    finish(request, status, |why| inbox.note(|| Error::new("an atomic over UCX has failed").because(why)));
+}
