@@ -265,7 +265,12 @@ impl ContextLane {
     fn new() -> Self {
         let Some(fabric) = fabric() else { unreachable!("lanes are made for PEs of other nodes only") };
         let lane = fabric.lane(LaneOptions::default()).unwrap_or_else(|error| diagnose::fail(&error));
-        Self { lane: Mutex::new(lane), rests: AtomicU64::new(0), impatient: AtomicU32::new(0), near: AtomicBool::new(false) }
+        Self {
+            lane: Mutex::new(lane),
+            rests: AtomicU64::new(0),
+            impatient: AtomicU32::new(0),
+            near: AtomicBool::new(false),
+        }
     }
 
     /// For as long as operations are issued.

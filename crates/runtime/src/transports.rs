@@ -283,7 +283,9 @@ fn mine(settings: &Settings, asked: &Asked<'_>, pes: u32) -> Ballot {
             "" => candidate.name.to_owned(),
             _ => format!("{}:{detail}", candidate.name),
         };
-        ways.extend(offers.ways.into_iter().map(|Offer { grade, detail, own }| (grade, Way { name: name(detail), own })));
+        ways.extend(
+            offers.ways.into_iter().map(|Offer { grade, detail, own }| (grade, Way { name: name(detail), own })),
+        );
         rejected.extend(offers.rejected);
     }
     // Stable: rows keep their order.
@@ -493,8 +495,7 @@ mod tests {
 
     #[test]
     fn the_best_that_all_nodes_have_is_chosen() {
-        let ballots =
-            [ballot("+ofi:cxi +ucx:rc +tcp"), ballot("+ucx:rc +tcp -ofi(nothing)"), ballot("+tcp +ucx:rc")];
+        let ballots = [ballot("+ofi:cxi +ucx:rc +tcp"), ballot("+ucx:rc +tcp -ofi(nothing)"), ballot("+tcp +ucx:rc")];
         let chosen = agreed(&ballots, Atomics::Auto, false);
         assert_eq!(names(&chosen), ["ucx:rc"]);
         assert_eq!(chosen.rejected, ["ofi:cxi (node 1 cannot: ofi(nothing))", "tcp (not as good)"]);
@@ -512,7 +513,12 @@ mod tests {
         let vote = |words: &[(&str, &str)]| {
             Ballot::read(&words.iter().map(|(name, own)| format!("+{name}\t{own}\n")).collect::<String>())
         };
-        let cards = || vec![vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")]), vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")])];
+        let cards = || {
+            vec![
+                vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")]),
+                vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")]),
+            ]
+        };
         let mixed = || vec![vote(&[("ofi:cxi", "card")]), vote(&[("ofi:cxi", "none too old")])];
         let software = || vec![vote(&[("ofi:tcp", "software")]), vote(&[("ofi:tcp", "software")])];
         let domain = |ballots: Vec<Ballot>, atomics, alone| {

@@ -112,14 +112,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for `Lane::amo`.
-    pub(crate) unsafe fn atomic(
-        &mut self,
-        account: u32,
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    ) -> Issued {
+    pub(crate) unsafe fn atomic(&mut self, account: u32, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
         let n = width.bytes();
         let Some(datatype) = datatype(width) else {
             return Err(Error::new(format!("an atomic on {n} bytes of PE {} has come to the network", to.pe))

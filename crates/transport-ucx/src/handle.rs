@@ -13,13 +13,13 @@ use oxshmem_ucx_sys::{
     UCP_AM_FLAG_WHOLE_MSG, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
     UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_EP_PARAM_FIELD_ERR_HANDLER,
     UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, UCP_ERR_HANDLING_MODE_NONE,
-    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
-    UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
-    UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-    UCS_ERR_UNREACHABLE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI, UCS_THREAD_MODE_SERIALIZED, Ucx,
-    ucp_am_handler_param_t, ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h, ucp_ep_params_t, ucp_err_handler,
-    ucp_err_handler_cb_t, ucp_lib_attr_t, ucp_params_t, ucp_request_param_t, ucp_worker_attr_t, ucp_worker_h,
-    ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
+    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA,
+    UCP_FEATURE_WAKEUP, UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+    UCP_PARAM_FIELD_FEATURES, UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS,
+    UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_ERR_UNREACHABLE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI,
+    UCS_THREAD_MODE_SERIALIZED, Ucx, ucp_am_handler_param_t, ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h,
+    ucp_ep_params_t, ucp_err_handler, ucp_err_handler_cb_t, ucp_lib_attr_t, ucp_params_t, ucp_request_param_t,
+    ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
 };
 
 use crate::load;

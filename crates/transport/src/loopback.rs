@@ -228,12 +228,34 @@ struct Pending {
 }
 
 enum Effect {
-    Put { to: Remote, source: Source, start: usize, n: usize },
-    Get { dest: *mut u8, from: Remote, n: usize },
-    Amo { to: Remote, width: Width, amo: Amo, old: *mut u8 },
+    Put {
+        to: Remote,
+        source: Source,
+        start: usize,
+        n: usize,
+    },
+    Get {
+        dest: *mut u8,
+        from: Remote,
+        n: usize,
+    },
+    Amo {
+        to: Remote,
+        width: Width,
+        amo: Amo,
+        old: *mut u8,
+    },
     /// An atomic of the target's card, which ends with a [`Effect::WriteBack`].
-    Update { to: Remote, width: Width, amo: Amo, old: *mut u8 },
-    WriteBack { pe: u32, object: Object },
+    Update {
+        to: Remote,
+        width: Width,
+        amo: Amo,
+        old: *mut u8,
+    },
+    WriteBack {
+        pe: u32,
+        object: Object,
+    },
 }
 
 enum Source {

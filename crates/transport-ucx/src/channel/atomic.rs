@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Amo, OutOfRange, Remote, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
 use oxshmem_ucx_sys::{
-    UCP_ATOMIC_OP_ADD, UCP_ATOMIC_OP_AND, UCP_ATOMIC_OP_CSWAP, UCP_ATOMIC_OP_OR, UCP_ATOMIC_OP_SWAP,
-    UCP_ATOMIC_OP_XOR, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER,
+    UCP_ATOMIC_OP_ADD, UCP_ATOMIC_OP_AND, UCP_ATOMIC_OP_CSWAP, UCP_ATOMIC_OP_OR, UCP_ATOMIC_OP_SWAP, UCP_ATOMIC_OP_XOR,
+    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER,
     UCP_OP_ATTR_FIELD_USER_DATA, UCS_OK, ucp_atomic_op_t, ucp_request_param_t,
     ucp_request_param_t__bindgen_ty_1 as Callback, ucs_status_t,
 };
