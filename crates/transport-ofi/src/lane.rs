@@ -41,7 +41,17 @@ impl OfiLane {
         let number = engine.enlist(account.clone(), &further);
         let reads_back = engine.port.info.delivery == Delivery::ReadBack;
         drop(engine);
-        Self { net, account, further, number, issued: Count::default(), unread: Vec::new(), reads_back, fenced: false, unordered: false }
+        Self {
+            net,
+            account,
+            further,
+            number,
+            issued: Count::default(),
+            unread: Vec::new(),
+            reads_back,
+            fenced: false,
+            unordered: false,
+        }
     }
 
     /// # Safety
