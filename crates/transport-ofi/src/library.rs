@@ -16,8 +16,11 @@ use oxshmem_os::{process, signals};
 /// Providers that nobody gets without asking.
 const KEPT_OUT: &str = "^sockets,psm";
 
+/// The variable that tells libfabric of how many peers it has to think.
+const PEERS: &str = "FI_UNIVERSE_SIZE";
+
 /// As many peers as libfabric expects by itself.
-const USUAL_PEERS: u32 = 256;
+pub(crate) const USUAL_PEERS: u32 = 256;
 
 /// The library for a job of so many PEs (0: unknown), or a sentence about why not.
 pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
@@ -26,7 +29,7 @@ pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
         .get_or_init(|| {
             process::set_variable_if_alone("FI_PROVIDER", KEPT_OUT);
             if (1..USUAL_PEERS).contains(&pes) {
-                process::set_variable_if_alone("FI_UNIVERSE_SIZE", &pes.to_string());
+                process::set_variable_if_alone(PEERS, &pes.to_string());
             }
             let opened = signals::keeping_handlers(Libfabric::open);
             opened.map_err(|missing| {
@@ -36,6 +39,11 @@ pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
             })
         })
         .clone()
+}
+
+/// Whether libfabric has been told how many peers there are, by the user or by us.
+pub(crate) fn peers_are_known() -> bool {
+    std::env::var_os(PEERS).is_some()
 }
 
 /// What one of libfabric's answers means; they are negative.

@@ -9,7 +9,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 
 use crate::device::Info;
-use crate::library::meaning;
+use crate::library::{USUAL_PEERS, meaning, peers_are_known};
 
 /// Closes its object when it goes.
 struct Object(*mut fi::fid);
@@ -98,7 +98,13 @@ impl Port {
             // in the way of the first attempt, which removes it.
             let enable = || check(fi_enable(&raw mut (*ep).fid));
             let enabled = enable().or_else(|code| if code == -libc::EBUSY { enable() } else { Err(code) });
-            enabled.map_err(|code| failed("the enabled endpoint", code))?;
+            enabled.map_err(|code| match failed("the enabled endpoint", code) {
+                error if code == -fi::FI_EINVAL && !peers_are_known() => error.fix(format!(
+                    "start with FI_UNIVERSE_SIZE={pes}: by it libfabric sizes queues, and the card may have no room for its \
+                     usual {USUAL_PEERS} peers; a process that has threads before it calls oxshmem cannot set it for itself"
+                )),
+                error => error,
+            })?;
             let mut port = Self {
                 ep,
                 cq,

@@ -15,10 +15,11 @@ static uint64_t *sums; /* one for each context, place and owner */
 static shmem_ctx_t contexts[CONTEXTS];
 static int reversed[CONTEXTS]; /* PE numbers on this context count downwards */
 
-/* A part of a slice that was touched and is not yet ordered. */
+/* A part of a slice that was touched since the last quiet. After a fence it may be written again, but who reads it needs
+ * a quiet: a fence does not order gets. */
 struct touched {
     size_t begin, end;
-    int read; /* by a get, which only quiet completes */
+    enum { WRITTEN, FENCED, READ } how;
 };
 
 /* What a pending get has to find. */
@@ -81,14 +82,10 @@ static void settle(int c)
 static void order(int c)
 {
     shmem_ctx_fence(contexts[c]);
-    for (int i = 0; i < npes * PLACES; i++) {
-        struct slice *s = &slices[c][i];
-        int kept = 0;
-        for (int j = 0; j < s->count; j++)
-            if (s->touched[j].read)
-                s->touched[kept++] = s->touched[j];
-        s->count = kept;
-    }
+    for (int i = 0; i < npes * PLACES; i++)
+        for (int j = 0; j < slices[c][i].count; j++)
+            if (slices[c][i].touched[j].how == WRITTEN)
+                slices[c][i].touched[j].how = FENCED;
 }
 
 /* Makes it right to write (or to read) a part of the slice, and remembers that it is being done. Afterwards there is room
@@ -99,15 +96,15 @@ static void touch(int c, struct slice *s, size_t begin, size_t bytes, int read, 
     for (int i = 0; i < s->count; i++) {
         const struct touched *t = &s->touched[i];
         if (t->begin < begin + bytes && begin < t->end) {
-            fence |= !t->read;
-            quiet |= read ? !t->read : t->read;
+            fence |= t->how == WRITTEN;
+            quiet |= read ? t->how != READ : t->how == READ;
         }
     }
     if (quiet)
         settle(c);
     else if (fence)
         order(c);
-    s->touched[s->count++] = (struct touched){begin, begin + bytes, read};
+    s->touched[s->count++] = (struct touched){begin, begin + bytes, read ? READ : WRITTEN};
 }
 
 /* A local buffer for an operation; it stays valid until the context's next quiet. */
