@@ -182,7 +182,7 @@ impl Transfers {
         let mut oshrun = Command::new(prefix.join("bin/oshrun"));
         oshrun.args(["-n", "4", "--nodes", "2"]).args(rig.through()).arg(executable).arg(&stop);
         // In a machine with cards UCX or libfabric would go past the cable.
-        oshrun.env("SHMEM_TRANSPORT", "tcp").env("SHMEM_TCP_RAILS", rails.to_string());
+        oshrun.env("SHMEM_TRANSPORT", "tcp").env("SHMEM_RAILS", rails.to_string());
         oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
         let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
         let mut transfers = Transfers { rig, job, output, stop };

@@ -153,10 +153,11 @@ pub struct Settings {
     pub ofi_provider: Option<String>,
     pub ofi_fabric: Option<String>,
     pub ofi_domain: Option<String>,
+    /// As many as the transport finds right if nobody says.
+    pub rails: Option<u16>,
     pub tcp_interface: Option<String>,
     /// First and last port, both included.
     pub tcp_ports: Option<(u16, u16)>,
-    pub tcp_rails: u16,
     pub tcp_encrypt: bool,
     pub tcp_timeout: u64,
 }
@@ -201,9 +202,9 @@ impl Default for Settings {
             ofi_provider: None,
             ofi_fabric: None,
             ofi_domain: None,
+            rails: None,
             tcp_interface: None,
             tcp_ports: None,
-            tcp_rails: 1,
             tcp_encrypt: false,
             tcp_timeout: 30,
         }

@@ -47,6 +47,7 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
     };
     let mut places = place::places(&machine, &processors);
     nic::assign(&machine, &mut places, &wish)?;
+    let rails = nic::rails(&machine, &places, &wish)?;
     let source = match &rejected[..] {
         [] => source.to_string(),
         reasons => format!("{source}, because: {}", reasons.join("; ")),
@@ -63,7 +64,7 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
     for warning in far.into_iter().chain(taken) {
         eprintln!("oxshmem: {warning}");
     }
-    Ok(Decision { shares: share::shares(&machine, &places, bind), claims })
+    Ok(Decision { shares: share::shares(&machine, &places, &rails, bind), claims })
 }
 
 /// Whether somebody has given each PE processors of its own.
@@ -106,10 +107,13 @@ pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usi
     }
 }
 
-/// The network card that this PE should use, by the name that fabric libraries know, if the node has any.
-pub(crate) fn preferred_device() -> Option<String> {
+/// The network cards of the node in the order in which this PE should use them, by the names that fabric libraries know,
+/// and how many of them are its own if the node's PEs share them evenly.
+pub(crate) fn cards() -> (Vec<String>, usize) {
     let (shares, me) = &*lock();
-    shares.get(*me).and_then(|share| share.nic.clone())
+    let cards = shares.get(*me).map(|share| share.nics.clone()).unwrap_or_default();
+    let each = cards.len() / shares.len().max(1);
+    (cards, each.max(1))
 }
 
 /// Which PEs of the node are close to each other, by window.

@@ -345,16 +345,9 @@ fn domain(atomics: Atomics, alone: bool, owns: &[Own]) -> Result<Domain, String>
 fn ofi_selection(settings: &Settings, pes: u32, provider: Option<&str>) -> Selection {
     let provider = provider.map(String::from).or_else(|| settings.ofi_provider.clone());
     let (fabric, domain) = (settings.ofi_fabric.clone(), settings.ofi_domain.clone());
-    Selection {
-        provider,
-        fabric,
-        domain,
-        nearest: placement::preferred_device().into_iter().collect(),
-        rails: None,
-        cards_each: 1,
-        pes,
-        atomics: false,
-    }
+    let (nearest, cards_each) = placement::cards();
+    let rails = settings.rails.map(usize::from);
+    Selection { provider, fabric, domain, nearest, rails, cards_each, pes, atomics: false }
 }
 
 fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
@@ -431,7 +424,7 @@ fn tcp_open(joining: &Joining<'_>, _detail: &str, _atomics: bool) -> Opened {
     options.interface.clone_from(&settings.tcp_interface);
     options.hint = oxshmem_bootstrap::reached();
     options.ports = settings.tcp_ports;
-    options.rails = settings.tcp_rails;
+    options.rails = settings.rails.unwrap_or(1);
     options.encrypt = settings.tcp_encrypt;
     options.give_up = Duration::from_secs(settings.tcp_timeout);
     oxshmem_transport_tcp::open(options)
@@ -469,10 +462,11 @@ fn infiniband_card() -> Option<String> {
 }
 
 fn ucx_open(joining: &Joining<'_>, detail: &str, atomics: bool) -> Opened {
-    let Joining { job, .. } = *joining;
+    let Joining { job, settings, .. } = *joining;
     let tls = (!detail.is_empty()).then(|| detail.to_owned());
-    let card = placement::preferred_device();
-    oxshmem_transport_ucx::open(oxshmem_transport_ucx::Options { me: job.rank(), pes: job.size(), tls, card, atomics })
+    let (mut cards, _) = placement::cards();
+    cards.truncate(settings.rails.unwrap_or(1).into());
+    oxshmem_transport_ucx::open(oxshmem_transport_ucx::Options { me: job.rank(), pes: job.size(), tls, cards, atomics })
 }
 
 #[cfg(test)]

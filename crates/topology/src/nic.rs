@@ -123,6 +123,32 @@ pub fn assign(node: &Node, places: &mut [Place], wish: &Wish) -> Result<(), Erro
     Ok(())
 }
 
+/// For each PE all cards that may be given, in the order in which it should use several at once: its own first, then the
+/// nearest of those that fewest PEs have before it, so that the PEs of a node fill its cards evenly.
+pub fn rails(node: &Node, places: &[Place], wish: &Wish) -> Result<Vec<Vec<u32>>, Error> {
+    let mut available = available(&cards(node), wish)?;
+    available.extend(places.iter().filter_map(|place| place.nic));
+    available.sort_unstable();
+    available.dedup();
+    let mut rails: Vec<Vec<u32>> = places.iter().map(|place| place.nic.into_iter().collect()).collect();
+    let mut users = vec![0; node.nics.len()];
+    rails.iter().flatten().for_each(|&card| users[card as usize] += 1);
+    for _ in 1..available.len() {
+        for (place, cards) in places.iter().zip(&mut rails).filter(|(place, _)| place.nic.is_some()) {
+            let own = cards[0] as usize;
+            let left = available.iter().copied().filter(|card| !cards.contains(card));
+            let around = |card: u32| (card as usize + node.nics.len() - own) % node.nics.len();
+            let cost = |&card: &u32| {
+                (distance(node, card, place.numa).unwrap_or(u16::MAX), users[card as usize], around(card))
+            };
+            let next = left.min_by_key(cost).expect("fewer have been taken than there are");
+            users[next as usize] += 1;
+            cards.push(next);
+        }
+    }
+    Ok(rails)
+}
+
 /// The places of the cards that may be given: those that are up, unless none is.
 fn available(known: &[(u32, &Nic)], wish: &Wish) -> Result<Vec<u32>, Error> {
     if !wish.only.is_empty() {
@@ -262,6 +288,30 @@ mod tests {
         assert_eq!([cards[2], cards[6]], [2, 2]);
         assert_eq!([cards[1], cards[3], cards[5], cards[7]], [0, 1, 2, 0]);
         assert_eq!(assigned(&node, &anywhere(4), &Wish::default()).unwrap(), [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn several_cards_for_each_pe_fill_all_of_them() {
+        let rails_of = |node: &Node, cpus: &[Vec<u32>], wish: &Wish| {
+            let mut places = places(node, cpus);
+            assign(node, &mut places, wish).unwrap();
+            rails(node, &places, wish).unwrap()
+        };
+        // Two sockets with two cards each: a PE on each socket has both of its socket before the others.
+        let node4 = node(2, &[0, 0, 1, 1]);
+        let each = rails_of(&node4, &[vec![0], vec![1]], &Wish::default());
+        assert_eq!(each, [[0, 1, 2, 3], [2, 3, 0, 1]]);
+        // PEs that are near to all: two of two, and four of one.
+        let two = rails_of(&node4, &anywhere(2), &Wish::default());
+        assert_eq!(two.iter().map(|cards| &cards[..2]).collect::<Vec<_>>(), [[0, 2], [1, 3]]);
+        let four = rails_of(&node4, &anywhere(4), &Wish::default());
+        for taken in 1..=4 {
+            let users = |card| four.iter().filter(|cards| cards[..taken].contains(&card)).count();
+            assert_eq!([0, 1, 2, 3].map(users), [taken; 4]);
+        }
+        let limited = rails_of(&node4, &anywhere(1), &wish(Policy::RoundRobin, None, Some("2:1,3")));
+        assert_eq!(limited, [[1, 3]]);
+        assert_eq!(rails_of(&node(1, &[]), &anywhere(1), &Wish::default()), [[0u32; 0]]);
     }
 
     #[test]

@@ -10,22 +10,22 @@ pub struct Share {
     pub bind: Vec<u32>,
     /// The system's number of the NUMA node for its memory, where there is a choice.
     pub numa: Option<u32>,
-    /// The name of its network card.
-    pub nic: Option<String>,
+    /// The names of network cards, its own first and the others in the order in which it would use several.
+    pub nics: Vec<String>,
     /// Which group of PEs around one L3 it belongs to.
     pub l3_group: u32,
     /// Which group of PEs on one NUMA node it belongs to.
     pub numa_group: u32,
 }
 
-/// The parts of PEs at these places; `bind` says whether the places are still to be taken.
-pub fn shares(node: &Node, places: &[Place], bind: bool) -> Vec<Share> {
+/// The parts of PEs at these places, with their cards (`nic::rails`); `bind` says whether the places are still to be taken.
+pub fn shares(node: &Node, places: &[Place], rails: &[Vec<u32>], bind: bool) -> Vec<Share> {
     let groups = groups(places);
     let choice = node.memories.len() > 1;
     let share = |(pe, place): (usize, &Place)| Share {
         bind: if bind { place.cpus.clone() } else { Vec::new() },
         numa: place.numa.filter(|_| choice).map(|numa| node.memories[numa as usize].number),
-        nic: place.nic.map(|nic| node.nics[nic as usize].name.clone()),
+        nics: rails[pe].iter().map(|&nic| node.nics[nic as usize].name.clone()).collect(),
         l3_group: groups.l3[pe],
         numa_group: groups.numa[pe],
     };
@@ -36,11 +36,12 @@ pub fn shares(node: &Node, places: &[Place], bind: bool) -> Vec<Share> {
 pub fn encode(shares: &[Share]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for share in shares {
-        let name = share.nic.as_deref().unwrap_or("");
+        // No name of a device has a line's end.
+        let names = share.nics.join("\n");
         let numa = share.numa.unwrap_or(u32::MAX);
-        let words = [share.bind.len() as u32, name.len() as u32, numa, share.l3_group, share.numa_group];
+        let words = [share.bind.len() as u32, names.len() as u32, numa, share.l3_group, share.numa_group];
         bytes.extend(words.iter().chain(&share.bind).flat_map(|word| word.to_le_bytes()));
-        bytes.extend(name.as_bytes());
+        bytes.extend(names.as_bytes());
     }
     bytes
 }
@@ -54,14 +55,13 @@ pub fn decode(mut bytes: &[u8]) -> Option<Vec<Share>> {
         Some(u32::from_le_bytes(*word))
     };
     while !bytes.is_empty() {
-        let (cpus, name) = (word(&mut bytes)?, word(&mut bytes)?);
+        let (cpus, names) = (word(&mut bytes)?, word(&mut bytes)?);
         let (numa, l3_group, numa_group) = (word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?);
         let bind = (0..cpus).map(|_| word(&mut bytes)).collect::<Option<_>>()?;
-        let (name, rest) = bytes.split_at_checked(name as usize)?;
+        let (names, rest) = bytes.split_at_checked(names as usize)?;
         bytes = rest;
-        let name = String::from_utf8(name.into()).ok()?;
-        let nic = Some(name).filter(|name| !name.is_empty());
-        shares.push(Share { bind, numa: Some(numa).filter(|&numa| numa != u32::MAX), nic, l3_group, numa_group });
+        let nics = str::from_utf8(names).ok()?.lines().map(String::from).collect();
+        shares.push(Share { bind, numa: Some(numa).filter(|&numa| numa != u32::MAX), nics, l3_group, numa_group });
     }
     Some(shares)
 }
@@ -73,7 +73,13 @@ mod tests {
     #[test]
     fn shares_arrive_as_they_were_sent() {
         let shares = [
-            Share { bind: vec![3, 7], numa: Some(1), nic: Some("mlx5_0".into()), l3_group: 4, numa_group: 1 },
+            Share {
+                bind: vec![3, 7],
+                numa: Some(1),
+                nics: vec!["mlx5_0".into(), "mlx5_1".into()],
+                l3_group: 4,
+                numa_group: 1,
+            },
             Share::default(),
         ];
         let bytes = encode(&shares);

@@ -325,7 +325,7 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
     };
     let place = |info: &Info| order.iter().position(|name| info.domain_name() == *name).unwrap_or(order.len());
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| (place(info) > 0, info.offer().order()));
+    found.sort_by_key(|info| (place(info), info.offer().order()));
     let first = found.remove(0);
     let usual = if first.offer().card { selection.cards_each } else { 1 };
     let wanted = selection.rails.unwrap_or(usual).clamp(1, MOST_RAILS);

@@ -398,7 +398,10 @@ impl Engine {
         let info = &self.port.info;
         Error::new(format!("PE {pe} cannot be reached over {} on {}", info.provider(), info.domain_name()))
             .because(why)
-            .fix("look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way")
+            .fix(match self.waits {
+                true => "look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way",
+                false => "look whether that network is up on both nodes; SHMEM_RAILS=1 keeps to one card",
+            })
     }
 
     /// Learns of every registration that holds a part of the range, or says that there is none.

@@ -11,21 +11,35 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// The suite on `pes` PEs over the provider, if it is here.
 fn over(provider: &str, pes: u32) {
-    with(Selection { provider: Some(provider.into()), ..Selection::default() }, pes);
+    with(&Selection { provider: Some(provider.into()), ..Selection::default() }, pes);
 }
 
 /// The same with atomics of the provider's own.
 fn atomics_of(provider: &str, pes: u32) {
     let selection = Selection { provider: Some(provider.into()), atomics: true, ..Selection::default() };
     match atomics(&selection) {
-        Ok(()) => with(selection, pes),
+        Ok(()) => with(&selection, pes),
         Err(error) => println!("not run: {}", error.to_string().replace('\n', " ")),
     }
 }
 
-fn with(selection: Selection, pes: u32) {
+/// The same over two rails, of which one is the interface of this host alone.
+fn over_two_rails(provider: &str, pes: u32) {
+    let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
+    let interface = match offers(&selection).map(|mut offers| offers.remove(0).domain) {
+        Ok(interface) if interface != "lo" => interface,
+        Ok(_) => return println!("not run: libfabric sees no interface but lo"),
+        Err(error) => return println!("not run: {}", error.to_string().replace('\n', " ")),
+    };
+    let selection = Selection { domain: Some(format!("{interface},lo")), rails: Some(2), ..selection };
+    let words = open(&Options { me: 0, pes: 1, selection: selection.clone() }).expect("the endpoints open").describe();
+    assert!(words.contains(&format!(" on {interface} and lo")), "{words}");
+    with(&selection, pes);
+}
+
+fn with(selection: &Selection, pes: u32) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = offers(&selection) {
+    if let Err(error) = offers(selection) {
         return println!("not run: {}", error.to_string().replace('\n', " "));
     }
     let fabric = |me| open(&Options { me, pes, selection: selection.clone() }).expect("the endpoint opens");
@@ -71,6 +85,11 @@ fn tcp_by_rxm_two() {
 #[test]
 fn tcp_by_rxm_four() {
     over("tcp;ofi_rxm", 4);
+}
+
+#[test]
+fn two_rails_of_tcp() {
+    over_two_rails("tcp", 2);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub struct Options {
     pub hint: Option<IpAddr>,
     /// The ports to listen on, from the first to the last (`SHMEM_TCP_PORTS`).
     pub ports: Option<(u16, u16)>,
-    /// Connections per pair of PEs over which long transfers are spread (`SHMEM_TCP_RAILS`).
+    /// Connections per pair of PEs over which long transfers are spread (`SHMEM_RAILS`).
     pub rails: u16,
     /// Whether frames are encrypted (`SHMEM_TCP_ENCRYPT`).
     pub encrypt: bool,

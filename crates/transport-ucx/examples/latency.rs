@@ -74,7 +74,7 @@ impl Pe {
     /// PE 0 starts PE 1; they tell each other through pipes where they are.
     fn new(me: u32, tls: &str) -> Self {
         let words: Vec<_> = (0..(DATA + MIB) / 8).map(|_| AtomicU64::new(0)).collect();
-        let fabric = open(Options { me, pes: 2, tls: Some(tls.into()), card: None, atomics: false })
+        let fabric = open(Options { me, pes: 2, tls: Some(tls.into()), cards: Vec::new(), atomics: false })
             .unwrap_or_else(|error| panic!("{error}"));
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
         fabric.register(Region::Heap, segment).expect("it registers");

@@ -1,4 +1,4 @@
-//! The devices that a PE uses when it shall use one card: that card's ports and every interface, but no other card.
+//! The devices that a PE uses when it shall use certain cards: those cards' ports and every interface, but no other card.
 //!
 //! UCX takes the card that is nearest to the processor which the calling thread is on at that moment; a PE's card is chosen
 //! for where it is bound, and among equals in turn. Interfaces stay, because a peer without such a card may be reached by
@@ -7,21 +7,33 @@
 use std::fs;
 use std::path::Path;
 
-/// UCX's names of the devices (`UCX_NET_DEVICES`); none if no active port of the kind that UCX drives is on the card.
-pub(crate) fn devices(card: &str) -> Option<String> {
-    listed(Path::new("/sys/class"), card)
+const CLASSES: &str = "/sys/class";
+
+/// Which of these cards have an active port of the kind that UCX drives.
+pub(crate) fn active(cards: &[String]) -> Vec<String> {
+    cards.iter().filter(|card| !ports(Path::new(CLASSES), card).is_empty()).cloned().collect()
 }
 
-fn listed(classes: &Path, card: &str) -> Option<String> {
-    let ports = classes.join("infiniband").join(card).join("ports");
-    let state = |port: &str| fs::read_to_string(ports.join(port).join("state")).unwrap_or_default();
-    let active = names(&ports).into_iter().filter(|port| state(port).contains("ACTIVE"));
-    let mut devices: Vec<String> = active.map(|port| format!("{card}:{port}")).collect();
+/// UCX's names of the devices (`UCX_NET_DEVICES`); none if there are no cards.
+pub(crate) fn devices(cards: &[String]) -> Option<String> {
+    listed(Path::new(CLASSES), cards)
+}
+
+fn listed(classes: &Path, cards: &[String]) -> Option<String> {
+    let mut devices: Vec<String> = cards.iter().flat_map(|card| ports(classes, card)).collect();
     if devices.is_empty() {
         return None;
     }
     devices.extend(names(&classes.join("net")));
     Some(devices.join(","))
+}
+
+/// The active ports of a card, as UCX names them.
+fn ports(classes: &Path, card: &str) -> Vec<String> {
+    let ports = classes.join("infiniband").join(card).join("ports");
+    let state = |port: &str| fs::read_to_string(ports.join(port).join("state")).unwrap_or_default();
+    let active = names(&ports).into_iter().filter(|port| state(port).contains("ACTIVE"));
+    active.map(|port| format!("{card}:{port}")).collect()
 }
 
 /// The entries of a folder, in order.
@@ -50,10 +62,12 @@ mod tests {
         port("mlx5_2", "1", "1: DOWN\n");
         fs::create_dir_all(classes.join("net/ib0")).expect("a folder");
         fs::create_dir_all(classes.join("net/eth0")).expect("a folder");
-        assert_eq!(listed(&classes, "mlx5_0").as_deref(), Some("mlx5_0:1,eth0,ib0"));
-        assert_eq!(listed(&classes, "mlx5_1").as_deref(), Some("mlx5_1:2,eth0,ib0"));
-        assert_eq!(listed(&classes, "mlx5_2"), None);
-        assert_eq!(listed(&classes, "eth0"), None);
+        let listed = |cards: &[&str]| listed(&classes, &cards.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(listed(&["mlx5_0"]).as_deref(), Some("mlx5_0:1,eth0,ib0"));
+        assert_eq!(listed(&["mlx5_1"]).as_deref(), Some("mlx5_1:2,eth0,ib0"));
+        assert_eq!(listed(&["mlx5_1", "mlx5_2", "mlx5_0"]).as_deref(), Some("mlx5_1:2,mlx5_0:1,eth0,ib0"));
+        assert_eq!(listed(&["mlx5_2"]), None);
+        assert_eq!(listed(&["eth0"]), None);
         fs::remove_dir_all(&classes).expect("it was there");
     }
 }

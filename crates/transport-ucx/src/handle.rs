@@ -22,7 +22,7 @@ use oxshmem_ucx_sys::{
     ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
 };
 
-use crate::load;
+use crate::{card, load};
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.
 pub(crate) fn blank<T>() -> T {
@@ -58,14 +58,9 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// `tls` names UCX's transports, `devices` those of the network; without them the environment or UCX decides.
+    /// `tls` names UCX's transports, `cards` those that it uses at once; without them the environment or UCX decides.
     /// With `atomics` UCX is asked for its own.
-    pub(crate) fn new(
-        tls: Option<&str>,
-        devices: Option<&str>,
-        pes: u32,
-        atomics: bool,
-    ) -> Result<Arc<Context>, Error> {
+    pub(crate) fn new(tls: Option<&str>, cards: &[String], pes: u32, atomics: bool) -> Result<Arc<Context>, Error> {
         let ucx = load::library()?;
         let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
         // SAFETY: the struct says what is asked.
@@ -92,13 +87,19 @@ impl Context {
         };
         let mut handle = ptr::null_mut();
         // Names of devices that are ours may belong to transports that are not used: no reason for a warning of UCX's.
-        let settings = [(c"TLS", tls), (c"NET_DEVICES", devices), (c"WARN_INVALID_CONFIG", devices.map(|_| "n"))];
+        let devices = card::devices(cards);
+        let quiet = devices.as_ref().map(|_| "n");
+        let settings = [(c"TLS", tls), (c"NET_DEVICES", devices.as_deref()), (c"WARN_INVALID_CONFIG", quiet)];
         let settings = settings.iter().filter_map(|(name, value)| Some((*name, CString::new((*value)?).ok()?)));
         // SAFETY: a configuration that was read above and is released once; strings that end in a zero byte; parameters
         // that say which of their members count.
         let made = unsafe {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
+            for (name, number) in rails(cards.len()) {
+                // Not every version has every one of them.
+                (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
+            }
             let made = if chosen == UCS_OK { inline::ucp_init(ucx, &params, config, &mut handle) } else { chosen };
             (ucx.config_release)(config);
             made
@@ -112,6 +113,13 @@ impl Context {
         // SAFETY: UCX returns a constant string.
         unsafe { CStr::from_ptr((self.ucx.version)()) }.to_string_lossy().into_owned()
     }
+}
+
+/// What tells UCX to spread transfers over so many cards, unless the user has said it.
+fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
+    let names = [c"MAX_RMA_RAILS", c"MAX_RNDV_RAILS"].into_iter().filter(move |_| cards > 1);
+    let free = |name: &&CStr| std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_none();
+    names.filter(free).filter_map(move |name| Some((name, CString::new(cards.to_string()).ok()?)))
 }
 
 impl Drop for Context {

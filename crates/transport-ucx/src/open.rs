@@ -24,29 +24,30 @@ pub struct Options {
     pub pes: u32,
     /// UCX's transports, in the words of `UCX_TLS` (`SHMEM_TRANSPORT=ucx:...`); without it the environment or UCX decides.
     pub tls: Option<String>,
-    /// The card to use (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without it UCX chooses.
-    pub card: Option<String>,
+    /// The cards to use at once (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without them UCX chooses.
+    pub cards: Vec<String>,
     /// UCX does the job's atomics; otherwise the target's processor.
     pub atomics: bool,
 }
 
 /// Whether these transports of UCX, or any, could be used here. Nothing stays open.
 pub fn probe(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, None, 1, false)?).map(drop)
+    Worker::new(Context::new(tls, &[], 1, false)?).map(drop)
 }
 
 /// Whether UCX has atomics over these transports. It has them everywhere: what no transport does, it does itself.
 pub fn atomics(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, None, 1, true)?).map(drop)
+    Worker::new(Context::new(tls, &[], 1, true)?).map(drop)
 }
 
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
-    let Options { me, pes, tls, card, atomics } = options;
+    let Options { me, pes, tls, cards, atomics } = options;
     let named = std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty());
-    let devices = card.as_deref().filter(|_| named.is_none()).and_then(card::devices);
-    let context = Context::new(tls.as_deref(), devices.as_deref(), pes, atomics)?;
-    let devices = named.or(devices.and(card)).unwrap_or_else(|| "all".into());
+    let cards = if named.is_none() { card::active(&cards) } else { Vec::new() };
+    let context = Context::new(tls.as_deref(), &cards, pes, atomics)?;
+    let ours = Some(cards.join(",")).filter(|cards| !cards.is_empty());
+    let devices = named.or(ours).unwrap_or_else(|| "all".into());
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(me, pes, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).

@@ -38,7 +38,7 @@ fn everything() {
 }
 
 fn fabric(tls: &str, me: u32, pes: u32) -> Result<Box<dyn Fabric>, Error> {
-    open(Options { me, pes, tls: (tls != "all").then(|| tls.into()), card: None, atomics: false })
+    open(Options { me, pes, tls: (tls != "all").then(|| tls.into()), cards: Vec::new(), atomics: false })
 }
 
 fn suite_of(tls: &str, pes: u32) {

@@ -10,7 +10,7 @@ fn over(tls: &str, pes: u32) {
 
 /// Also with UCX's own atomics.
 fn with(tls: &str, pes: u32, atomics: bool) {
-    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), card: None, atomics });
+    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), cards: Vec::new(), atomics });
     if let Err(error) = open_one(0, 1) {
         return println!("not run: {error}");
     }

@@ -252,6 +252,14 @@ pub static KNOBS: &[Knob] = &[
         },
     },
     Knob {
+        name: "SHMEM_RAILS",
+        aliases: &["SHMEM_TCP_RAILS"],
+        value: Value::Number,
+        default: "over libfabric's cards, the node's cards divided by its PEs; otherwise 1",
+        doc: "cards (over TCP: connections) over which long transfers of a PE are spread",
+        apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
+    },
+    Knob {
         name: "SHMEM_OFI_PROVIDER",
         aliases: &[],
         value: Value::Text,
@@ -278,7 +286,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "the nearest",
-        doc: "the domain that libfabric is to use: a card or an interface, as `fi_info` names it",
+        doc: "the domain that libfabric is to use: a card or an interface, as `fi_info` names it; several for rails, by commas",
         apply: |settings, reading| {
             settings.ofi_domain = reading.text();
             Ok(())
@@ -302,14 +310,6 @@ pub static KNOBS: &[Knob] = &[
         default: "any that is free",
         doc: "the ports on which PEs listen for other nodes, which a firewall must let through: 41000-41999",
         apply: |settings, reading| reading.ports().map(|ports| settings.tcp_ports = ports),
-    },
-    Knob {
-        name: "SHMEM_TCP_RAILS",
-        aliases: &[],
-        value: Value::Number,
-        default: "1",
-        doc: "TCP connections per pair of PEs, over which long transfers are spread",
-        apply: |settings, reading| reading.number(64).map(|rails| settings.tcp_rails = rails.max(1) as u16),
     },
     switch("SHMEM_TCP_ENCRYPT", &[], "0", "encrypt what TCP carries between nodes", |settings, reading| {
         settings.tcp_encrypt = reading.switch();
