@@ -18,6 +18,7 @@ mod packages;
 mod placement;
 mod problems;
 mod public_api;
+mod rails;
 mod rdma;
 mod rig;
 mod semver;
@@ -49,6 +50,7 @@ usage: cargo xtask COMMAND
                                           all of them in one machine, which takes hours; --from begins with a program
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
   starts [--prefix DIR]                   how long 64 empty programs take to start, and 1,000 PEs over 8 made-up hosts
+  rails                                   what two rails carry between two hosts with two cables, and what one does
   problems                                what users suffer from elsewhere, reproduced, with the messages that they get here
   fuzz [--seconds N] [--keep] [TARGET...] run the fuzzers, each for a minute; --keep adds what they find to `ci/fuzz/corpus`
   bad-cable [FILTER]                      inside `rig rdma`: transfers and conformance programs, as they were built, over
@@ -118,6 +120,7 @@ fn run() -> Outcome {
             None => Err(format!("install needs to know where to: --prefix DIR\n{USAGE}")),
         },
         "check-abi" => test::finish(abi::check(&request.prefix_or_default())?),
+        "rails" => test::finish(rails::run(&request.prefix_or_default())?),
         "starts" => test::finish(starts::run(&request.prefix_or_default())?),
         "demo" => demo(),
         "bad-cable" => test::finish(namespaces::bad_cable(

@@ -30,12 +30,13 @@ impl Rig {
         Rig::with(quality, &[])
     }
 
-    fn with(quality: &str, options: &[&str]) -> Outcome<Rig> {
-        let mut run = Command::new(program());
+    /// The same with options of the rig's script.
+    pub(crate) fn with(quality: &str, options: &[&str]) -> Outcome<Rig> {
+        let mut run = Command::new(script());
         run.args(["run", "-q", quality]).args(options);
         run.args(["sh", "-c", &format!("echo \"${HOSTS}\" && exec cat")]);
         run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = run.spawn().map_err(|error| format!("{} cannot be run: {error}", program().display()))?;
+        let mut process = run.spawn().map_err(|error| format!("{} cannot be run: {error}", script().display()))?;
         let mut hosts = String::new();
         let mut said = BufReader::new(process.stdout.take().expect("it was asked for"));
         said.read_line(&mut hosts).map_err(|error| error.to_string())?;
@@ -52,7 +53,7 @@ impl Rig {
 
     /// The words before a PE's program that run it on the PE's host.
     pub(crate) fn through(&self) -> [PathBuf; 2] {
-        [program(), "here".into()]
+        [script(), "here".into()]
     }
 
     /// Tells a command where the hosts are.
@@ -62,7 +63,7 @@ impl Rig {
 
     /// Pulls the cable, plugs it in, or asks it.
     fn cable(&self, what: &str) -> Outcome<String> {
-        command::read(self.enter(Command::new(program()).arg(what)))
+        command::read(self.enter(Command::new(script()).arg(what)))
     }
 }
 
@@ -73,7 +74,7 @@ impl Drop for Rig {
     }
 }
 
-fn program() -> PathBuf {
+fn script() -> PathBuf {
     top().join("ci/rigs/network-namespaces")
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn across() -> Counts {
 /// Everything that can happen to a cable, where the kernel can do it: pulled here, bad in the emulated machine.
 pub(crate) fn cable(prefix: &Path) -> Outcome<Counts> {
     let mut counts = pulled(prefix);
-    transfers(prefix)?;
+    program(prefix, "transfers")?;
     counts += match rig::start("rdma", &["-t", "400", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
         Ending::Well => Counts { passed: 1, ..Counts::default() },
         Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
@@ -117,11 +118,12 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<Counts> 
 
 fn pulled(prefix: &Path) -> Counts {
     let mut counts = Counts::default();
-    let cables: [(&str, Check); 4] = [
+    let cables: [(&str, Check); 5] = [
         ("a cable that is pulled for 5 s", pulled_for_a_while),
         ("a cable that stays pulled", pulled_for_good),
         ("a PE that dies in mid-transfer", killed),
-        ("rails over two cables", over_two_cables),
+        ("rails over two cables", |prefix| over_two_cables(prefix, "tcp")),
+        ("rails over two cables by libfabric", |prefix| over_two_cables(prefix, "ofi:tcp")),
     ];
     for (name, check) in cables {
         counts += match Rig::new("").map(drop) {
@@ -152,10 +154,10 @@ struct Transfers {
 /// Anything that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The program that transfers, built anew if its source is newer.
-fn transfers(prefix: &Path) -> Outcome<PathBuf> {
-    let executable = target().join("conformance/bin/transfers");
-    let source = top().join("crates/shmem-c/tests/cable/transfers.c");
+/// One of the programs for cables, built anew if its source is newer.
+pub(crate) fn program(prefix: &Path, name: &str) -> Outcome<PathBuf> {
+    let executable = target().join("conformance/bin").join(name);
+    let source = top().join("crates/shmem-c/tests/cable").join(name).with_extension("c");
     let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     if changed(&executable) < changed(&source) {
         fs::create_dir_all(target().join("conformance/bin")).map_err(|error| error.to_string())?;
@@ -168,12 +170,12 @@ fn transfers(prefix: &Path) -> Outcome<PathBuf> {
 impl Transfers {
     /// Starts the job and waits until it is under way.
     fn start(prefix: &Path, name: &str, quality: &str, timeout: u32) -> Outcome<Transfers> {
-        Self::between(Rig::new(quality)?, prefix, name, timeout, 1)
+        Self::between(Rig::new(quality)?, prefix, name, timeout, ("tcp", 1))
     }
 
-    /// The same between the hosts of a rig, over so many rails.
-    fn between(rig: Rig, prefix: &Path, name: &str, timeout: u32, rails: u32) -> Outcome<Transfers> {
-        let executable = transfers(prefix)?;
+    /// The same between the hosts of a rig, over so many rails of a transport.
+    fn between(rig: Rig, prefix: &Path, name: &str, timeout: u32, by: (&str, u32)) -> Outcome<Transfers> {
+        let executable = program(prefix, "transfers")?;
         let output = executable.with_extension(format!("{name}.output"));
         let stop = executable.with_extension(format!("{name}.stop"));
         let _ = fs::remove_file(&stop);
@@ -182,7 +184,8 @@ impl Transfers {
         let mut oshrun = Command::new(prefix.join("bin/oshrun"));
         oshrun.args(["-n", "4", "--nodes", "2"]).args(rig.through()).arg(executable).arg(&stop);
         // In a machine with cards UCX or libfabric would go past the cable.
-        oshrun.env("SHMEM_TRANSPORT", "tcp").env("SHMEM_RAILS", rails.to_string());
+        let (transport, rails) = by;
+        oshrun.env("SHMEM_TRANSPORT", transport).env("SHMEM_RAILS", rails.to_string());
         oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
         let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
         let mut transfers = Transfers { rig, job, output, stop };
@@ -274,9 +277,9 @@ fn killed(prefix: &Path) -> Outcome {
 }
 
 /// Two rails take an interface each, and long transfers use both.
-fn over_two_cables(prefix: &Path) -> Outcome {
+fn over_two_cables(prefix: &Path, transport: &str) -> Outcome {
     let rig = Rig::with("", &["-2"])?;
-    let mut job = Transfers::between(rig, prefix, "rails", 60, 2)?;
+    let mut job = Transfers::between(rig, prefix, "rails", 60, (transport, 2))?;
     job.stop()?;
     job.ends_well()?;
     let traffic = job.rig.cable("traffic")?;

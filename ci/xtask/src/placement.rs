@@ -14,7 +14,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
     let folder = target().join("placement");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut words = vec!["ci/placement/check".to_owned(), prefix.display().to_string()];
-    for name in ["where", "packets"] {
+    for name in ["where", "packets", "rails"] {
         let (program, source) = (folder.join(name), top().join("ci/placement").join(name).with_extension("c"));
         let mut compiler = Command::new(prefix.join("bin/oshcc"));
         command::run(compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source))?;

@@ -110,7 +110,8 @@ impl Engine {
 
     pub(crate) fn register(&mut self, region: Region, segment: oxshmem_transport::Segment) -> Issued {
         self.own.register(&mut self.port, region, segment)?;
-        self.further.register(region, segment)
+        self.further.register(region, segment);
+        Ok(())
     }
 
     /// Operations that the endpoint has, but for the room for messages to come.

@@ -28,7 +28,8 @@ struct Nature {
     delivers: bool,
     queue: usize,
     longest: usize,
-    /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the fourth cannot be opened.
+    /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
+    /// pieces of memory and no more, the fourth cannot be opened.
     cards: usize,
 }
 
@@ -747,6 +748,9 @@ unsafe extern "C" fn regattr(
     unsafe {
         let end = end_of(domain.cast::<fi::fid_domain>());
         let (iov, asked) = (&*(*attr).mr_iov, (*attr).requested_key);
+        if with(|world| world.ends[end].card == 2 && world.ends[end].memory.len() == 3) {
+            return -fi::FI_ENOMEM;
+        }
         let (key, enabled) = with(|world| {
             world.keys += 1;
             let mode = world.ends[end].nature.mr_mode;

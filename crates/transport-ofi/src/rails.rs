@@ -60,9 +60,15 @@ impl Rails {
         &self.missing
     }
 
-    /// The same memory on every rail, so that a window of one is a window of all.
-    pub(crate) fn register(&mut self, region: Region, segment: Segment) -> Issued {
-        self.engines.iter_mut().try_for_each(|engine| engine.register(region, segment))
+    /// The same memory on every rail. What one cannot register, because each locks it once more, is reached by others.
+    pub(crate) fn register(&mut self, region: Region, segment: Segment) {
+        for engine in &mut self.engines {
+            if let Err(error) = engine.register(region, segment) {
+                let why = format!("{} for all of {region:?} ({})", engine.port.info.domain_name(), error.in_one_line());
+                tracing::warn!(why, "memory is not reached by one of the rails");
+                self.missing.push(why);
+            }
+        }
     }
 
     /// The windows that hold a byte of our own, with the numbers of their rails.

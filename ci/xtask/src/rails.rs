@@ -1,0 +1,62 @@
+//! What several rails are worth: the bandwidth of one PE's transfers between two hosts with two cables, each of which carries
+//! 1 Gb/s, over one rail and over two.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::namespaces::{self, Rig};
+use crate::test::Counts;
+use crate::{Outcome, command};
+
+/// What each of the cables carries.
+const RATE: &str = "1gbit";
+
+/// Transfers of 1 MiB in each direction.
+const TIMES: &str = "400";
+
+/// The transports that have rails here, and how much faster two must be.
+const TRANSPORTS: &[&str] = &["ofi:tcp", "tcp"];
+const LEAST: f64 = 1.6;
+
+/// `cargo xtask rails`.
+pub(crate) fn run(prefix: &Path) -> Outcome<Counts> {
+    let program = namespaces::program(prefix, "bandwidth")?;
+    let rig = match Rig::with("", &["-2", "-r", RATE]) {
+        Ok(rig) => rig,
+        Err(why) => {
+            println!("SKIPPED rails: {why}");
+            return Ok(Counts { skipped: 1, ..Counts::default() });
+        }
+    };
+    println!("1 MiB between two hosts with two cables of 1 Gb/s (125 MB/s), MB/s\n");
+    println!("{:<12}{:>6}{:>8}{:>8}", "transport", "rails", "put", "get");
+    let mut counts = Counts::default();
+    for transport in TRANSPORTS {
+        let measured = |rails| measure(&rig, prefix, &program, transport, rails);
+        let (one, two) = (measured(1)?, measured(2)?);
+        for (rails, [put, get]) in [(1, one), (2, two)] {
+            println!("{transport:<12}{rails:>6}{put:>8.1}{get:>8.1}");
+        }
+        let gain = [two[0] / one[0], two[1] / one[1]];
+        println!("{:<12}{:>6}{:>8.2}{:>8.2}\n", "", "gain", gain[0], gain[1]);
+        match gain.iter().all(|gain| *gain >= LEAST) {
+            true => counts.passed += 1,
+            false => {
+                println!("FAILED {transport}: two rails carry less than {LEAST} times what one does");
+                counts.failed += 1;
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// The bandwidth of puts and of gets.
+fn measure(rig: &Rig, prefix: &Path, program: &Path, transport: &str, rails: u32) -> Outcome<[f64; 2]> {
+    let mut oshrun = Command::new(prefix.join("bin/oshrun"));
+    oshrun.args(["-n", "2", "--nodes", "2"]).args(rig.through()).arg(program).arg(TIMES);
+    oshrun.env("SHMEM_TRANSPORT", transport).env("SHMEM_RAILS", rails.to_string());
+    let said = command::read(rig.enter(&mut oshrun))?;
+    let numbers = said.lines().find_map(|line| line.strip_prefix("bandwidth ")).unwrap_or_default();
+    let numbers: Vec<f64> = numbers.split(' ').filter_map(|number| number.parse().ok()).collect();
+    numbers.try_into().map_err(|_| format!("{} prints no bandwidth: {said}", program.display()))
+}
