@@ -1092,6 +1092,28 @@ fn a_rail_that_cannot_be_opened_says_why() {
     assert!(words.contains(why) && words.contains(", 1 more that SHMEM_RAILS=5 asks for"), "{words}");
 }
 
+#[test]
+fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
+    let _alone = alone();
+    let cards = |provider: &str, change: &dyn Fn(&mut Selection)| {
+        let mut selection = Selection { provider: Some(provider.into()), cards_each: 2, ..Selection::default() };
+        change(&mut selection);
+        let words = open_with(&MOCK, &Options { me: 0, pes: 1, selection }).expect("the mock opens").describe();
+        words.split([',', '(']).next().and_then(|words| Some(words.split_once(" on ")?.1.trim().to_owned()))
+    };
+    let near = ["mock_slingshot_2", "mock_slingshot_1", "mock_slingshot"].map(String::from);
+    let found = cards("mock_slingshot", &|selection| selection.nearest = near.to_vec());
+    assert_eq!(found.as_deref(), Some("mock_slingshot_2 and mock_slingshot_1"));
+    let found = cards("mock_slingshot", &|selection| {
+        selection.nearest = near.to_vec();
+        selection.domain = Some("mock_slingshot_1, mock_slingshot".into());
+    });
+    assert_eq!(found.as_deref(), Some("mock_slingshot_1 and mock_slingshot"));
+    assert_eq!(cards("mock_orderly", &|_| {}).as_deref(), Some("mock_orderly"));
+    let found = cards("mock_orderly", &|selection| selection.rails = Some(2));
+    assert_eq!(found.as_deref(), Some("mock_orderly and mock_orderly_1"));
+}
+
 fn quiet(lane: &mut dyn Lane) {
     while lane.outstanding() > 0 {
         lane.progress().expect("nothing is wrong");
