@@ -2,6 +2,8 @@
 //! refuses what they would refuse, and completes in the worst order that it has promised. The suite of all providers runs
 //! over it without a network.
 
+mod atomic;
+
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::zeroed;
@@ -9,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_transport::{Fabric, Lane, LaneOptions, Region, Remote, Segment, suite};
@@ -28,6 +31,8 @@ struct Nature {
     delivers: bool,
     queue: usize,
     longest: usize,
+    /// An atomic that it has not got.
+    lacks: Option<fi::fi_op>,
     /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
     /// pieces of memory and no more, the fourth cannot be opened.
     cards: usize,
@@ -44,6 +49,7 @@ const NATURES: &[Nature] = &[
         delivers: true,
         queue: 256,
         longest: (1 << 32) - 1,
+        lacks: None,
         cards: 4,
     },
     // Cards that want every local buffer registered and acknowledge before the data is there.
@@ -56,6 +62,7 @@ const NATURES: &[Nature] = &[
         delivers: false,
         queue: 16,
         longest: 1000,
+        lacks: None,
         cards: 2,
     },
     // Nothing is demanded and everything kept.
@@ -63,12 +70,26 @@ const NATURES: &[Nature] = &[
         name: c"mock_orderly",
         mr_mode: 0,
         inject: 0,
-        order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW,
+        order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
         waw: usize::MAX,
         delivers: true,
         queue: 64,
         longest: usize::MAX,
+        lacks: None,
         cards: 2,
+    },
+    // Some atomics and not all.
+    Nature {
+        name: c"mock_incomplete",
+        mr_mode: 0,
+        inject: 0,
+        order: 0,
+        waw: 0,
+        delivers: true,
+        queue: 64,
+        longest: usize::MAX,
+        lacks: Some(fi::FI_BXOR),
+        cards: 1,
     },
 ];
 
@@ -122,6 +143,7 @@ enum What {
     Put { bytes: Result<Vec<u8>, (usize, usize)>, address: u64, key: u64 },
     Get { at: usize, n: usize, address: u64, key: u64 },
     Message(Vec<u8>),
+    Atomic(atomic::Atomic),
 }
 
 static WORLD: Mutex<Option<World>> = Mutex::new(None);
@@ -164,16 +186,25 @@ impl World {
         let chosen = self.below(count);
         // An operation goes before those that it has to follow only if there are none.
         let pending = &self.ends[end].pending;
+        let keeps = |order: u64| nature.order & order == order;
+        let written = |n: usize| keeps(fi::FI_ORDER_WAW) && n <= nature.waw;
+        let length = |bytes: &Result<Vec<u8>, (usize, usize)>| bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
         let follows = |later: &Pending, earlier: &Pending| {
             later.to == earlier.to
                 && match (&later.what, &earlier.what) {
-                    (What::Put { bytes, .. }, What::Put { .. }) => {
-                        let n = bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
-                        nature.order & fi::FI_ORDER_WAW != 0 && n <= nature.waw
+                    // An atomic writes, and may read as well.
+                    (What::Atomic(atomic), What::Put { bytes, .. }) => {
+                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_RAW))
                     }
-                    (What::Message(_), What::Message(_)) => nature.order & fi::FI_ORDER_SAS != 0,
-                    (What::Message(_), What::Put { .. }) => nature.order & fi::FI_ORDER_SAW != 0,
-                    (What::Get { .. }, What::Put { .. }) => nature.order & fi::FI_ORDER_RAW != 0,
+                    (What::Put { bytes, .. }, What::Atomic(atomic)) => {
+                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_WAR))
+                    }
+                    (What::Atomic(_), What::Atomic(_)) => written(8),
+                    (What::Get { .. }, What::Atomic(_)) => keeps(fi::FI_ORDER_RAW),
+                    (What::Put { bytes, .. }, What::Put { .. }) => written(length(bytes)),
+                    (What::Message(_), What::Message(_)) => keeps(fi::FI_ORDER_SAS),
+                    (What::Message(_), What::Put { .. }) => keeps(fi::FI_ORDER_SAW),
+                    (What::Get { .. }, What::Put { .. }) => keeps(fi::FI_ORDER_RAW),
                     _ => false,
                 }
         };
@@ -261,6 +292,7 @@ impl World {
                 unsafe { ptr::copy(from, ptr::with_exposed_provenance_mut(*at), *n) };
                 Ok(0)
             }
+            What::Atomic(atomic) => self.change(to, atomic),
             What::Message(bytes) => {
                 let Some((at, room, context)) = self.ends[to].receives.pop_front() else {
                     return Err(fi::FI_ECANCELED);
@@ -293,10 +325,23 @@ impl World {
         Ok(memory.base + offset)
     }
 
+    /// Whether local bytes are of the registration that is named, where that is demanded.
+    fn is_registered(&mut self, end: usize, (at, n): (usize, usize), desc: *mut c_void) -> bool {
+        if self.ends[end].nature.mr_mode & fi::FI_MR_LOCAL == 0 {
+            return true;
+        }
+        let registered = self.ends[end].memory.get(&(desc.addr() as u64));
+        let inside = registered.is_some_and(|memory| at >= memory.base && at + n <= memory.base + memory.len);
+        if !inside {
+            self.wrong(format!("local bytes are not of the registration that is named ({n} bytes)"));
+        }
+        inside
+    }
+
     /// What every operation has to obey.
     fn issue(&mut self, end: usize, local: (usize, usize), desc: *mut c_void, pending: Pending) -> isize {
         let nature = self.ends[end].nature;
-        let (at, n) = local;
+        let n = local.1;
         if self.ends[end].pending.len() + self.ends[end].done.len() >= nature.queue {
             return -(fi::FI_EAGAIN as isize);
         }
@@ -306,15 +351,11 @@ impl World {
         if n > nature.longest {
             self.wrong(format!("an operation of {n} bytes where {} is the longest", nature.longest));
         }
-        if nature.mr_mode & fi::FI_MR_LOCAL != 0 {
-            let registered = self.ends[end].memory.get(&(desc.addr() as u64));
-            if !registered.is_some_and(|memory| at >= memory.base && at + n <= memory.base + memory.len) {
-                self.wrong(format!("local bytes are not of the registration that is named ({n} bytes)"));
-                return -(fi::FI_EINVAL as isize);
-            }
+        if !self.is_registered(end, local, desc) {
+            return -(fi::FI_EINVAL as isize);
         }
         mark_context(pending.context);
-        if !matches!(pending.what, What::Message(_)) {
+        if !matches!(pending.what, What::Message(_) | What::Atomic(_)) {
             self.ends[end].carried += n;
         }
         self.ends[end].pending.push_back(pending);
@@ -514,7 +555,7 @@ unsafe extern "C" fn getinfo(
         let info = entry(Some(hints));
         // SAFETY: just made.
         let whole = unsafe { &mut *info.cast::<Entry>() };
-        whole.info.caps = fi::FI_MSG | fi::FI_RMA | fi::FI_REMOTE_COMM;
+        whole.info.caps = fi::FI_MSG | fi::FI_RMA | fi::FI_REMOTE_COMM | hints.info.caps & fi::FI_ATOMIC;
         whole.info.next = next;
         whole.tx.inject_size = nature.inject;
         whole.tx.size = nature.queue;
@@ -523,6 +564,8 @@ unsafe extern "C" fn getinfo(
         whole.rx.msg_order = nature.order;
         whole.ep.max_msg_size = nature.longest;
         whole.ep.max_order_waw_size = nature.waw;
+        whole.ep.max_order_raw_size = nature.waw;
+        whole.ep.max_order_war_size = nature.waw;
         whole.domain.mr_mode = nature.mr_mode;
         whole.domain.name = card_name(nature, card).into_raw();
         whole.fabric.name = CString::from(nature.name).into_raw();
@@ -596,6 +639,7 @@ unsafe extern "C" fn open_domain(
         ops.av_open = Some(av_open);
         ops.cq_open = Some(cq_open);
         ops.endpoint = Some(endpoint);
+        ops.query_atomic = Some(atomic::query);
         let mut memory: fi::fi_ops_mr = zeroed();
         memory.regattr = Some(regattr);
         let mut fid: fi::fid_domain = zeroed();
@@ -701,11 +745,11 @@ unsafe extern "C" fn cq_readerr(cq: *mut fi::fid_cq, error: *mut fi::fi_cq_err_e
 
 unsafe extern "C" fn endpoint(
     domain: *mut fi::fid_domain,
-    _info: *mut fi::fi_info,
+    info: *mut fi::fi_info,
     ep: *mut *mut fi::fid_ep,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain of the mock, and the caller's variable.
+    // SAFETY: a domain and an entry of the mock, and the caller's variable.
     unsafe {
         let mut cm: fi::fi_ops_cm = zeroed();
         cm.getname = Some(getname);
@@ -722,6 +766,10 @@ unsafe extern "C" fn endpoint(
         fid.cm = leak(cm);
         fid.msg = leak(msg);
         fid.rma = leak(rma);
+        // Who has not asked for atomics has none.
+        if (*info).caps & fi::FI_ATOMIC != 0 {
+            fid.atomic = leak(atomic::table());
+        }
         *ep = object(fid, end_of(domain), 0);
     }
     0
@@ -925,6 +973,21 @@ fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
     open_with(&MOCK, &Options { me, pes, selection }).expect("the mock opens")
 }
 
+/// The same with the provider's atomics.
+fn pe_with_atomics(provider: &str, me: u32, pes: u32, rails: usize) -> Result<Box<dyn Fabric>, Error> {
+    let provider = Some(provider.into());
+    let selection = Selection { provider, rails: Some(rails), atomics: true, ..Selection::default() };
+    open_with(&MOCK, &Options { me, pes, selection })
+}
+
+/// The suite with the provider's own atomics.
+fn with_atomics(provider: &str, rails: usize) {
+    let _alone = alone();
+    let pe = |me, pes| pe_with_atomics(provider, me, pes, rails).expect("the mock opens");
+    suite::threads(2, |pes| (0..pes).map(|me| pe(me, pes)).collect());
+    nobody_broke_a_rule();
+}
+
 fn nobody_broke_a_rule() {
     let violations = with(|world| std::mem::take(&mut world.violations));
     assert!(violations.is_empty(), "{violations:#?}");
@@ -954,6 +1017,30 @@ fn local_registrations_and_early_completions_are_obeyed() {
 #[test]
 fn order_is_used_where_it_is_kept() {
     over("mock_orderly", &[1; 3]);
+}
+
+#[test]
+fn atomics_of_slingshot() {
+    with_atomics("mock_slingshot", 2);
+}
+
+#[test]
+fn atomics_with_local_registrations_and_early_completions() {
+    with_atomics("mock_local", 1);
+}
+
+#[test]
+fn atomics_in_order() {
+    with_atomics("mock_orderly", 2);
+}
+
+#[test]
+fn who_lacks_an_atomic_is_not_of_the_networks_domain() {
+    let _alone = alone();
+    let refused = pe_with_atomics("mock_incomplete", 0, 1, 1).err().expect("an error").to_string();
+    assert!(refused.contains("lacks an atomic") && refused.contains("Xor(0) on 4 bytes"), "{refused}");
+    drop(pe("mock_incomplete", 0, 1, 1));
+    nobody_broke_a_rule();
 }
 
 #[test]
