@@ -130,6 +130,15 @@ impl Options {
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
+    /// What updates words, with the atomics of this transport: those of a PE on itself and on its node go over it too.
+    pub(crate) fn with_atomics_of(transport: &str) -> Options {
+        let variables = [("SHMEM_TRANSPORT", transport), ("SHMEM_AMO", "network")];
+        let environments = vec![variables.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()];
+        let programs = "amo/AMO_3,amo/AMO_4,amo/AMO_5,amo/AMO_7,amo/AMO_9,signals/SIG_4,signals/SIG_7,locks/LCK_1,\
+            locks/LCK_2,random/";
+        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+    }
+
     /// What `filter` selects, or every case, with so many PEs on so many nodes over this transport.
     pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> Options {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];

@@ -101,7 +101,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "libfabric",
         what: "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets",
-        run: || Ok(conformance::run(&conformance::Options::over("ofi:tcp"))),
+        run: || {
+            let mut counts = conformance::run(&conformance::Options::over("ofi:tcp"));
+            counts += conformance::run(&conformance::Options::with_atomics_of("ofi:tcp;ofi_rxm"));
+            Ok(counts)
+        },
     },
     Step {
         name: "placement",
@@ -138,7 +142,9 @@ fn ucx() -> Outcome<Counts> {
         println!("SKIPPED: there is no UCX here (package libucx0)");
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
-    Ok(conformance::run(&conformance::Options::over("ucx:tcp")))
+    let mut counts = conformance::run(&conformance::Options::over("ucx:tcp"));
+    counts += conformance::run(&conformance::Options::with_atomics_of("ucx:tcp"));
+    Ok(counts)
 }
 
 const LINT: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
