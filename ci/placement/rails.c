@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* A card's packets hold at most 4 KiB. */
-enum { TIMES = 16, BYTES = 1 << 20, LEAST = TIMES * (BYTES / 4096) / 4 };
+enum { TIMES = 6, BYTES = 1 << 20, LEAST = TIMES * (BYTES / 4096) / 4 };
 
 static char there[BYTES], here[BYTES];
 
