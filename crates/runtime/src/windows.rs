@@ -203,11 +203,12 @@ fn installed_memory() -> u64 {
     u64::try_from(pages).unwrap_or(1 << 20) * memory::page_size() as u64
 }
 
-/// Huge pages are only mapped at multiples of their size.
+/// Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that what is aligned in
+/// the heap is aligned in memory, whatever the power of two (HEAP-6): some kernels place long mappings well by themselves.
 fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what: &str) -> Result<AddressRange, Error> {
     let bytes = members << shift;
     let map = || {
-        let mut range = AddressRange::reserve(bytes, page)?;
+        let mut range = AddressRange::reserve(bytes, page.max(1 << shift))?;
         range.map(0, file, 0, bytes)?;
         Ok(range)
     };
