@@ -3,8 +3,12 @@
 //! Loading it runs constructors of what it depends on: the libraries of TrueScale and Omni-Path cards replace the handlers
 //! of fatal signals. A program's handlers are its own, so they are put back. Its providers for TrueScale (`psm`) and the
 //! deprecated `sockets` are kept out by `FI_PROVIDER`, and `FI_UNIVERSE_SIZE` says how many peers there will be, by which
-//! layers size their queues (for more than there are, some cards have no room). Both only if the user has not set them, and
-//! only while the process has one thread: changing the environment is not safe otherwise, and then nothing is changed.
+//! layers size their queues (for more than there are, some cards have no room). `FI_OFI_RXM_USE_SRX` makes the layer
+//! `ofi_rxm` receive in one place for all connections. Over verbs it would give each its own receives (6 MB a peer), and
+//! follow a null pointer when a peer closes its connection while a message of it has not been looked at: it takes the
+//! message, and gives the room back to the endpoint that it has just freed. Peers that end a job do that. All three only if
+//! the user has not set them, and only while the process has one thread: changing the environment is not safe otherwise, and
+//! then nothing is changed.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -19,6 +23,9 @@ const KEPT_OUT: &str = "^sockets,psm";
 /// The variable that tells libfabric of how many peers it has to think.
 const PEERS: &str = "FI_UNIVERSE_SIZE";
 
+/// One place to receive for all connections. See the head of the file.
+const SHARED_RECEIVES: (&str, &str) = ("FI_OFI_RXM_USE_SRX", "1");
+
 /// As many peers as libfabric expects by itself.
 pub(crate) const USUAL_PEERS: u32 = 256;
 
@@ -28,6 +35,7 @@ pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
     OPENED
         .get_or_init(|| {
             process::set_variable_if_alone("FI_PROVIDER", KEPT_OUT);
+            process::set_variable_if_alone(SHARED_RECEIVES.0, SHARED_RECEIVES.1);
             if (1..USUAL_PEERS).contains(&pes) {
                 process::set_variable_if_alone(PEERS, &pes.to_string());
             }
