@@ -56,10 +56,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
     }
 }
 
-/// The options of a run in the machine.
+/// The options of a run in the machine, whose two processors are enough for the PEs of one job.
 fn run_of(transports: &str, cases: Option<&str>) -> String {
     let filter = cases.map(|cases| format!(" --filter '{cases}'")).unwrap_or_default();
-    format!("--nodes 2 --pes 2 --emulated --progress --transport '{transports}'{filter}")
+    format!("--nodes 2 --pes 2 --emulated --at-once 1 --progress --transport '{transports}'{filter}")
 }
 
 /// Each run is one check.
