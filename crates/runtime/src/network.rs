@@ -186,7 +186,7 @@ pub(crate) fn progress() -> bool {
     fabric().is_some_and(|fabric| fabric.progress() > 0)
 }
 
-/// Longest put whose source is free on return, without a wait for its completion.
+/// Longest put whose source is copied, so that it can be reused at once.
 pub(crate) fn inject() -> usize {
     fabric().map_or(0, |fabric| fabric.capabilities().inject)
 }

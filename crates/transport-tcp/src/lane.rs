@@ -12,12 +12,8 @@ use crate::proto::session::Ticket;
 use crate::proto::wire::{BULK, Message, SMALL};
 use crate::proto::{Place, Session};
 
-/// A longer put that frees its source is sent from where it is, and what the peer has not heard in the end is copied.
-const COPIED: usize = 32 << 10;
-
-/// Longest put that frees its source on return. With a longer one the time that the last acknowledgement takes is nothing,
-/// and other threads want the lane.
-pub(crate) const INJECT: usize = 8 << 20;
+/// Longest put whose source is copied; a longer one waits until the peer has it.
+pub(crate) const INJECT: usize = 32 << 10;
 
 /// Bytes of one operation over one rail that are issued at once.
 const TOGETHER: usize = 16 * BULK;
@@ -130,17 +126,6 @@ impl TcpLane {
         (before - self.outstanding()) as usize
     }
 
-    /// Waits until peers have heard all but the end of what was issued, and copies what they have not heard of `source`.
-    fn release(&mut self, source: Place) {
-        let is_far = |active: &Active| !active.link.has_failed() && !active.link.has_nearly_reached(active.last);
-        while self.active.iter().any(is_far) {
-            if self.net.progress() == 0 {
-                std::thread::yield_now();
-            }
-        }
-        self.active.iter().for_each(|active| active.link.release(source));
-    }
-
     fn wait(&mut self) {
         while self.outstanding() > 0 {
             if self.net.progress() == 0 {
@@ -161,9 +146,9 @@ fn pieces(n: usize, longest: usize) -> impl Iterator<Item = (usize, usize)> {
 // Remote memory is bounded by the target.
 unsafe impl Lane for TcpLane {
     unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
-        if n > COPIED && to.pe != self.net.me {
+        if n > INJECT && to.pe != self.net.me {
             self.put_in_place(to, source, n, false);
-            return self.release(Place { at: source.expose_provenance(), n });
+            return self.wait();
         }
         for (start, n) in pieces(n, SMALL) {
             let to = Remote { offset: to.offset.wrapping_add(start as u64), ..to };

@@ -16,9 +16,8 @@ use crate::net::Net;
 use crate::proto::patience::{Advice, Look, Patience};
 use crate::proto::seal::{Opener, Sealer};
 use crate::proto::session::Ticket;
-use crate::proto::wire::BULK;
-use crate::proto::{Endpoint, Place, Session};
-use crate::region::{Served, append};
+use crate::proto::{Endpoint, Session};
+use crate::region::Served;
 use crate::{socket, unreachable};
 
 /// Bytes read from one connection before others have their turn.
@@ -120,16 +119,6 @@ impl Link {
         self.frame.load(Ordering::Acquire) >= ticket.frame && self.fetch.load(Ordering::Acquire) >= ticket.fetch
     }
 
-    /// Whether everything up to this operation is complete but the last frame.
-    pub(crate) fn has_nearly_reached(&self, ticket: Ticket) -> bool {
-        self.frame.load(Ordering::Acquire) + 1 >= ticket.frame
-    }
-
-    /// Keeps a copy of what the peer has not heard of this source, which may change afterwards.
-    pub(crate) fn release(&self, source: Place) {
-        self.lock().session.release(source, append);
-    }
-
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
@@ -212,7 +201,7 @@ impl Link {
         let in_the_middle = matches!(&state.wire, Wire::Up(connection) if connection.endpoint.is_in_the_middle());
         let session = &mut state.session;
         let is_last = (executed == 0 || manner == Manner::Alone) && !in_the_middle;
-        if is_last || session.untold() >= UNTOLD || session.untold_bytes() >= BULK {
+        if is_last || session.untold() >= UNTOLD {
             session.acknowledge();
             self.flush(state);
         }
@@ -421,7 +410,7 @@ impl Sealing {
             self.sent = 0;
             let Some((mut frame, place)) = session.whole_frame() else { return Ok(()) };
             if let Some(place) = place {
-                append(&mut frame, place);
+                crate::region::append(&mut frame, place);
             }
             self.sealer.seal(&mut frame).map_err(|garbage| io::Error::other(garbage.0))?;
             self.staged = frame;

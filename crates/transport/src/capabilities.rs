@@ -37,7 +37,7 @@ pub struct Capabilities {
     pub features: Features,
     /// Against what atomics of every kind and of 4 and 8 bytes are atomic.
     pub amo: AmoDomain,
-    /// Longest put whose source is free when the call returns, without a wait for its completion.
+    /// Longest put whose source is copied by the call itself.
     pub inject: usize,
     /// Longest single operation; longer ones are split above.
     pub longest: usize,

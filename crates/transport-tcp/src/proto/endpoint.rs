@@ -133,7 +133,7 @@ impl Endpoint {
                 for message in Messages(&self.buffer[body.start..body.start + length]) {
                     execute(message?, session, host)?;
                 }
-                session.executed_one(header.length);
+                session.executed_one();
                 session.acknowledged(header.ack)?;
             }
             Kind::Bulk => {
@@ -178,7 +178,7 @@ impl Endpoint {
                 session.push(&Message::Refused { lane, fetch: false, wrong });
             }
         }
-        session.executed_one(header.length);
+        session.executed_one();
         session.acknowledged(header.ack)?;
         Ok(true)
     }

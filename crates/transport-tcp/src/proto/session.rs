@@ -46,8 +46,6 @@ pub struct Session {
     /// Bytes copied into `frames`.
     kept: usize,
     spare: Vec<Vec<u8>>,
-    /// One for a bulk frame with its data.
-    spare_bulk: Vec<u8>,
     /// A frame without number that is being sent, and how much of it has been.
     control: Option<([u8; FRAME], usize)>,
     /// Number of the last frame of ours that the peer has executed, of the last one of the peer's that we have, and of
@@ -55,8 +53,6 @@ pub struct Session {
     acked: u64,
     executed: u64,
     told: u64,
-    /// Bytes of the frames that the peer has not been told of.
-    untold_bytes: usize,
     /// Where answers go, oldest first, and how many have come.
     fetches: VecDeque<Place>,
     fetched: u64,
@@ -84,12 +80,10 @@ impl Default for Session {
             sent_bytes: 0,
             kept: 0,
             spare: Vec::new(),
-            spare_bulk: Vec::new(),
             control: None,
             acked: 0,
             executed: 0,
             told: 0,
-            untold_bytes: 0,
             fetches: VecDeque::new(),
             fetched: 0,
             leaving: false,
@@ -179,12 +173,8 @@ impl Session {
     /// The acknowledgement is fixed here and not when the frame is sent: a frame that acknowledges must not overtake one
     /// that carries a refusal of what is acknowledged.
     fn header(&mut self, kind: Kind, length: usize) -> Header {
-        self.tell();
+        self.told = self.executed;
         Header { kind, length, number: self.next, ack: self.executed }
-    }
-
-    fn tell(&mut self) {
-        (self.told, self.untold_bytes) = (self.executed, 0);
     }
 
     fn keep(&mut self, frame: Frame) {
@@ -218,36 +208,15 @@ impl Session {
         self.is_collecting() || !self.frames.is_empty() || !self.fetches.is_empty()
     }
 
-    /// Copies what is still to be heard of this source, which may change afterwards.
-    pub fn release(&mut self, source: Place, mut append: impl FnMut(&mut Vec<u8>, Place)) {
-        for frame in &mut self.frames {
-            let inside = |place: &mut Place| place.at >= source.at && place.at + place.n <= source.at + source.n;
-            if let Some(place) = frame.place.take_if(inside) {
-                let mut bytes = std::mem::take(&mut self.spare_bulk);
-                bytes.clear();
-                bytes.extend_from_slice(&frame.bytes);
-                append(&mut bytes, place);
-                self.kept += place.n;
-                self.spare.push(std::mem::replace(&mut frame.bytes, bytes));
-            }
-        }
-        self.spare.truncate(SPARE);
-    }
-
     /// How many executed frames the peer has not been told of.
     pub fn untold(&self) -> u64 {
         self.executed - self.told
     }
 
-    /// How many bytes those have. Somebody may be waiting until most of a long put has been heard.
-    pub fn untold_bytes(&self) -> usize {
-        self.untold_bytes
-    }
-
     /// Tells the peer what has been executed, if nothing else is about to.
     pub fn acknowledge(&mut self) {
         if self.untold() > 0 && !self.has_output() {
-            self.tell();
+            self.told = self.executed;
             self.say(Kind::Ack);
         }
     }
@@ -329,9 +298,7 @@ impl Session {
             self.kept -= frame.bytes.len();
             self.acked += 1;
             self.sent -= 1;
-            if frame.bytes.capacity() > BULK {
-                self.spare_bulk = frame.bytes;
-            } else if self.spare.len() < SPARE {
+            if self.spare.len() < SPARE {
                 self.spare.push(frame.bytes);
             }
         }
@@ -343,10 +310,9 @@ impl Session {
         if header.number == self.executed + 1 { Ok(()) } else { Err(Garbage("a frame out of order")) }
     }
 
-    /// A numbered frame of so many bytes has been executed.
-    pub fn executed_one(&mut self, length: usize) {
+    /// A numbered frame has been executed.
+    pub fn executed_one(&mut self) {
         self.executed += 1;
-        self.untold_bytes += length;
     }
 
     /// Where the next answer goes.
@@ -379,7 +345,7 @@ impl Session {
         }
         self.acknowledged(heard)?;
         (self.sent, self.sent_bytes, self.control) = (0, 0, None);
-        self.tell();
+        self.told = self.executed;
         Ok(())
     }
 }

@@ -60,7 +60,7 @@ impl Side {
     fn own(&mut self, n: usize) -> Option<Place> {
         let (at, end) = (self.used, self.used + n);
         // Some is left for what is short.
-        let fits = end <= SHARED + PRIVATE - if n > SMALL { 128 << 10 } else { 0 };
+        let fits = end <= SHARED + PRIVATE - if n > SMALL { 64 << 10 } else { 0 };
         self.used = if fits { end } else { at };
         fits.then_some(Place { at, n })
     }
@@ -81,17 +81,10 @@ impl Side {
                 let fill = dice.below(256) as u8;
                 self.host.memory[place.at..place.at + n].fill(fill);
                 self.session.push_bulk_put(lane, region, offset, place);
-                if dice.below(3) == 0 {
-                    let memory = &mut self.host.memory;
-                    self.session.release(place, |bytes, place| {
-                        bytes.extend_from_slice(&memory[place.at..place.at + place.n]);
-                        memory[place.at..place.at + place.n].fill(!fill);
-                    });
-                }
                 self.model.put(region, offset, &vec![fill; n]).expect("in range");
             }
             1 => {
-                let Some(place) = self.own(n).filter(|_| self.used < SHARED + PRIVATE - (64 << 10)) else { return };
+                let Some(place) = self.own(n).filter(|_| self.used < SHARED + PRIVATE - (32 << 10)) else { return };
                 self.session.push_fetch(&Message::Get { lane, region, offset, n }, place);
                 let mut data = Vec::new();
                 self.model.get(region, offset, n, &mut data).expect("in range");
