@@ -6,26 +6,13 @@
 #include <sched.h>
 #include <shmem.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sent.h"
+
 /* A put is more than a packet: RoCE's are at most 4 KiB here. The other card may send less than a tenth of them. */
 enum { PUTS = 100, BYTES = 16384, LEAST = PUTS * BYTES / 4096, MOST = LEAST / 10 };
-
-static long sent_by(const char *card)
-{
-    char path[256];
-    long packets = -1;
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/hw_counters/sent_pkts", card);
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%ld", &packets) != 1) {
-        printf("%s: no counter\n", path);
-        shmem_global_exit(1);
-    }
-    fclose(file);
-    return packets;
-}
 
 int main(int count, char **cards)
 {

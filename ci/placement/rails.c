@@ -4,28 +4,15 @@
  * A rail carries nothing before it is connected, which goes on beside the transfers, so both are used before it counts. */
 #include <shmem.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sent.h"
 
 /* A card's packets hold at most 4 KiB. */
 enum { TIMES = 6, BYTES = 1 << 20, LEAST = TIMES * (BYTES / 4096) / 4 };
 
 static char there[BYTES], here[BYTES];
-
-static long sent_by(const char *card)
-{
-    char path[256];
-    long packets = -1;
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/hw_counters/sent_pkts", card);
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%ld", &packets) != 1) {
-        printf("%s: no counter\n", path);
-        shmem_global_exit(1);
-    }
-    fclose(file);
-    return packets;
-}
 
 /* Puts until the second card carries something, or for as long as nobody waits for a connection. */
 static void connect_rails(const char *second, int pe)
