@@ -298,7 +298,9 @@ pub(crate) const GROUPS: &[Group] = &[
         rows: &[
             row("put 8 B over libfabric's shm, one way", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp, one way", WRITE, Times(1.15)),
+            row("put 8 B over libfabric's tcp, one way, beside a queue to sleep on", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp;ofi_rxm, one way", WRITE, Times(1.15)),
+            row("put 8 B over libfabric's tcp;ofi_rxm, one way, beside a queue to sleep on", WRITE, Times(1.15)),
         ],
     },
     Group {
