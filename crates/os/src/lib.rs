@@ -1,5 +1,5 @@
 //! All that oxshmem asks of the operating system: shared memory, the executable's static data, futexes, processors,
-//! descriptor passing. Linux only; every `unsafe` call to the system lives here.
+//! network interfaces, descriptor passing. Linux only; every `unsafe` call to the system lives here.
 
 /// Calls the C library and turns its -1 into the error in `errno`. The caller's `unsafe` block argues for the arguments.
 macro_rules! syscall {
@@ -14,6 +14,7 @@ pub mod cpus;
 pub mod descriptors;
 mod executable;
 pub mod futex;
+pub mod interfaces;
 pub mod library;
 pub mod locks;
 pub mod memory;

@@ -11,6 +11,7 @@ use std::ptr::{self, NonNull};
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_os::interfaces;
 
 use crate::library::{library, meaning};
 use crate::rails::MOST_RAILS;
@@ -316,6 +317,7 @@ pub(crate) struct Chosen {
 }
 
 /// The entries to use: of the nearest card that is among them, and as many further ones as are wanted, of the same kind.
+/// Among interfaces those come first that lead out of the host.
 pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<Chosen, Error> {
     let mut found = list(library, selection)?;
     let named: Vec<&str> = selection.domain.iter().flat_map(|names| domains(names)).collect();
@@ -324,8 +326,9 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
         _ => selection.nearest.iter().map(String::as_str).collect(),
     };
     let place = |info: &Info| order.iter().position(|name| info.domain_name() == *name).unwrap_or(order.len());
+    let leading_out = interfaces::leading_out();
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| (place(info), info.offer().order()));
+    found.sort_by_key(|info| (place(info), info.offer().order(), !leading_out.contains(&info.domain_name())));
     let first = found.remove(0);
     let usual = if first.offer().card { selection.cards_each } else { 1 };
     let wanted = selection.rails.unwrap_or(usual).clamp(1, MOST_RAILS);

@@ -1,12 +1,10 @@
 //! The addresses of this host: which ones peers are told, and which of a peer's are tried in what order.
 
-use std::ffi::CStr;
 use std::fmt;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ptr;
 
 use oxshmem_base::Error;
+use oxshmem_os::interfaces;
 
 /// An address and the interface that has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,14 +19,22 @@ impl fmt::Display for Address {
     }
 }
 
-/// The addresses to tell peers: the hint first; loopback only if there is nothing else. `wanted` are names of
-/// interfaces or addresses, separated by commas.
+/// The addresses to tell peers: the hint first, then those of interfaces that lead out of this host; loopback only if there
+/// is nothing else. `wanted` are names of interfaces or addresses, separated by commas.
 pub(crate) fn published(wanted: Option<&str>, hint: Option<IpAddr>) -> Result<Vec<Address>, Error> {
-    let all = all().map_err(|e| Error::new("the addresses of this host cannot be listed").because(e))?;
-    choose(all, wanted, hint)
+    let all = interfaces::addresses()
+        .map_err(|e| Error::new("the addresses of this host cannot be listed").because(e))?
+        .into_iter()
+        .map(|(ip, interface)| Address { ip, interface });
+    choose(all.collect(), wanted, hint, &interfaces::leading_out())
 }
 
-fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Result<Vec<Address>, Error> {
+fn choose(
+    all: Vec<Address>,
+    wanted: Option<&str>,
+    hint: Option<IpAddr>,
+    leading_out: &[String],
+) -> Result<Vec<Address>, Error> {
     let mut usable: Vec<Address> = match wanted {
         Some(list) => {
             let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
@@ -49,7 +55,7 @@ fn choose(all: Vec<Address>, wanted: Option<&str>, hint: Option<IpAddr>) -> Resu
         }
         usable = all.into_iter().filter(|a| a.ip.is_loopback()).collect();
     }
-    usable.sort_by_key(|a| (Some(a.ip) != hint, a.ip.is_ipv6()));
+    usable.sort_by_key(|a| (Some(a.ip) != hint, !leading_out.contains(&a.interface), a.ip.is_ipv6()));
     Ok(usable)
 }
 
@@ -101,38 +107,6 @@ fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-/// All addresses of interfaces that are up.
-fn all() -> io::Result<Vec<Address>> {
-    let mut first = ptr::null_mut();
-    // SAFETY: the list goes to a live pointer and is freed below.
-    if unsafe { libc::getifaddrs(&mut first) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut found = Vec::new();
-    let mut next = first;
-    // SAFETY: entries are valid until `freeifaddrs`; names are C strings; an address is what its family says.
-    unsafe {
-        while let Some(entry) = next.as_ref() {
-            next = entry.ifa_next;
-            if entry.ifa_flags & libc::IFF_UP as u32 == 0 || entry.ifa_addr.is_null() {
-                continue;
-            }
-            let ip = match i32::from((*entry.ifa_addr).sa_family) {
-                libc::AF_INET => {
-                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in>();
-                    IpAddr::from(address.sin_addr.s_addr.to_ne_bytes())
-                }
-                libc::AF_INET6 => IpAddr::from((*entry.ifa_addr.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr),
-                _ => continue,
-            };
-            let interface = CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned();
-            found.push(Address { ip, interface });
-        }
-        libc::freeifaddrs(first);
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,25 +127,31 @@ mod tests {
 
     #[test]
     fn loopback_is_told_only_if_there_is_nothing_else() {
-        let told = choose(host_with_everything(), None, None).expect("there are addresses");
+        let told = choose(host_with_everything(), None, None, &[]).expect("there are addresses");
         assert_eq!(
             told.iter().map(|a| a.ip.to_string()).collect::<Vec<_>>(),
             ["172.17.0.1", "10.0.0.5", "2001:db8::5"]
         );
-        let alone = choose(vec![address("127.0.0.1", "lo")], None, None).expect("there are addresses");
+        let alone = choose(vec![address("127.0.0.1", "lo")], None, None, &[]).expect("there are addresses");
         assert_eq!(alone, [address("127.0.0.1", "lo")]);
     }
 
     #[test]
     fn the_hint_is_first_and_the_user_has_the_last_word() {
         let hint = "10.0.0.5".parse().ok();
-        assert_eq!(choose(host_with_everything(), None, hint).expect("addresses")[0], address("10.0.0.5", "eth0"));
-        let wanted = choose(host_with_everything(), Some("lo, docker0"), hint).expect("addresses");
+        assert_eq!(choose(host_with_everything(), None, hint, &[]).expect("addresses")[0], address("10.0.0.5", "eth0"));
+        let wanted = choose(host_with_everything(), Some("lo, docker0"), hint, &[]).expect("addresses");
         assert_eq!(wanted, [address("127.0.0.1", "lo"), address("172.17.0.1", "docker0")]);
-        let wanted = choose(host_with_everything(), Some("eth0"), None).expect("addresses");
+        let wanted = choose(host_with_everything(), Some("eth0"), None, &[]).expect("addresses");
         assert_eq!(wanted, [address("10.0.0.5", "eth0"), address("2001:db8::5", "eth0")]);
-        let error = choose(host_with_everything(), Some("ib0"), None).expect_err("there is no ib0").to_string();
+        let error = choose(host_with_everything(), Some("ib0"), None, &[]).expect_err("there is no ib0").to_string();
         assert!(error.contains("SHMEM_TCP_INTERFACE=ib0") && error.contains("10.0.0.5 (eth0)"), "{error}");
+    }
+
+    #[test]
+    fn problem_15_what_leads_out_of_the_host_comes_before_a_bridge() {
+        let told = choose(host_with_everything(), None, None, &["eth0".into()]).expect("there are addresses");
+        assert_eq!(told.iter().map(|a| a.interface.as_str()).collect::<Vec<_>>(), ["eth0", "eth0", "docker0"]);
     }
 
     #[test]
@@ -200,10 +180,5 @@ mod tests {
         spread(&mut alone, 3);
         spread(&mut [], 1);
         assert_eq!(alone, [address("10.0.0.6", "eth0")]);
-    }
-
-    #[test]
-    fn this_host_has_addresses() {
-        assert!(!all().expect("they can be listed").is_empty());
     }
 }

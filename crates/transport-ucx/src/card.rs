@@ -1,31 +1,46 @@
-//! The devices that a PE uses when it shall use certain cards: those cards' ports and every interface, but no other card.
+//! The devices that a PE uses, where the user has not named them: certain cards' ports, or all that are active, and the
+//! interfaces that lead out of the host.
 //!
 //! UCX takes the card that is nearest to the processor which the calling thread is on at that moment; a PE's card is chosen
 //! for where it is bound, and among equals in turn. Interfaces stay, because a peer without such a card may be reached by
-//! TCP only.
+//! TCP only. Of those UCX would take the fastest, and a bridge of containers or the end of a pair, which leads to no other
+//! host or goes away while the job runs, says of itself that it is faster than most cards.
 
 use std::fs;
 use std::path::Path;
 
+use oxshmem_os::interfaces;
+
 const CLASSES: &str = "/sys/class";
+
+/// The devices that the user names.
+pub(crate) fn named() -> Option<String> {
+    std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty())
+}
 
 /// Which of these cards have an active port of the kind that UCX drives.
 pub(crate) fn active(cards: &[String]) -> Vec<String> {
     cards.iter().filter(|card| !ports(Path::new(CLASSES), card).is_empty()).cloned().collect()
 }
 
-/// UCX's names of the devices (`UCX_NET_DEVICES`); none if there are no cards.
+/// UCX's names of the devices, with these cards if there are any; `None` leaves the choice to the user
+/// (`UCX_NET_DEVICES`) or to UCX.
 pub(crate) fn devices(cards: &[String]) -> Option<String> {
-    listed(Path::new(CLASSES), cards)
-}
-
-fn listed(classes: &Path, cards: &[String]) -> Option<String> {
-    let mut devices: Vec<String> = cards.iter().flat_map(|card| ports(classes, card)).collect();
-    if devices.is_empty() {
+    if named().is_some() {
         return None;
     }
-    devices.extend(names(&classes.join("net")));
-    Some(devices.join(","))
+    listed(Path::new(CLASSES), cards, interfaces::leading_out())
+}
+
+fn listed(classes: &Path, cards: &[String], leading_out: Vec<String>) -> Option<String> {
+    let of = |cards: &[String]| cards.iter().flat_map(|card| ports(classes, card)).collect::<Vec<_>>();
+    let chosen = of(cards);
+    if chosen.is_empty() && leading_out.is_empty() {
+        return None;
+    }
+    let ports = if chosen.is_empty() { of(&names(&classes.join("infiniband"))) } else { chosen };
+    let interfaces = if leading_out.is_empty() { names(&classes.join("net")) } else { leading_out };
+    Some(ports.into_iter().chain(interfaces).collect::<Vec<_>>().join(","))
 }
 
 /// The active ports of a card, as UCX names them.
@@ -49,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn active_ports_of_the_card_and_every_interface_are_named() {
+    fn problem_15_the_card_and_the_interfaces_that_lead_out_are_named() {
         let classes = std::env::temp_dir().join(format!("oxshmem-ucx-card-{}", std::process::id()));
         let port = |card: &str, port: &str, state: &str| {
             let folder = classes.join("infiniband").join(card).join("ports").join(port);
@@ -60,14 +75,19 @@ mod tests {
         port("mlx5_1", "1", "1: DOWN\n");
         port("mlx5_1", "2", "4: ACTIVE\n");
         port("mlx5_2", "1", "1: DOWN\n");
-        fs::create_dir_all(classes.join("net/ib0")).expect("a folder");
-        fs::create_dir_all(classes.join("net/eth0")).expect("a folder");
-        let listed = |cards: &[&str]| listed(&classes, &cards.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(listed(&["mlx5_0"]).as_deref(), Some("mlx5_0:1,eth0,ib0"));
-        assert_eq!(listed(&["mlx5_1"]).as_deref(), Some("mlx5_1:2,eth0,ib0"));
-        assert_eq!(listed(&["mlx5_1", "mlx5_2", "mlx5_0"]).as_deref(), Some("mlx5_1:2,mlx5_0:1,eth0,ib0"));
-        assert_eq!(listed(&["mlx5_2"]), None);
-        assert_eq!(listed(&["eth0"]), None);
+        for interface in ["docker0", "eth0", "ib0"] {
+            fs::create_dir_all(classes.join("net").join(interface)).expect("a folder");
+        }
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let listed = |cards: &[&str], leading_out: &[&str]| listed(&classes, &words(cards), words(leading_out));
+        let both = ["eth0", "ib0"];
+        assert_eq!(listed(&["mlx5_0"], &both).as_deref(), Some("mlx5_0:1,eth0,ib0"));
+        assert_eq!(listed(&["mlx5_1", "mlx5_2", "mlx5_0"], &both).as_deref(), Some("mlx5_1:2,mlx5_0:1,eth0,ib0"));
+        // None of the cards is active: all that are.
+        assert_eq!(listed(&["mlx5_2"], &["eth0"]).as_deref(), Some("mlx5_0:1,mlx5_1:2,eth0"));
+        // In a container nothing is known to lead out.
+        assert_eq!(listed(&["mlx5_0"], &[]).as_deref(), Some("mlx5_0:1,docker0,eth0,ib0"));
+        assert_eq!(listed(&["eth0"], &[]), None);
         fs::remove_dir_all(&classes).expect("it was there");
     }
 }

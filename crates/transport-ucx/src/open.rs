@@ -24,7 +24,8 @@ pub struct Options {
     pub pes: u32,
     /// UCX's transports, in the words of `UCX_TLS` (`SHMEM_TRANSPORT=ucx:...`); without it the environment or UCX decides.
     pub tls: Option<String>,
-    /// The cards to use at once (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without them UCX chooses.
+    /// The cards to use at once (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without them UCX
+    /// chooses among all that lead to other hosts.
     pub cards: Vec<String>,
     /// UCX does the job's atomics; otherwise the target's processor.
     pub atomics: bool,
@@ -43,10 +44,10 @@ pub fn atomics(tls: Option<&str>) -> Result<(), Error> {
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let Options { me, pes, tls, cards, atomics } = options;
-    let named = std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty());
+    let named = card::named();
     let cards = if named.is_none() { card::active(&cards) } else { Vec::new() };
     let context = Context::new(tls.as_deref(), &cards, pes, atomics)?;
-    let ours = Some(cards.join(",")).filter(|cards| !cards.is_empty());
+    let ours = Some(cards.join(",")).filter(|cards| !cards.is_empty()).or_else(|| card::devices(&[]));
     let devices = named.or(ours).unwrap_or_else(|| "all".into());
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(me, pes, context, atomics));
