@@ -2,7 +2,6 @@
 //! others were not chosen. A new transport is a new row of [`CANDIDATES`].
 
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
 use oxshmem_base::knobs::{Atomics, Settings};
@@ -430,16 +429,16 @@ fn tcp_open(joining: &Joining<'_>, _detail: &str, _atomics: bool) -> Opened {
     oxshmem_transport_tcp::open(options)
 }
 
-/// UCX is worth its while where there is an InfiniBand card; elsewhere its TCP is no better than ours.
+/// UCX is worth its while where there is an InfiniBand card that can be used; elsewhere its TCP is no better than ours.
 fn ucx_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     let rejected = |why: String| Offers { rejected: vec![format!("ucx ({why})")], ..Offers::default() };
-    let card = infiniband_card();
-    if !wanted.named && card.is_none() {
-        return rejected("no InfiniBand card is active here".into());
+    let card = oxshmem_transport_ucx::usable_card();
+    if let (false, Err(why)) = (wanted.named, &card) {
+        return rejected(why.clone());
     }
     match oxshmem_transport_ucx::probe(wanted.detail) {
         Ok(()) => {
-            let grade = if card.is_some() { Grade::Card } else { Grade::Software };
+            let grade = if card.is_ok() { Grade::Card } else { Grade::Software };
             let detail = wanted.detail.unwrap_or_default().to_owned();
             let own = match wanted.atomics {
                 Atomics::Network => oxshmem_transport_ucx::atomics(wanted.detail)
@@ -450,15 +449,6 @@ fn ucx_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
         }
         Err(error) => rejected(error.in_one_line()),
     }
-}
-
-/// A card of the verbs family with an active port.
-fn infiniband_card() -> Option<String> {
-    let ports = |card: &Path| std::fs::read_dir(card.join("ports")).into_iter().flatten().flatten();
-    let active = |port: &Path| std::fs::read_to_string(port.join("state")).is_ok_and(|state| state.contains("ACTIVE"));
-    let mut cards = std::fs::read_dir("/sys/class/infiniband").ok()?.flatten();
-    let card = cards.find(|card| ports(&card.path()).any(|port| active(&port.path())))?;
-    Some(card.file_name().to_string_lossy().into_owned())
 }
 
 fn ucx_open(joining: &Joining<'_>, detail: &str, atomics: bool) -> Opened {

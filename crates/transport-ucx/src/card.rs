@@ -45,14 +45,17 @@ fn listed(classes: &Path, cards: &[String], leading_out: Vec<String>) -> Option<
 
 /// The active ports of a card, as UCX names them.
 fn ports(classes: &Path, card: &str) -> Vec<String> {
+    active_ports(classes, card).into_iter().map(|port| format!("{card}:{port}")).collect()
+}
+
+pub(crate) fn active_ports(classes: &Path, card: &str) -> Vec<String> {
     let ports = classes.join("infiniband").join(card).join("ports");
     let state = |port: &str| fs::read_to_string(ports.join(port).join("state")).unwrap_or_default();
-    let active = names(&ports).into_iter().filter(|port| state(port).contains("ACTIVE"));
-    active.map(|port| format!("{card}:{port}")).collect()
+    names(&ports).into_iter().filter(|port| state(port).contains("ACTIVE")).collect()
 }
 
 /// The entries of a folder, in order.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
     names.sort();

@@ -22,5 +22,7 @@ mod open;
 mod progress;
 mod region;
 mod service;
+mod usable;
 
 pub use open::{Options, atomics, open, probe};
+pub use usable::usable_card;

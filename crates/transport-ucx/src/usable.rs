@@ -1,0 +1,99 @@
+//! Whether a card that this process sees is one that it could use. A container sees the host's cards in /sys, but may have
+//! neither their device files nor the network that they are on; UCX would then quietly take TCP, or fail at the first
+//! transfer.
+
+use std::fs::{self, OpenOptions};
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
+
+use oxshmem_os::interfaces;
+
+use crate::card::{active_ports, names};
+
+/// Says whether some card of the verbs family has an active port, a device file that this process may open, and, if it is
+/// on Ethernet, an address of this network namespace; otherwise what the cards lack.
+pub fn usable_card() -> Result<(), String> {
+    let ours = interfaces::addresses().unwrap_or_default().into_iter().map(|(ip, _)| ip);
+    among(Path::new("/"), &ours.collect::<Vec<_>>())
+}
+
+fn among(root: &Path, ours: &[IpAddr]) -> Result<(), String> {
+    let classes = root.join("sys/class");
+    let mut lacking = Vec::new();
+    for card in names(&classes.join("infiniband")) {
+        let ports = active_ports(&classes, &card);
+        if ports.is_empty() {
+            lacking.push(format!("{card} has no active port"));
+        } else if let Err(why) = device_file(root, &card) {
+            lacking.push(format!("{card} {why}"));
+        } else if ports.iter().any(|port| is_reached(&classes, &card, port, ours)) {
+            return Ok(());
+        } else {
+            lacking
+                .push(format!("{card} is on another network namespace: none of its addresses is one of this host's"));
+        }
+    }
+    if lacking.is_empty() { Err("no InfiniBand card is here".into()) } else { Err(lacking.join(", ")) }
+}
+
+/// Whether the file by which programs drive the card can be opened.
+fn device_file(root: &Path, card: &str) -> Result<(), String> {
+    let verbs = root.join("sys/class/infiniband_verbs");
+    let is_of =
+        |name: &String| fs::read_to_string(verbs.join(name).join("ibdev")).is_ok_and(|ibdev| ibdev.trim() == card);
+    let Some(name) = names(&verbs).into_iter().find(is_of) else {
+        return Err("has no device for programs (is the module ib_uverbs loaded?)".into());
+    };
+    let file = root.join("dev/infiniband").join(name);
+    match OpenOptions::new().read(true).write(true).open(&file) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("cannot be used: {}: {error}", file.display())),
+    }
+}
+
+/// Whether what a port calls itself is an address of this network namespace; InfiniBand does not ask for that.
+fn is_reached(classes: &Path, card: &str, port: &str, ours: &[IpAddr]) -> bool {
+    let port = classes.join("infiniband").join(card).join("ports").join(port);
+    if fs::read_to_string(port.join("link_layer")).is_ok_and(|layer| layer.trim() == "InfiniBand") {
+        return true;
+    }
+    let gids = port.join("gids");
+    let gid = |name: String| fs::read_to_string(gids.join(name)).ok()?.trim().parse::<Ipv6Addr>().ok();
+    names(&gids).into_iter().filter_map(gid).any(|gid| ours.contains(&gid.to_canonical()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_counts_where_it_can_be_opened_and_is_on_our_network() {
+        let root = std::env::temp_dir().join(format!("oxshmem-ucx-usable-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let file = root.join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, text).expect("a file");
+        };
+        let ours = ["10.0.0.5".parse().expect("an address"), "fe80::1".parse().expect("an address")];
+        let says = || among(&root, &ours);
+        assert_eq!(says(), Err("no InfiniBand card is here".into()));
+        write("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+        assert_eq!(says(), Err("mlx5_0 has no active port".into()));
+        write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+        write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+        assert!(says().is_err_and(|why| why.contains("mlx5_0 has no device for programs")));
+        write("sys/class/infiniband_verbs/abi_version", "6\n");
+        write("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
+        assert!(says().is_err_and(|why| why.contains("uverbs0: No such file")));
+        write("dev/infiniband/uverbs0", "");
+        write("sys/class/infiniband/mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
+        write("sys/class/infiniband/mlx5_0/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0006\n");
+        assert!(says().is_err_and(|why| why.contains("mlx5_0 is on another network namespace")));
+        write("sys/class/infiniband/mlx5_0/ports/1/gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0005\n");
+        assert_eq!(says(), Ok(()));
+        fs::remove_file(root.join("sys/class/infiniband/mlx5_0/ports/1/gids/2")).expect("it was there");
+        write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+        assert_eq!(says(), Ok(()));
+        fs::remove_dir_all(&root).expect("it was there");
+    }
+}
