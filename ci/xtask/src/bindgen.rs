@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::test::Counts;
+use crate::counts::Counts;
 use crate::{Outcome, command, top};
 use libraries::{LIBRARIES, Library};
 

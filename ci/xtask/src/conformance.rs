@@ -21,8 +21,8 @@ use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 use program::Built;
 
 use crate::Outcome;
+use crate::counts::Counts;
 use crate::namespaces::Rig;
-use crate::test::Counts;
 
 /// Variables and their values.
 type Environment = Vec<(String, String)>;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::test::Counts;
+use crate::counts::Counts;
 use crate::{Outcome, command, target, top};
 
 /// A fuzz target, further folders of committed inputs, and the longest input that it tries.

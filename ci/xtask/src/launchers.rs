@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::test::Counts;
+use crate::counts::Counts;
 use crate::{Outcome, build, command, default_prefix, packages, target, top};
 
 mod table;

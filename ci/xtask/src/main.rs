@@ -6,6 +6,7 @@ mod bindgen;
 mod build;
 mod command;
 mod conformance;
+mod counts;
 mod fuzz;
 mod generate;
 mod install;

@@ -7,8 +7,8 @@ use std::process::Command;
 use oxshmem_api::generate::{Help, manual_pages};
 use oxshmem_api::manual::{Page, pages};
 
+use crate::counts::Counts;
 use crate::library::write;
-use crate::test::Counts;
 use crate::{Outcome, command, packages, target};
 
 /// What tools say of themselves becomes part of their pages: the command, and how it is asked.

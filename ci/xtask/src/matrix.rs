@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::conformance::{self, Options, numbers};
-use crate::test::Counts;
+use crate::counts::Counts;
 
 /// What carries a job here without a network card.
 const TRANSPORTS: &[&str] = &["tcp", "ofi:tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::conformance::{self, Options};
+use crate::counts::Counts;
 use crate::rig::{self, Ending};
-use crate::test::Counts;
 use crate::{Outcome, command, target, top};
 
 /// The variable by which the rig finds its hosts.

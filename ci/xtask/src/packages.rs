@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::command;
-use crate::test::Counts;
+use crate::counts::Counts;
 
 /// A program that some check runs, or the path of a file that it reads, and the package that has it.
 const PROGRAMS: &[(&str, &str)] = &[

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::counts::Counts;
 use crate::rig::{self, Ending};
-use crate::test::Counts;
 use crate::{Outcome, command, target, top};
 
 /// Builds the programs that look, and runs `ci/placement/check` with them in the rig.

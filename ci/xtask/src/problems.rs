@@ -11,7 +11,7 @@
 
 use std::process::Command;
 
-use crate::test::Counts;
+use crate::counts::Counts;
 use crate::{Outcome, launchers, test};
 
 /// The crates that have such tests.

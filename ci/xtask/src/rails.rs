@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::counts::Counts;
 use crate::namespaces::{self, Rig};
-use crate::test::Counts;
 use crate::{Outcome, command};
 
 /// What each of the cables carries.

@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::conformance::{self, Options};
+use crate::counts::Counts;
 use crate::rig::{self, Ending};
-use crate::test::Counts;
 
 /// What the checks have time for: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::test::Counts;
+use crate::counts::Counts;
 use crate::{Outcome, command, launchers};
 
 /// So long may 64 empty programs take from the first to the last.

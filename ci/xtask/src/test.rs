@@ -3,29 +3,11 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::counts::Counts;
 use crate::{
     Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, manual, namespaces,
     packages, placement, public_api, rdma, target, top,
 };
-
-/// How many checks went well, how many did not, how many could not run here.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    /// Went well.
-    pub(crate) passed: usize,
-    /// Did not.
-    pub(crate) failed: usize,
-    /// Could not run here; the output says why.
-    pub(crate) skipped: usize,
-}
-
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, more: Counts) {
-        self.passed += more.passed;
-        self.failed += more.failed;
-        self.skipped += more.skipped;
-    }
-}
 
 /// One step of `cargo xtask test`.
 pub(crate) struct Step {

@@ -1,0 +1,20 @@
+//! What came of a set of checks.
+
+/// How many checks went well, how many did not, how many could not run here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Went well.
+    pub(crate) passed: usize,
+    /// Did not.
+    pub(crate) failed: usize,
+    /// Could not run here; the output says why.
+    pub(crate) skipped: usize,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Counts) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
