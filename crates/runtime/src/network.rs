@@ -247,19 +247,13 @@ pub(crate) struct ContextLane {
     /// changed since a thread issued says that what it issued is complete, and what was fetched is there (release,
     /// acquire). So nobody has to be the one who sees the empty lane.
     rests: AtomicU64,
-    /// Threads that have waited long for the lane to be empty. While there are any, those that issue hold back, because
-    /// a stream of operations of one thread must not keep another in its quiet for ever (ORD-7).
+    /// Threads that have waited long for the lane, or for it to be empty. While there are any, those that issue hold back,
+    /// because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for ever.
     impatient: AtomicU32,
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it. Changed
     /// while the lane is held.
     near: AtomicBool,
 }
-
-/// A wait that has looked at the lane so often begins to count the time, and is impatient after so much of it: more
-/// than a round trip on a network that answers at once.
-const FIRST_LOOKS: u32 = 8;
-/// See [`FIRST_LOOKS`].
-const PATIENCE: Duration = Duration::from_micros(100);
 
 impl ContextLane {
     fn new() -> Self {
@@ -278,7 +272,29 @@ impl ContextLane {
         if self.impatient.load(Relaxed) > 0 {
             self.hold_back();
         }
-        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+        self.try_lock().unwrap_or_else(|| self.lock_in_turn())
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Box<dyn Lane>>> {
+        match self.lane.try_lock() {
+            Ok(lane) => Some(lane),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Behind a thread that may issue without pause.
+    #[cold]
+    fn lock_in_turn(&self) -> MutexGuard<'_, Box<dyn Lane>> {
+        let mut patience = Patience::new(self);
+        wait::until(self.reason("a call behind another thread's operations", Needs::Anyone), None, || {
+            patience.look();
+            self.try_lock()
+        })
+    }
+
+    fn reason<'n>(&self, call: &'static str, needs: Needs<'n>) -> Reason<'n> {
+        Reason { call, address: core::ptr::from_ref(self) as usize, needs }
     }
 
     /// Issues what may be to a PE of this node.
@@ -305,31 +321,21 @@ impl ContextLane {
 
     #[cold]
     fn hold_back(&self) {
-        let address = core::ptr::from_ref(self) as usize;
-        let reason = Reason { call: "a call behind another thread's quiet", address, needs: Needs::Anyone };
+        let reason = self.reason("a call behind another thread's quiet", Needs::Anyone);
         wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
     }
 
     /// Returns when everything that this thread has issued is complete.
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
-        let reason = Reason { call, address: core::ptr::from_ref(self) as usize, needs };
         let before = self.rests.load(Acquire);
-        let (mut looks, mut since, mut impatient) = (0, None, false);
-        wait::until(reason, None, || {
+        let mut patience = Patience::new(self);
+        wait::until(self.reason(call, needs), None, || {
             if self.rests.load(Acquire) != before {
                 return Some(());
             }
-            looks += 1;
-            if looks > FIRST_LOOKS && !impatient && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                impatient = true;
-                self.impatient.fetch_add(1, Relaxed);
-            }
+            patience.look();
             // Whoever has it moves everything on.
-            let mut lane = match self.lane.try_lock() {
-                Ok(lane) => lane,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return None,
-            };
+            let mut lane = self.try_lock()?;
             if let Err(error) = lane.progress() {
                 drop(lane);
                 diagnose::fail(&error);
@@ -338,8 +344,42 @@ impl ContextLane {
                 self.rests.fetch_add(1, Release);
             })
         });
-        if impatient {
-            self.impatient.fetch_sub(1, Relaxed);
+    }
+}
+
+/// How long a thread waits for a lane before it makes others hold back, until the wait is over.
+struct Patience<'l> {
+    lane: &'l ContextLane,
+    looks: u32,
+    since: Option<Instant>,
+    over: bool,
+}
+
+impl<'l> Patience<'l> {
+    /// A wait that has looked so often begins to count the time.
+    const LOOKS: u32 = 8;
+    /// It is impatient after so much of it: more than a round trip on a network that answers at once.
+    const TIME: Duration = Duration::from_micros(100);
+
+    fn new(lane: &'l ContextLane) -> Self {
+        Self { lane, looks: 0, since: None, over: false }
+    }
+
+    /// It has looked once more.
+    fn look(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks > Self::LOOKS && !self.over && self.since.get_or_insert_with(Instant::now).elapsed() > Self::TIME
+        {
+            self.over = true;
+            self.lane.impatient.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for Patience<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            self.lane.impatient.fetch_sub(1, Relaxed);
         }
     }
 }
