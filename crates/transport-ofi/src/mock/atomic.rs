@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use oxshmem_libfabric_sys as fi;
 
-use super::{Pending, What, World, end_of, with};
+use super::objects::end_of;
+use super::world::{Pending, What, World, with};
 
 /// An atomic under way. Operands and result belong to whoever issued it until it is complete.
 pub(super) struct Atomic {

@@ -1,0 +1,260 @@
+//! The suite of all providers over the mock, and what the suite cannot see.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Fabric, Lane, LaneOptions, Region, Remote, Segment, suite};
+
+use super::calls::MOCK;
+use super::world::{Pending, What, with, world};
+use crate::device::Selection;
+use crate::open::{Ofi, Options, open_with};
+
+/// One job at a time: there is one network.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    *world() = None;
+    turn
+}
+
+/// PE `me` of a job over so many rails of one of the mock's providers.
+fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
+    let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
+    open_with(&MOCK, &Options { me, pes, selection }).expect("the mock opens")
+}
+
+/// The same with the provider's atomics.
+fn pe_with_atomics(provider: &str, me: u32, pes: u32, rails: usize) -> Result<Box<dyn Fabric>, Error> {
+    let provider = Some(provider.into());
+    let selection = Selection { provider, rails: Some(rails), atomics: true, ..Selection::default() };
+    open_with(&MOCK, &Options { me, pes, selection })
+}
+
+/// The suite with the provider's own atomics.
+fn with_atomics(provider: &str, rails: usize) {
+    let _alone = alone();
+    let pe = |me, pes| pe_with_atomics(provider, me, pes, rails).expect("the mock opens");
+    suite::threads(2, |pes| (0..pes).map(|me| pe(me, pes)).collect());
+    nobody_broke_a_rule();
+}
+
+fn nobody_broke_a_rule() {
+    let violations = with(|world| std::mem::take(&mut world.violations));
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+/// The suite over one of the mock's providers, with as many rails for each PE; nobody breaks a rule.
+fn over(provider: &str, rails: &[usize]) {
+    let _alone = alone();
+    suite::threads(rails.len() as u32, |pes| (0..pes).map(|me| pe(provider, me, pes, rails[me as usize])).collect());
+    nobody_broke_a_rule();
+    let used = with(|world| world.ends.iter().filter(|end| end.card > 0 && end.carried > 0).count());
+    // A rail is used where the peer has one, too; the PEs stand in a ring.
+    let shared = |(me, &mine): (usize, &usize)| mine.min(rails[(me + 1) % rails.len()]) - 1;
+    assert!(used >= rails.iter().enumerate().map(shared).sum(), "{used} further rails were used");
+}
+
+#[test]
+fn what_slingshot_demands_is_obeyed() {
+    over("mock_slingshot", &[1; 3]);
+}
+
+#[test]
+fn local_registrations_and_early_completions_are_obeyed() {
+    over("mock_local", &[1; 3]);
+}
+
+#[test]
+fn order_is_used_where_it_is_kept() {
+    over("mock_orderly", &[1; 3]);
+}
+
+#[test]
+fn atomics_of_slingshot() {
+    with_atomics("mock_slingshot", 2);
+}
+
+#[test]
+fn atomics_with_local_registrations_and_early_completions() {
+    with_atomics("mock_local", 1);
+}
+
+#[test]
+fn atomics_in_order() {
+    with_atomics("mock_orderly", 2);
+}
+
+#[test]
+fn who_lacks_an_atomic_is_not_of_the_networks_domain() {
+    let _alone = alone();
+    let refused = pe_with_atomics("mock_incomplete", 0, 1, 1).err().expect("an error").to_string();
+    assert!(refused.contains("lacks an atomic") && refused.contains("Xor(0) on 4 bytes"), "{refused}");
+    drop(pe("mock_incomplete", 0, 1, 1));
+    nobody_broke_a_rule();
+}
+
+#[test]
+fn slingshot_has_rails() {
+    over("mock_slingshot", &[3; 3]);
+}
+
+#[test]
+fn completed_puts_are_read_back_by_their_own_rail() {
+    over("mock_local", &[2; 3]);
+}
+
+#[test]
+fn order_ends_where_another_rail_begins() {
+    over("mock_orderly", &[2; 3]);
+}
+
+#[test]
+fn peers_meet_on_the_rails_that_both_have() {
+    over("mock_slingshot", &[3, 1, 2]);
+    over("mock_orderly", &[1, 2, 1]);
+}
+
+/// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
+/// and never otherwise. `play` also gets the endpoints of the first PE's rails.
+fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[usize])) {
+    let options = |me| {
+        let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
+        Options { me, pes: 2, selection }
+    };
+    let pes = [0, 1].map(|me| Ofi::open(&MOCK, &options(me)).expect("the mock opens"));
+    let ends: Vec<usize> = with(|world| (0..world.ends.len() / 2).collect());
+    let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
+    for (pe, memory) in pes.iter().zip(&mut memory) {
+        let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
+        pe.register(Region::Heap, segment).expect("memory is registered");
+    }
+    let cards: Vec<_> = pes.iter().map(Fabric::card).collect();
+    for pe in &pes {
+        pe.connect(Box::new(suite::AllCards(cards.clone()))).expect("it connects");
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                pes[1].progress();
+            }
+        });
+        // Whatever happens the other thread ends.
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            play(&mut *pes[0].lane(LaneOptions::default()).expect("a lane"), &ends);
+        }));
+        over.store(true, Ordering::Release);
+        if let Err(panic) = played {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    drop(pes);
+}
+
+const LONG: usize = 1 << 20;
+static SOURCE: [u8; LONG] = [7; LONG];
+const FLAG: Remote = Remote { pe: 1, region: Region::Heap, offset: LONG as u64 };
+const DATA: Remote = Remote { pe: 1, region: Region::Heap, offset: 0 };
+
+/// Puts that have not taken effect, by these endpoints.
+fn puts_under_way(ends: &[usize]) -> usize {
+    let is_put = |pending: &&Pending| matches!(pending.what, What::Put { .. });
+    with(|world| {
+        let of = |&end: &usize| &world.ends[end];
+        ends.iter().map(|end| of(end).pending.iter().filter(is_put).count() + of(end).late.len()).sum()
+    })
+}
+
+#[test]
+fn a_fence_waits_for_other_rails_and_for_nothing_else() {
+    let _alone = alone();
+    one_sided("mock_orderly", 2, |lane, ends| {
+        // SAFETY: the source stays.
+        unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
+        assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
+        lane.fence();
+        assert_eq!(puts_under_way(&ends[1..]), 0, "a fence left puts of the other rail behind");
+        // SAFETY: copied.
+        unsafe { lane.put_nbi(FLAG, SOURCE.as_ptr(), 8) };
+        assert_eq!(puts_under_way(ends), 1);
+        lane.fence();
+        assert_eq!(puts_under_way(ends), 1, "a fence waited although one rail keeps the order");
+        quiet(lane);
+    });
+    nobody_broke_a_rule();
+}
+
+#[test]
+fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
+    let _alone = alone();
+    one_sided("mock_orderly", 2, |lane, ends| {
+        // SAFETY: the source stays.
+        unsafe {
+            lane.put_nbi(FLAG, SOURCE.as_ptr(), 8);
+            lane.fence();
+            lane.put_nbi(DATA, SOURCE.as_ptr(), LONG);
+        }
+        let short = |put: &&Pending| matches!(&put.what, What::Put { bytes: Err((_, 8)) | Ok(_), .. });
+        let left = with(|world| world.ends[ends[0]].pending.iter().filter(short).count());
+        assert_eq!(left, 0, "the put from before the fence is still under way");
+        assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
+        quiet(lane);
+    });
+    nobody_broke_a_rule();
+}
+
+/// Nothing that is complete for the network alone counts as complete, on any rail.
+#[test]
+fn what_is_complete_has_been_read_back_on_every_rail() {
+    let _alone = alone();
+    one_sided("mock_local", 2, |lane, ends| {
+        for _ in 0..4 {
+            // SAFETY: the source stays.
+            unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
+            quiet(lane);
+            assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+        }
+        let shares = with(|world| ends.iter().map(|&end| world.ends[end].carried).collect::<Vec<_>>());
+        assert!(shares.iter().all(|&bytes| bytes > LONG / 8), "the rails have carried {shares:?}");
+    });
+    nobody_broke_a_rule();
+}
+
+#[test]
+fn a_rail_that_cannot_be_opened_says_why() {
+    let _alone = alone();
+    let words = pe("mock_slingshot", 0, 1, 5).describe();
+    assert!(words.contains("on mock_slingshot and mock_slingshot_1 and mock_slingshot_2,"), "{words}");
+    let why = "without mock_slingshot_3 (libfabric's provider mock_slingshot on mock_slingshot_3 has failed to make the domain";
+    assert!(words.contains(why) && words.contains(", 1 more that SHMEM_RAILS=5 asks for"), "{words}");
+}
+
+#[test]
+fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
+    let _alone = alone();
+    let cards = |provider: &str, change: &dyn Fn(&mut Selection)| {
+        let mut selection = Selection { provider: Some(provider.into()), cards_each: 2, ..Selection::default() };
+        change(&mut selection);
+        let words = open_with(&MOCK, &Options { me: 0, pes: 1, selection }).expect("the mock opens").describe();
+        words.split([',', '(']).next().and_then(|words| Some(words.split_once(" on ")?.1.trim().to_owned()))
+    };
+    let near = ["mock_slingshot_2", "mock_slingshot_1", "mock_slingshot"].map(String::from);
+    let found = cards("mock_slingshot", &|selection| selection.nearest = near.to_vec());
+    assert_eq!(found.as_deref(), Some("mock_slingshot_2 and mock_slingshot_1"));
+    let found = cards("mock_slingshot", &|selection| {
+        selection.nearest = near.to_vec();
+        selection.domain = Some("mock_slingshot_1, mock_slingshot".into());
+    });
+    assert_eq!(found.as_deref(), Some("mock_slingshot_1 and mock_slingshot"));
+    assert_eq!(cards("mock_orderly", &|_| {}).as_deref(), Some("mock_orderly"));
+    let found = cards("mock_orderly", &|selection| selection.rails = Some(2));
+    assert_eq!(found.as_deref(), Some("mock_orderly and mock_orderly_1"));
+}
+
+fn quiet(lane: &mut dyn Lane) {
+    while lane.outstanding() > 0 {
+        lane.progress().expect("nothing is wrong");
+    }
+}

@@ -1,0 +1,314 @@
+//! The mock's network: what is under way, when it takes effect, and who has broken a rule.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_libfabric_sys as fi;
+
+use super::atomic;
+use super::nature::Nature;
+
+/// The network: all endpoints of the process.
+#[derive(Default)]
+pub(super) struct World {
+    pub(super) ends: Vec<End>,
+    pub(super) keys: u64,
+    pub(super) dice: u64,
+    /// What somebody has done against the rules.
+    pub(super) violations: Vec<String>,
+}
+
+pub(super) struct End {
+    pub(super) nature: &'static Nature,
+    pub(super) memory: HashMap<u64, Registered>,
+    pub(super) receives: VecDeque<(usize, usize, usize)>,
+    pub(super) pending: VecDeque<Pending>,
+    /// Puts that are complete for whoever issued them, and have not arrived.
+    pub(super) late: VecDeque<Pending>,
+    pub(super) done: VecDeque<fi::fi_cq_msg_entry>,
+    pub(super) errors: VecDeque<(usize, c_int)>,
+    pub(super) open: bool,
+    pub(super) enabled: bool,
+    /// Which domain it is of.
+    pub(super) card: usize,
+    /// Bytes of puts and gets.
+    pub(super) carried: usize,
+}
+
+impl End {
+    pub(super) fn new(nature: &'static Nature) -> Self {
+        Self {
+            nature,
+            memory: HashMap::new(),
+            receives: VecDeque::new(),
+            pending: VecDeque::new(),
+            late: VecDeque::new(),
+            done: VecDeque::new(),
+            errors: VecDeque::new(),
+            open: true,
+            enabled: false,
+            card: 0,
+            carried: 0,
+        }
+    }
+}
+
+// SAFETY: the contexts in the entries are numbers to the mock.
+unsafe impl Send for End {}
+
+pub(super) struct Registered {
+    pub(super) base: usize,
+    pub(super) len: usize,
+    pub(super) enabled: bool,
+    pub(super) bound: bool,
+}
+
+/// An operation that has not taken effect.
+pub(super) struct Pending {
+    pub(super) to: usize,
+    pub(super) context: usize,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    Put { bytes: Result<Vec<u8>, (usize, usize)>, address: u64, key: u64 },
+    Get { at: usize, n: usize, address: u64, key: u64 },
+    Message(Vec<u8>),
+    Atomic(atomic::Atomic),
+}
+
+static WORLD: Mutex<Option<World>> = Mutex::new(None);
+
+pub(super) fn world() -> MutexGuard<'static, Option<World>> {
+    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn with<R>(act: impl FnOnce(&mut World) -> R) -> R {
+    act(world().get_or_insert_default())
+}
+
+impl World {
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) as usize % n.max(1)
+    }
+
+    pub(super) fn wrong(&mut self, what: String) {
+        if self.violations.len() < 20 {
+            self.violations.push(what);
+        }
+    }
+
+    /// Lets one operation of an endpoint take effect.
+    pub(super) fn step(&mut self, end: usize) {
+        if self.ends[end].card > 0 && self.below(8) > 0 {
+            return;
+        }
+        if self.below(3) == 0
+            && let Some(late) = self.ends[end].late.pop_front()
+        {
+            self.arrive(end, &late);
+        }
+        let count = self.ends[end].pending.len();
+        if count == 0 {
+            return;
+        }
+        let nature = self.ends[end].nature;
+        let chosen = self.below(count);
+        // An operation goes before those that it has to follow only if there are none.
+        let pending = &self.ends[end].pending;
+        let keeps = |order: u64| nature.order & order == order;
+        let written = |n: usize| keeps(fi::FI_ORDER_WAW) && n <= nature.waw;
+        let length = |bytes: &Result<Vec<u8>, (usize, usize)>| bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
+        let follows = |later: &Pending, earlier: &Pending| {
+            later.to == earlier.to
+                && match (&later.what, &earlier.what) {
+                    // An atomic writes, and may read as well.
+                    (What::Atomic(atomic), What::Put { bytes, .. }) => {
+                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_RAW))
+                    }
+                    (What::Put { bytes, .. }, What::Atomic(atomic)) => {
+                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_WAR))
+                    }
+                    (What::Atomic(_), What::Atomic(_)) => written(8),
+                    (What::Get { .. }, What::Atomic(_)) => keeps(fi::FI_ORDER_RAW),
+                    (What::Put { bytes, .. }, What::Put { .. }) => written(length(bytes)),
+                    (What::Message(_), What::Message(_)) => keeps(fi::FI_ORDER_SAS),
+                    (What::Message(_), What::Put { .. }) => keeps(fi::FI_ORDER_SAW),
+                    (What::Get { .. }, What::Put { .. }) => keeps(fi::FI_ORDER_RAW),
+                    _ => false,
+                }
+        };
+        let free = |i: usize| !pending.iter().take(i).any(|earlier| follows(&pending[i], earlier));
+        let Some(next) = (0..count).map(|i| (chosen + i) % count).find(|&i| free(i)) else { return };
+        if let What::Message(_) = pending[next].what
+            && self.ends[pending[next].to].receives.is_empty()
+            && self.ends[pending[next].to].open
+        {
+            return;
+        }
+        let Some(operation) = self.ends[end].pending.remove(next) else { return };
+        self.take_effect(end, operation);
+    }
+
+    fn take_effect(&mut self, end: usize, operation: Pending) {
+        if let What::Get { .. } = operation.what {
+            // A read comes behind the puts that are late.
+            while let Some(late) = self.ends[end].late.pop_front() {
+                self.arrive(end, &late);
+            }
+        }
+        let context = operation.context;
+        let outcome = match &operation.what {
+            What::Put { .. } if !self.ends[end].nature.delivers => {
+                // The source may be reused after completion, so the network has its own copy.
+                let Pending { to, what: What::Put { bytes, address, key }, .. } = operation else { unreachable!() };
+                let bytes = match bytes {
+                    Ok(bytes) => bytes,
+                    // SAFETY: the source stays until completion, which is not yet.
+                    Err((at, n)) => unsafe {
+                        std::slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(at), n).to_vec()
+                    },
+                };
+                let what = What::Put { bytes: Ok(bytes), address, key };
+                self.ends[end].late.push_back(Pending { to, context, what });
+                Ok(0)
+            }
+            _ => self.land(end, &operation),
+        };
+        match outcome {
+            // What was injected has no completion.
+            Ok(_) if context == 0 => {}
+            Ok(len) => self.complete(end, context, len),
+            Err(code) => self.ends[end].errors.push_back((context, code)),
+        }
+    }
+
+    pub(super) fn complete(&mut self, end: usize, context: usize, len: usize) {
+        check_context(self, context);
+        let op_context = ptr::with_exposed_provenance_mut(context);
+        self.ends[end].done.push_back(fi::fi_cq_msg_entry { op_context, flags: 0, len });
+    }
+
+    /// A put arrives that counts as complete already; nobody hears of its failure, so it is against the rules.
+    fn arrive(&mut self, end: usize, late: &Pending) {
+        if let Err(code) = self.land(end, late) {
+            self.wrong(format!("a completed put has failed with {code}"));
+        }
+    }
+
+    /// The bytes arrive.
+    fn land(&mut self, end: usize, operation: &Pending) -> Result<usize, c_int> {
+        let to = operation.to;
+        match &operation.what {
+            What::Put { bytes, address, key } => {
+                let n = bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
+                let source = bytes.as_ref().map_or_else(|(at, _)| ptr::with_exposed_provenance(*at), |b| b.as_ptr());
+                let at: *mut u8 = ptr::with_exposed_provenance_mut(self.find(to, *key, *address, n)?);
+                // SAFETY: inside a registration, and the source is a copy or kept until completion. A word is stored
+                // as one, as cards do.
+                unsafe {
+                    if n == 8 && at.addr().is_multiple_of(8) {
+                        std::sync::atomic::AtomicU64::from_ptr(at.cast())
+                            .store(source.cast::<u64>().read_unaligned(), Ordering::Release);
+                    } else {
+                        ptr::copy(source, at, n);
+                    }
+                }
+                Ok(0)
+            }
+            What::Get { at, n, address, key } => {
+                let from: *const u8 = ptr::with_exposed_provenance(self.find(to, *key, *address, *n)?);
+                // SAFETY: inside a registration; the destination is kept until completion.
+                unsafe { ptr::copy(from, ptr::with_exposed_provenance_mut(*at), *n) };
+                Ok(0)
+            }
+            What::Atomic(atomic) => self.change(to, atomic),
+            What::Message(bytes) => {
+                let Some((at, room, context)) = self.ends[to].receives.pop_front() else {
+                    return Err(fi::FI_ECANCELED);
+                };
+                if bytes.len() > room {
+                    self.wrong(format!("endpoint {end} sends {} bytes where {room} are awaited", bytes.len()));
+                    return Err(fi::FI_EINVAL);
+                }
+                // SAFETY: the receive's buffer is kept until its completion and long enough.
+                unsafe { ptr::copy(bytes.as_ptr(), ptr::with_exposed_provenance_mut(at), bytes.len()) };
+                self.complete(to, context, bytes.len());
+                Ok(0)
+            }
+        }
+    }
+
+    pub(super) fn find(&mut self, to: usize, key: u64, address: u64, n: usize) -> Result<usize, c_int> {
+        let virtual_addresses = self.ends[to].nature.mr_mode & fi::FI_MR_VIRT_ADDR != 0;
+        let Some(memory) = self.ends[to].memory.get(&key) else {
+            self.wrong(format!("endpoint {to} has no key {key}"));
+            return Err(fi::FI_EINVAL);
+        };
+        let offset = (address as usize).wrapping_sub(if virtual_addresses { memory.base } else { 0 });
+        if !memory.enabled || offset.checked_add(n).is_none_or(|end| end > memory.len) {
+            let what =
+                format!("{n} bytes at {offset} of a registration of {} (enabled: {})", memory.len, memory.enabled);
+            self.wrong(what);
+            return Err(fi::FI_EINVAL);
+        }
+        Ok(memory.base + offset)
+    }
+
+    /// Whether local bytes are of the registration that is named, where that is demanded.
+    pub(super) fn is_registered(&mut self, end: usize, (at, n): (usize, usize), desc: *mut c_void) -> bool {
+        if self.ends[end].nature.mr_mode & fi::FI_MR_LOCAL == 0 {
+            return true;
+        }
+        let registered = self.ends[end].memory.get(&(desc.addr() as u64));
+        let inside = registered.is_some_and(|memory| at >= memory.base && at + n <= memory.base + memory.len);
+        if !inside {
+            self.wrong(format!("local bytes are not of the registration that is named ({n} bytes)"));
+        }
+        inside
+    }
+
+    /// What every operation has to obey.
+    pub(super) fn issue(&mut self, end: usize, local: (usize, usize), desc: *mut c_void, pending: Pending) -> isize {
+        let nature = self.ends[end].nature;
+        let n = local.1;
+        if self.ends[end].pending.len() + self.ends[end].done.len() >= nature.queue {
+            return -(fi::FI_EAGAIN as isize);
+        }
+        if pending.context == 0 {
+            self.wrong("an operation has no context".into());
+        }
+        if n > nature.longest {
+            self.wrong(format!("an operation of {n} bytes where {} is the longest", nature.longest));
+        }
+        if !self.is_registered(end, local, desc) {
+            return -(fi::FI_EINVAL as isize);
+        }
+        mark_context(pending.context);
+        if !matches!(pending.what, What::Message(_) | What::Atomic(_)) {
+            self.ends[end].carried += n;
+        }
+        self.ends[end].pending.push_back(pending);
+        0
+    }
+}
+
+/// While an operation is under way its context is the provider's.
+pub(super) fn mark_context(context: usize) {
+    let place: *mut fi::fi_context2 = ptr::with_exposed_provenance_mut(context);
+    // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion.
+    unsafe { (*place).internal = [ptr::without_provenance_mut(context ^ 0x5A5A); 8] };
+}
+
+fn check_context(world: &mut World, context: usize) {
+    let place: *const fi::fi_context2 = ptr::with_exposed_provenance(context);
+    // SAFETY: as above.
+    let intact = unsafe { (*place).internal }.iter().all(|word| word.addr() == context ^ 0x5A5A);
+    if !intact {
+        world.wrong("a context was changed while its operation was under way".into());
+    }
+}
