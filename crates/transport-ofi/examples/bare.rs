@@ -243,6 +243,14 @@ impl Bare {
     }
 }
 
+/// An endpoint of shm leaves a file behind that a later process of the same number would stumble over.
+impl Drop for Bare {
+    fn drop(&mut self) {
+        // SAFETY: opened by `open`, and nobody uses it any more.
+        unsafe { fi_close(&raw mut (*self.ep).fid) };
+    }
+}
+
 struct Ours {
     words: Box<[AtomicU64; 2]>,
     fabric: Box<dyn Fabric>,
