@@ -46,17 +46,21 @@ pub fn addresses() -> io::Result<Vec<(IpAddr, String)>> {
 /// (bonds, VLANs, bridges that have a card as a port). A bridge of containers, a tunnel or one end of a pair leads
 /// nowhere that every node of a job is sure to be. None where that cannot be told, as within a container.
 pub fn leading_out() -> Vec<String> {
-    let of_link = |ip: &IpAddr| match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.segments()[0] & 0xFFC0 == 0xFE80,
-    };
     let mut names = Vec::new();
     for (ip, name) in addresses().unwrap_or_default() {
-        if !of_link(&ip) && !names.contains(&name) && leads_out(Path::new(CLASS), &name, HIGHEST_STACK) {
+        if !is_link_local(ip) && !names.contains(&name) && leads_out(Path::new(CLASS), &name, HIGHEST_STACK) {
             names.push(name);
         }
     }
     names
+}
+
+/// Whether an address means something on its own link only.
+pub fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.segments()[0] & 0xFFC0 == 0xFE80,
+    }
 }
 
 fn leads_out(class: &Path, name: &str, stack: u32) -> bool {

@@ -39,12 +39,12 @@ fn choose(
         Some(list) => {
             let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
             // An IPv6 address of one link means nothing without its link, which other hosts call otherwise.
-            let of_link = |a: &Address| a.ip.is_ipv6() && is_link_local(a.ip);
+            let of_link = |a: &Address| a.ip.is_ipv6() && interfaces::is_link_local(a.ip);
             let is_wanted =
                 |a: &&Address| wanted.iter().any(|&w| (w == a.interface && !of_link(a)) || w == a.ip.to_string());
             all.iter().filter(is_wanted).cloned().collect()
         }
-        None => all.iter().filter(|a| !a.ip.is_loopback() && !is_link_local(a.ip)).cloned().collect(),
+        None => all.iter().filter(|a| !a.ip.is_loopback() && !interfaces::is_link_local(a.ip)).cloned().collect(),
     };
     if usable.is_empty() {
         let has = all.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
@@ -98,13 +98,6 @@ pub(crate) fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = std::fs::read_link("/proc/self/ns/net").map(|p| p.display().to_string()).unwrap_or_default();
     format!("{} {space}", boot.trim())
-}
-
-fn is_link_local(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.segments()[0] & 0xFFC0 == 0xFE80,
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! TCP only. Of those UCX would take the fastest, and a bridge of containers or the end of a pair, which leads to no other
 //! host or goes away while the job runs, says of itself that it is faster than most cards.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -13,23 +14,35 @@ use oxshmem_os::interfaces;
 
 const CLASSES: &str = "/sys/class";
 
-/// The devices that the user names.
-pub(crate) fn named() -> Option<String> {
-    std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty())
+/// What a PE lets UCX use.
+pub(crate) struct Devices {
+    /// UCX's names of them; `None` leaves the choice to the user (`UCX_NET_DEVICES`) or to UCX.
+    pub(crate) names: Option<String>,
+    /// How many cards were asked for, to be used at once.
+    pub(crate) cards: usize,
 }
 
-/// Which of these cards have an active port of the kind that UCX drives.
-pub(crate) fn active(cards: &[String]) -> Vec<String> {
-    cards.iter().filter(|card| !ports(Path::new(CLASSES), card).is_empty()).cloned().collect()
-}
-
-/// UCX's names of the devices, with these cards if there are any; `None` leaves the choice to the user
-/// (`UCX_NET_DEVICES`) or to UCX.
-pub(crate) fn devices(cards: &[String]) -> Option<String> {
-    if named().is_some() {
-        return None;
+impl Devices {
+    /// These cards, as far as they have an active port of the kind that UCX drives; without one of them every card that has.
+    pub(crate) fn with(cards: &[String]) -> Self {
+        if named().is_some() {
+            return Self { names: None, cards: 0 };
+        }
+        let classes = Path::new(CLASSES);
+        let cards: Vec<String> = cards.iter().filter(|card| !ports(classes, card).is_empty()).cloned().collect();
+        Self { names: listed(classes, &cards, interfaces::leading_out()), cards: cards.len() }
     }
-    listed(Path::new(CLASSES), cards, interfaces::leading_out())
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names.clone().or_else(named).as_deref().unwrap_or("all"))
+    }
+}
+
+/// The devices that the user names.
+fn named() -> Option<String> {
+    std::env::var("UCX_NET_DEVICES").ok().filter(|devices| !devices.is_empty())
 }
 
 fn listed(classes: &Path, cards: &[String], leading_out: Vec<String>) -> Option<String> {

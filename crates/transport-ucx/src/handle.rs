@@ -22,7 +22,8 @@ use oxshmem_ucx_sys::{
     ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
 };
 
-use crate::{card, load};
+use crate::card::Devices;
+use crate::load;
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.
 pub(crate) fn blank<T>() -> T {
@@ -48,6 +49,7 @@ pub(crate) fn check(ucx: &Ucx, what: &'static str, status: ucs_status_t) -> Resu
 pub(crate) struct Context {
     pub(crate) ucx: &'static Ucx,
     pub(crate) handle: ucp_context_h,
+    pub(crate) devices: Devices,
     /// No transport here tells of a peer's failure. Relaxed: who does not see it yet finds out again.
     blind: AtomicBool,
 }
@@ -58,9 +60,8 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// `tls` names UCX's transports, `cards` those that it uses at once; without them the environment or UCX decides.
-    /// With `atomics` UCX is asked for its own.
-    pub(crate) fn new(tls: Option<&str>, cards: &[String], pes: u32, atomics: bool) -> Result<Arc<Context>, Error> {
+    /// `tls` names UCX's transports; without it the environment or UCX decides. With `atomics` UCX is asked for its own.
+    pub(crate) fn new(tls: Option<&str>, devices: Devices, pes: u32, atomics: bool) -> Result<Arc<Context>, Error> {
         let ucx = load::library()?;
         let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
         // SAFETY: the struct says what is asked.
@@ -87,16 +88,16 @@ impl Context {
         };
         let mut handle = ptr::null_mut();
         // Names of devices that are ours may belong to transports that are not used: no reason for a warning of UCX's.
-        let devices = card::devices(cards);
-        let quiet = devices.as_ref().map(|_| "n");
-        let settings = [(c"TLS", tls), (c"NET_DEVICES", devices.as_deref()), (c"WARN_INVALID_CONFIG", quiet)];
+        let names = devices.names.as_deref();
+        let quiet = names.map(|_| "n");
+        let settings = [(c"TLS", tls), (c"NET_DEVICES", names), (c"WARN_INVALID_CONFIG", quiet)];
         let settings = settings.iter().filter_map(|(name, value)| Some((*name, CString::new((*value)?).ok()?)));
         // SAFETY: a configuration that was read above and is released once; strings that end in a zero byte; parameters
         // that say which of their members count.
         let made = unsafe {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
-            for (name, number) in rails(cards.len()) {
+            for (name, number) in rails(devices.cards) {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }
@@ -105,7 +106,7 @@ impl Context {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(Context { ucx, handle, blind: AtomicBool::new(false) }))
+        Ok(Arc::new(Context { ucx, handle, devices, blind: AtomicBool::new(false) }))
     }
 
     /// The library's version.

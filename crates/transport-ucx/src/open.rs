@@ -8,7 +8,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
-use crate::card;
+use crate::card::Devices;
 use crate::handle::{Context, Worker};
 use crate::lane::UcxLane;
 use crate::letter::ASK;
@@ -33,22 +33,18 @@ pub struct Options {
 
 /// Whether these transports of UCX, or any, could be used here. Nothing stays open.
 pub fn probe(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, &[], 1, false)?).map(drop)
+    Worker::new(Context::new(tls, Devices::with(&[]), 1, false)?).map(drop)
 }
 
 /// Whether UCX has atomics over these transports. It has them everywhere: what no transport does, it does itself.
 pub fn atomics(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, &[], 1, true)?).map(drop)
+    Worker::new(Context::new(tls, Devices::with(&[]), 1, true)?).map(drop)
 }
 
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let Options { me, pes, tls, cards, atomics } = options;
-    let named = card::named();
-    let cards = if named.is_none() { card::active(&cards) } else { Vec::new() };
-    let context = Context::new(tls.as_deref(), &cards, pes, atomics)?;
-    let ours = Some(cards.join(",")).filter(|cards| !cards.is_empty()).or_else(|| card::devices(&[]));
-    let devices = named.or(ours).unwrap_or_else(|| "all".into());
+    let context = Context::new(tls.as_deref(), Devices::with(&cards), pes, atomics)?;
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(me, pes, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
@@ -60,15 +56,13 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         inject: 0,
         longest: usize::MAX,
     };
-    Ok(Box::new(Ucx { net, capabilities, tls, devices, thread: Mutex::default() }))
+    Ok(Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }))
 }
 
 struct Ucx {
     net: Arc<Net>,
     capabilities: Capabilities,
     tls: Option<String>,
-    /// The card or devices, for `SHMEM_INFO`.
-    devices: String,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -126,7 +120,7 @@ impl Fabric for Ucx {
 
     fn describe(&self) -> String {
         let tls = self.tls.clone().or_else(|| std::env::var("UCX_TLS").ok()).unwrap_or_else(|| "all".into());
-        let (version, devices) = (self.net.context.version(), &self.devices);
+        let (version, devices) = (self.net.context.version(), &self.net.context.devices);
         format!("ucx: UCX {version}, transports {tls}, devices {devices}")
     }
 }

@@ -8,6 +8,9 @@ use oxshmem_libfabric_sys as fi;
 
 use super::world::with;
 
+/// The class by which registered memory is told from endpoints.
+pub(super) const MEMORY: usize = 77;
+
 /// An object of the mock: libfabric's structure, then which endpoint it belongs to.
 #[repr(C)]
 pub(super) struct Object<T> {
@@ -89,8 +92,6 @@ unsafe extern "C" fn bind(fid: *mut fi::fid, _to: *mut fi::fid, _flags: u64) -> 
     }
     0
 }
-
-pub(super) const MEMORY: usize = 77;
 
 unsafe extern "C" fn control(fid: *mut fi::fid, command: c_int, _argument: *mut c_void) -> c_int {
     if command != fi::FI_ENABLE as c_int {
