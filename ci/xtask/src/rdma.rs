@@ -1,4 +1,4 @@
-//! The conformance programs over emulated InfiniBand: two PEs, each a node of its own, in the rig `rdma`.
+//! The conformance programs over emulated InfiniBand: PEs on two nodes in the rig `rdma`, each with the nearest of two cards.
 
 use crate::Outcome;
 use crate::conformance::{self, Options};
@@ -17,6 +17,9 @@ const BRIEF: &[(&str, &str)] = &[
     ),
 ];
 
+/// PEs of a job, unless somebody wants more: one on each node.
+const PES: &str = "2";
+
 /// How long the machine may take for the checks, for cases that somebody names, and for all of them.
 const BRIEF_SECONDS: &str = "900";
 /// See [`BRIEF_SECONDS`].
@@ -26,29 +29,30 @@ const EVERYTHING_SECONDS: &str = "36000";
 
 /// The step of `cargo xtask test`.
 pub(crate) fn brief() -> Outcome<Counts> {
-    let runs: Vec<String> = BRIEF.iter().map(|(transport, cases)| run_of(transport, Some(cases))).collect();
+    let runs: Vec<String> = BRIEF.iter().map(|(transport, cases)| run_of(transport, PES, Some(cases))).collect();
     let cases: Vec<&str> = BRIEF.iter().map(|(_, cases)| *cases).collect();
     in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
-/// `cargo xtask rdma [--transport NAME,NAME] [--from PROGRAM] [--limit SECONDS] [--at-once N] [--everything | FILTER]`. All
-/// cases are run in one machine, which prints each as it ends; one that hangs is ended after the limit, and the next begins.
-/// What a machine has not come to, another begins with by `--from`.
+/// `cargo xtask rdma [--transport NAME,NAME] [--pes N,N] [--from PROGRAM] [--limit SECONDS] [--at-once N]
+/// [--everything | FILTER]`. All cases are run in one machine, which prints each as it ends; one that hangs is ended after
+/// the limit, and the next begins. What a machine has not come to, another begins with by `--from`.
 pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
     let mut arguments = arguments.iter();
-    let (mut transports, mut everything, mut filter) = ("ucx:rc", false, None);
+    let (mut transports, mut pes, mut everything, mut filter) = ("ucx:rc", PES, false, None);
     let mut more = String::new();
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--transport" => transports = value()?,
+            "--pes" => pes = value()?,
             "--from" | "--limit" | "--at-once" => more += &format!(" {argument} '{}'", value()?),
             "--everything" => everything = true,
             text if !text.starts_with('-') => filter = Some(text),
             other => return Err(format!("`{other}` is not an option of `rdma`")),
         }
     }
-    let run = || vec![run_of(transports, filter) + &more];
+    let run = || vec![run_of(transports, pes, filter) + &more];
     match filter {
         Some(cases) => in_one_machine(&Options::of(cases), &run(), SECONDS),
         None if everything => in_one_machine(&Options::everything(), &run(), EVERYTHING_SECONDS),
@@ -57,9 +61,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
 }
 
 /// The options of a run in the machine, whose two processors are enough for the PEs of one job.
-fn run_of(transports: &str, cases: Option<&str>) -> String {
+fn run_of(transports: &str, pes: &str, cases: Option<&str>) -> String {
     let filter = cases.map(|cases| format!(" --filter '{cases}'")).unwrap_or_default();
-    format!("--nodes 2 --pes 2 --emulated --at-once 1 --progress --transport '{transports}'{filter}")
+    format!("--nodes 2 --pes {pes} --emulated --at-once 1 --progress --transport '{transports}'{filter}")
 }
 
 /// Each run is one check.
