@@ -9,6 +9,10 @@
 //! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 
+#[cfg(not(loom))]
+mod across_nodes;
+mod key;
+
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32 as Setting};
 use std::collections::HashMap;
@@ -16,23 +20,15 @@ use std::sync::{Mutex, PoisonError};
 
 use oxshmem_schedule::team::Triplet;
 
-use crate::control::{self, Apart, ControlBlock, SETS_BYTES, Slot};
-use crate::diagnose;
+use crate::control::{self, ControlBlock, SETS_BYTES, Slot};
 use crate::fast::FAST;
-use crate::life;
-use crate::primitive::{AtomicU32, AtomicU64, fence, fence_after_update};
-use crate::team::{Members, TeamState};
+use crate::members::Members;
+use crate::primitive::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
+use crate::team::TeamState;
 use crate::wait::{self, Needs, Reason};
+use crate::{diagnose, job, life};
 
-/// The members, and what tells apart their meetings.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) start: u32,
-    pub(crate) stride: u32,
-    pub(crate) size: u32,
-    /// Where the pSync array is in symmetric memory, the same on all members; or the part of a team.
-    pub(crate) array: u64,
-}
+pub(crate) use key::Key;
 
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -73,31 +69,6 @@ impl Place {
         self.size.load(Relaxed) == u64::from(key.size)
             && self.triplet.load(Relaxed) == key.triplet()
             && self.array.load(Relaxed) == key.array
-    }
-}
-
-impl Key {
-    /// Of the part `part` of the team `parent`, whose PEs are `members`. They belong to the key because the parent's number
-    /// passes to other teams.
-    fn of_part(parent: u64, part: &Triplet, members: &Members) -> Self {
-        /// Marks what is not the offset of an array.
-        const MEETING: u64 = 1 << 62;
-        let stride = match members {
-            Members::Triplet { stride, .. } => *stride as u32,
-            Members::List(list) => list.iter().fold(0, |mixed: u32, pe| mixed.wrapping_mul(0x9E37_79B1) ^ pe),
-        };
-        let within = (part.start as u64) << 16 | parent;
-        Self { start: members.world(0), stride, size: part.size, array: MEETING | within }
-    }
-
-    /// A name of the pair that no other pair is likely to have; never zero.
-    pub(crate) fn hash(&self) -> u64 {
-        let mix = |x: u64| (x ^ x >> 31).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(29);
-        mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) | 1
-    }
-
-    fn triplet(&self) -> u64 {
-        u64::from(self.start) << 32 | u64::from(self.stride)
     }
 }
 
@@ -212,6 +183,8 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
     COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
     end();
+    #[cfg(not(loom))]
+    across_nodes::begin();
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
@@ -281,7 +254,7 @@ fn meet(
 ) -> (&'static TeamState, Option<&'static Known>) {
     #[cfg(not(loom))]
     if members.span(key.size).is_some() {
-        return (crate::nodes::meeting(call, key, members, my), None);
+        return (across_nodes::meeting(call, key, members, my), None);
     }
     let known = known(key).filter(|known| known.enter()).unwrap_or_else(|| {
         let places = Places::of(key);
@@ -295,7 +268,7 @@ fn meet(
 /// Checks the arguments; says which set it is and the caller's number in it.
 fn identify(call: &'static str, name: &Name) -> (Key, u32) {
     let Name { start, log_stride, size, array } = *name;
-    let Some((me, pes)) = life::identity().filter(|_| life::is_open()) else { diagnose::not_initialised(call) };
+    let Some((me, pes)) = job::identity().filter(|_| life::is_open()) else { diagnose::not_initialised(call) };
     let pes = i64::from(pes);
     if size < 1 || i64::from(size) > pes {
         diagnose::bad_argument(call, "PE_size", size.into(), &format!("1 to {pes}"));
@@ -386,7 +359,7 @@ impl Places {
     /// Those of the set's first PE.
     #[inline]
     fn of(key: &Key) -> Self {
-        let window = key.start - life::first_of_node();
+        let window = key.start - job::first_of_node();
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
         let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);

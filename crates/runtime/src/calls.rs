@@ -18,6 +18,7 @@ pub mod memory;
 pub mod order;
 pub mod p2p;
 pub mod rma;
+mod session;
 pub mod setup;
 pub mod signal;
 pub mod team;

@@ -1,4 +1,5 @@
-//! Collectives by bytes, on one node (of several nodes, see `nodes::bytes`): exchanges of [`crate::slot`] around loads from the members' memory.
+//! Collectives by bytes, on one node (of several nodes, see `nodes::bytes`): exchanges of [`crate::slot`] around loads from
+//! the members' memory.
 //!
 //! Nobody writes into another member's memory before that member has entered (the slices of a large reduction), and
 //! otherwise everybody fetches what it needs into its own destination. So a collective never disturbs a member that has
@@ -7,6 +8,7 @@
 //!
 //! What fits the payload of an exchange travels with it, and the collective costs what a barrier costs.
 
+mod agreement;
 mod reduce;
 mod scan;
 mod variable;
@@ -15,59 +17,25 @@ use core::ptr;
 
 use oxshmem_base::Error;
 
+use crate::call::Call;
+use crate::control::PAYLOAD_WORDS;
 use crate::diagnose;
 use crate::executor;
-use crate::fast::{FAST, near};
+use crate::fast::FAST;
 use crate::life;
 use crate::nodes;
-use crate::slot::{self, PAYLOAD_WORDS};
+use crate::slot;
 use crate::team::TeamState;
 
-pub(crate) use reduce::{reduce, slice};
+pub(crate) use agreement::agree_on_choice;
+pub(crate) use reduce::reduce;
 pub(crate) use scan::scan;
 pub(crate) use variable::{Blocks, Into, alltoallv};
 
 /// Bytes that travel with an exchange.
 const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
 
-/// One collective call of one team, as the caller makes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
-    pub(crate) team: &'a TeamState,
-    /// Name of the C call, for messages.
-    pub(crate) name: &'static str,
-}
-
 impl Call<'_> {
-    /// Whether the member is on the caller's node.
-    pub(crate) fn is_here(self, member: u32) -> bool {
-        self.team.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
-    }
-
-    /// Where member `member` has the caller's symmetric `address`.
-    #[inline(always)]
-    pub(crate) fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
-        match near(address, bytes, self.team.world(member)) {
-            Some(there) => there,
-            None => self.at_checked(member, address, bytes),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
-        let at = address as usize;
-        let extent = if FAST.heap.holds(at, bytes) {
-            life::check_block(self.name, at, bytes);
-            &FAST.heap
-        } else if FAST.statics.holds(at, bytes) {
-            &FAST.statics
-        } else {
-            diagnose::not_symmetric(self.name, at, bytes)
-        };
-        extent.in_window(at, self.team.window(member)) as *mut u8
-    }
-
     /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`, where they are after
     /// [`Self::fetched`].
     ///

@@ -1,11 +1,12 @@
 //! Communication contexts: the handle, and the object behind it.
 
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
-use crate::diagnose;
-use crate::network::{self, ContextLane};
+use crate::lane::{self, ContextLane};
 use crate::team::TeamState;
+use crate::wait::Needs;
+use crate::{diagnose, handles, life};
 
 /// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
 #[repr(transparent)]
@@ -33,7 +34,7 @@ pub struct ContextObject {
     _reserved: [u64; 2],
 }
 
-const _: () = assert!(size_of::<ContextObject>() == 64);
+const _: () = assert!(size_of::<ContextObject>() == size_of::<handles::Object>());
 
 impl ContextObject {
     /// Of no team.
@@ -59,7 +60,7 @@ impl Context {
     /// `SHMEM_CTX_DEFAULT`.
     #[inline(always)]
     pub fn default_context() -> Self {
-        Self(crate::handles::default_context())
+        Self(handles::default_context().cast())
     }
 
     pub(crate) fn is_valid(self) -> bool {
@@ -88,11 +89,52 @@ impl Context {
         unsafe { self.object()?.team.load(Relaxed).as_ref() }
     }
 
-    /// Where its lane of the network is kept. The handle must be valid.
-    pub(crate) fn lane(self) -> &'static AtomicPtr<ContextLane> {
+    /// The size of its team, which makes sense of a PE number that no window has.
+    pub(crate) fn team_size(self, call: &str) -> u32 {
+        if !self.is_valid() {
+            diagnose::invalid_handle(call, "context", "SHMEM_CTX_INVALID");
+        }
+        match self.team() {
+            Some(team) if life::is_open() => team.size,
+            _ => diagnose::not_initialised(call),
+        }
+    }
+
+    /// Its lane of the network, made when it is first needed.
+    pub(crate) fn lane(self) -> &'static ContextLane {
         match self.object() {
-            Some(object) => &object.lane,
+            Some(object) => lane::at(&object.lane),
             None => diagnose::invalid_handle("an operation", "context", "SHMEM_CTX_INVALID"),
+        }
+    }
+
+    /// Completes what was issued on it between nodes.
+    #[cold]
+    pub(crate) fn quiet(self, call: &'static str) {
+        if let Some(lane) = self.object().and_then(|object| lane::known(&object.lane)) {
+            lane.drain(call, Needs::Anyone);
+        }
+    }
+
+    /// Orders what was issued on it between nodes.
+    #[cold]
+    pub(crate) fn fence(self, call: &'static str) {
+        if let Some(lane) = self.object().and_then(|object| lane::known(&object.lane)) {
+            lane.fence(call);
+        }
+    }
+
+    /// Frees its lane: nobody uses it any more.
+    fn forget_lane(self) {
+        if let Some(object) = self.object() {
+            lane::forget(&object.lane);
+        }
+    }
+
+    /// Leaves its lane to a thread that may still be in a call.
+    pub(crate) fn leave_lane(self) {
+        if let Some(object) = self.object() {
+            object.lane.store(core::ptr::null_mut(), Release);
         }
     }
 
@@ -120,7 +162,7 @@ impl Context {
     /// Lets it resolve nothing and belong to nothing.
     pub(crate) fn clear(self) {
         let Some(object) = self.object() else { return };
-        network::forget(self);
+        self.forget_lane();
         object.size.store(0, Relaxed);
         object.team.store(core::ptr::null_mut(), Relaxed);
         object.session.store(0, Relaxed);
@@ -131,7 +173,7 @@ impl Context {
     /// # Safety
     /// The handle came from `create` and is not used again.
     pub(crate) unsafe fn free(self) {
-        network::forget(self);
+        self.forget_lane();
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(self.0.cast_mut()) });
     }

@@ -3,21 +3,27 @@
 //! ```text
 //! 0          the PE's state, its bell, its wait records
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
-//! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `nodes::mail`)
+//! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
 //! ZONES_AT   where leaders put more than fits the mail, for the first slot numbers
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
-//! AREAS_AT   what schedules need, for the first slot numbers (see `executor::area`)
+//! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
 //! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `nodes`)
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
 //! is short, because there are networks that pin every page that others may reach.
 
-use crate::executor::{AREAS, Area};
-use crate::nodes::mail::{Mail, ZONES, Zones};
-use crate::wait::{Bell, Needs, Reason};
-use core::sync::atomic::{AtomicU64 as Word, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+pub(crate) mod area;
+pub(crate) mod mail;
+mod records;
 
-use crate::primitive::{AtomicU32, AtomicU64, Cell};
+use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use crate::bell::Bell;
+use crate::primitive::{Apart, AtomicU32, AtomicU64, Cell};
+
+use area::{AREAS, Area};
+use mail::{Mail, ZONES, Zones};
+use records::Records;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -141,69 +147,8 @@ impl ControlBlock {
     }
 }
 
-/// The waits of one PE's threads that have reached the sleeping rung; the hang report reads them.
-#[repr(C)]
-pub(crate) struct Records([Record; 8]);
-
-#[repr(C)]
-struct Record {
-    /// Monotonic nanoseconds, never zero, since when; zero: free.
-    since: Word,
-    /// Address looked at.
-    address: Word,
-    /// World number of the PE that must act, or `u64::MAX`.
-    peer: Word,
-    /// Name of the call, zero padded.
-    call: [Word; 4],
-}
-
-impl Records {
-    /// Writes a record; `None` if more threads wait than there are records.
-    pub(crate) fn open(&self, reason: &Reason<'_>) -> Option<usize> {
-        let now = monotonic_nanoseconds();
-        let free = |record: &Record| record.since.compare_exchange(0, now, Relaxed, Relaxed).is_ok();
-        let index = self.0.iter().position(free)?;
-        let record = &self.0[index];
-        record.address.store(reason.address as u64, Relaxed);
-        let peer = if let Needs::One(pe) = reason.needs { u64::from(pe) } else { u64::MAX };
-        record.peer.store(peer, Relaxed);
-        let mut name = [0_u8; 32];
-        let n = reason.call.len().min(31);
-        name[..n].copy_from_slice(&reason.call.as_bytes()[..n]);
-        for (word, bytes) in record.call.iter().zip(name.chunks_exact(8)) {
-            word.store(u64::from_ne_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
-        }
-        Some(index)
-    }
-
-    /// Frees a record.
-    pub(crate) fn close(&self, index: Option<usize>) {
-        if let Some(index) = index {
-            self.0[index].since.store(0, Relaxed);
-        }
-    }
-
-    /// The oldest wait, in words.
-    pub(crate) fn oldest(&self) -> Option<String> {
-        let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
-        let name: Vec<u8> = record
-            .call
-            .iter()
-            .flat_map(|word| word.load(Relaxed).to_ne_bytes())
-            .take_while(|byte| *byte != 0)
-            .collect();
-        let seconds = monotonic_nanoseconds().saturating_sub(record.since.load(Relaxed)) / 1_000_000_000;
-        let peer = record.peer.load(Relaxed);
-        let whom = if peer == u64::MAX { String::new() } else { format!(" for PE {peer}") };
-        let (name, address) = (String::from_utf8_lossy(&name), record.address.load(Relaxed));
-        Some(format!("{name} at {address:#x}{whom}, for {seconds} s"))
-    }
-}
-
-/// Nanoseconds of the clock that all processes of the machine share; never zero.
-fn monotonic_nanoseconds() -> u64 {
-    oxshmem_os::time::fine().max(1)
-}
+/// How many words of payload an exchange carries.
+pub(crate) const PAYLOAD_WORDS: usize = 7;
 
 /// One member's line of a slot: a sequence number and the payload that belongs to it.
 ///
@@ -213,8 +158,8 @@ fn monotonic_nanoseconds() -> u64 {
 pub(crate) struct Line {
     /// Number of the synchronisation that the payload belongs to.
     pub(crate) sequence: AtomicU64,
-    /// Seven words that travel with it; accessed as plain memory under the protocol above.
-    pub(crate) payload: Cell<[u64; 7]>,
+    /// What travels with it; accessed as plain memory under the protocol above.
+    pub(crate) payload: Cell<[u64; PAYLOAD_WORDS]>,
 }
 
 /// What one member has in one slot.
@@ -227,10 +172,6 @@ pub(crate) struct Slot {
     /// Release of counted synchronisations, and announcements.
     pub(crate) words: Apart<Words>,
 }
-
-/// A value with a cache line (and its neighbour) of its own.
-#[repr(C, align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
 
 /// The words of a slot that are not lines.
 #[repr(C)]
@@ -330,54 +271,6 @@ pub(crate) mod tests {
             open(range.base() as usize, 0);
             range
         });
-    }
-
-    fn records() -> Records {
-        let word = || Word::new(0);
-        Records(core::array::from_fn(|_| Record {
-            since: word(),
-            address: word(),
-            peer: word(),
-            call: [0; 4].map(Word::new),
-        }))
-    }
-
-    #[test]
-    fn the_oldest_wait_is_told_with_its_peer() {
-        let records = records();
-        assert_eq!(records.oldest(), None);
-        let first = records.open(&Reason { call: "shmem_set_lock", address: 0x40, needs: Needs::One(7) });
-        let second = records.open(&Reason { call: "shmem_barrier_all", address: 0x80, needs: Needs::Anyone });
-        assert_eq!(records.oldest().as_deref(), Some("shmem_set_lock at 0x40 for PE 7, for 0 s"));
-        records.close(first);
-        assert_eq!(records.oldest().as_deref(), Some("shmem_barrier_all at 0x80, for 0 s"));
-        records.close(second);
-        assert_eq!(records.oldest(), None);
-    }
-
-    #[test]
-    fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
-        let records = records();
-        let long = "shmem_ctx_ulonglong_wait_until_some_vector";
-        let wait = |call| Reason { call, address: 0, needs: Needs::Anyone };
-        let index = records.open(&wait(long));
-        assert_eq!(records.oldest(), Some(format!("{} at 0x0, for 0 s", &long[..31])));
-        records.close(index);
-        assert_eq!(records.open(&wait("shmem_quiet")), index);
-        assert_eq!(records.oldest().as_deref(), Some("shmem_quiet at 0x0, for 0 s"));
-    }
-
-    #[test]
-    fn more_waits_than_records_are_not_written_down() {
-        let records = records();
-        let wait = Reason { call: "shmem_wait_until", address: 0, needs: Needs::Anyone };
-        let all: Vec<_> = (0..8).map(|_| records.open(&wait)).collect();
-        assert_eq!(all, (0..8).map(Some).collect::<Vec<_>>());
-        assert_eq!(records.open(&wait), None);
-        records.close(None);
-        assert_eq!(records.open(&wait), None);
-        records.close(all[5]);
-        assert_eq!(records.open(&wait), Some(5));
     }
 
     #[test]

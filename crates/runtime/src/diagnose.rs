@@ -2,14 +2,14 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::context::Context;
 use crate::control::ControlBlock;
 use crate::fast::FAST;
-use crate::life;
+use crate::{job, life};
 
 /// Says what happened, once for the job's PEs of this node, and ends the job.
 #[cold]
@@ -18,13 +18,13 @@ pub(crate) fn fail(error: &Error) -> ! {
     if !first_to_speak() {
         // The one who was first is about to print and to end the job; what we would say is most likely the same.
         std::thread::sleep(Duration::from_millis(200));
-        life::abort(1, "");
+        job::abort(1, "");
     }
-    let message = match life::identity() {
+    let message = match job::identity() {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
-    life::abort(1, &message)
+    job::abort(1, &message)
 }
 
 fn first_to_speak() -> bool {
@@ -121,13 +121,18 @@ pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
     )
 }
 
-/// The size of the context's team, which makes sense of a miss.
-pub(crate) fn team_size(call: &str, context: Context) -> u32 {
-    if !context.is_valid() {
-        invalid_handle(call, "context", "SHMEM_CTX_INVALID");
-    }
-    match context.team() {
-        Some(team) if life::is_open() => team.size,
-        _ => not_initialised(call),
+/// At `SHMEM_CHECK=2`: the object must lie inside one allocated block.
+pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
+    let Some(life) = life::life().filter(|life| life.settings.check >= 2) else { return };
+    let (start, _) = FAST.heap.own();
+    let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
+    let problem = heap.outside_block((address - start) as u64, bytes as u64);
+    drop(heap);
+    if let Some(why) = problem {
+        fail(
+            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
+                .because(why)
+                .fix("check the length of the transfer against the size that was allocated"),
+        );
     }
 }

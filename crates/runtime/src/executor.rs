@@ -5,7 +5,7 @@
 //! network (`nodes::mail`). Nothing is allocated, and nothing is chosen at run time but the schedule.
 //!
 //! On a node the engine of [`crate::collective`] is the standard; schedules run where the user asks for one
-//! ([`choice`]), on teams whose slot has an [`Area`]. All members know alike whether that is so, so they agree on which
+//! (`choice`), on teams whose slot has an [`Area`](crate::control::area::Area). All members know alike whether that is so, so they agree on which
 //! calls count: only those that come here.
 //!
 //! **A call's number** is part of every signal, and signals are never reset. A slot that passes to another team goes on
@@ -17,9 +17,7 @@
 //! **Counters** also only grow, and do so by what the callers' schedules say, whatever the team. So what the owner has
 //! waited for is kept beside the counter and passes on with the slot.
 
-mod area;
 mod calls;
-mod choice;
 mod memory;
 #[cfg(test)]
 mod tests;
@@ -30,9 +28,7 @@ use oxshmem_reduce::{Kernel, Store};
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
 
-pub(crate) use area::{AREAS, Area, Part};
 pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
-pub(crate) use choice::{Choice, agree, describe, is_wanted};
 
 /// What carries puts and signals to the other members.
 pub(crate) trait Wire {

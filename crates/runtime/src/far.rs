@@ -6,13 +6,11 @@ use core::ptr;
 
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
-use crate::calls::amo::{Atomic, AtomicInteger};
+use crate::atomic::{Atomic, AtomicInteger};
 use crate::context::Context;
-use crate::diagnose;
 use crate::fast::FAST;
-use crate::life;
-use crate::network;
 use crate::wait::Needs;
+use crate::{diagnose, job, network};
 
 /// Where the caller's symmetric object is on another PE.
 #[derive(Clone, Copy)]
@@ -35,7 +33,7 @@ enum What {
 #[cold]
 #[inline(never)]
 fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
-    let size = diagnose::team_size(call, context);
+    let size = context.team_size(call);
     if pe as u32 >= size {
         diagnose::no_such_pe(call, pe, size);
     }
@@ -50,7 +48,7 @@ pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: 
 
 fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
     let (extent, region) = if FAST.heap.holds(address, bytes) {
-        life::check_block(call, address, bytes);
+        diagnose::check_block(call, address, bytes);
         (&FAST.heap, Region::Heap)
     } else if FAST.statics.holds(address, bytes) {
         (&FAST.statics, Region::Statics)
@@ -58,7 +56,7 @@ fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -
         diagnose::not_symmetric(call, address, bytes)
     };
     let by_network = what == What::Atomic && network::does_atomics();
-    match life::window_of(pe) {
+    match job::window_of(pe) {
         Some(window) if !by_network => Found::Here(extent.in_window(address, window)),
         _ => Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 }),
     }
@@ -78,7 +76,7 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         Found::There(to) => {
-            let lane = network::lane(context);
+            let lane = context.lane();
             if n <= network::inject() {
                 // SAFETY: `locate` found `n` bytes inside a region; the source may be reused when this returns.
                 return unsafe { lane.lock().put(to, source, n) };
@@ -104,7 +102,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         Found::There(from) => {
-            let lane = network::lane(context);
+            let lane = context.lane();
             // SAFETY: `locate` found `n` bytes inside a region; `dest` stays valid until the drain has ended.
             unsafe { lane.lock().get_nbi(dest, from, n) };
             lane.drain(call, Needs::One(from.pe));
@@ -133,7 +131,7 @@ pub(crate) unsafe fn get_nbi(
         // SAFETY: as in `get`.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         // SAFETY: as in `get`; the caller keeps `dest` until the next quiet.
-        Found::There(from) => unsafe { network::lane(context).lock().get_nbi(dest, from, n) },
+        Found::There(from) => unsafe { context.lane().lock().get_nbi(dest, from, n) },
     }
 }
 
@@ -158,7 +156,7 @@ pub(crate) unsafe fn put_nbi(
         // SAFETY: as in `put`.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         // SAFETY: as in `put`; the caller keeps the source until the next quiet.
-        Found::There(to) => unsafe { network::lane(context).lock().put_nbi(to, source, n) },
+        Found::There(to) => unsafe { context.lane().lock().put_nbi(to, source, n) },
     }
 }
 
@@ -232,7 +230,7 @@ struct Lanes {
 impl Lanes {
     /// An atomic; returns the old value if `fetch`.
     fn amo(&self, width: Width, amo: Amo, fetch: bool) -> u64 {
-        let lane = network::lane(self.context);
+        let lane = self.context.lane();
         let mut old = 0_u64;
         let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
         // SAFETY: `old` stays valid until the drain has ended; `locate` found the object inside a region, and it is aligned.
@@ -332,7 +330,7 @@ pub(crate) unsafe fn put_signal(
                 Found::There(to) => to,
                 Found::Here(_) => unreachable!("data and signal go one way"),
             };
-            let lane = network::lane(context);
+            let lane = context.lane();
             // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the
             // next quiet by the caller's promise.
             lane.issue_to(to.pe, |lane| unsafe { lane.put_signal(to, source, n, signal, update) });

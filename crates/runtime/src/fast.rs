@@ -4,7 +4,6 @@
 //! finding it takes two compares, a multiplication and two additions. Everything that does not fit that pattern misses, and the caller
 //! goes to [`crate::far`], which knows why.
 
-use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 /// An extent of the caller's symmetric memory whose copies on the node are found by arithmetic.
@@ -115,54 +114,6 @@ impl Fast {
         self.atomic_windows.store(0, Relaxed);
         self.heap.close();
         self.statics.close();
-    }
-}
-
-/// How a call's PE number is meant, and the call's name for messages.
-pub trait Via: Copy {
-    /// The world number of the caller's `pe`, or a number that no window has.
-    fn world(self, pe: c_int) -> u32;
-    /// The context that the call names.
-    fn context(self) -> crate::Context;
-    /// The name of the C call.
-    fn call(self) -> &'static str;
-}
-
-/// The plain calls: the default context, PE numbers of the world. Holds the call's name.
-#[derive(Clone, Copy)]
-pub struct World(pub &'static str);
-
-impl Via for World {
-    #[inline(always)]
-    fn world(self, pe: c_int) -> u32 {
-        pe as u32
-    }
-    #[inline(always)]
-    fn context(self) -> crate::Context {
-        crate::Context::default_context()
-    }
-    #[inline(always)]
-    fn call(self) -> &'static str {
-        self.0
-    }
-}
-
-/// The calls with a context: PE numbers of the context's team. Holds the handle and the call's name.
-#[derive(Clone, Copy)]
-pub struct On(pub crate::Context, pub &'static str);
-
-impl Via for On {
-    #[inline(always)]
-    fn world(self, pe: c_int) -> u32 {
-        self.0.world(pe)
-    }
-    #[inline(always)]
-    fn context(self) -> crate::Context {
-        self.0
-    }
-    #[inline(always)]
-    fn call(self) -> &'static str {
-        self.1
     }
 }
 

@@ -3,23 +3,30 @@
 //! They are defined in C, where the compiler knows how to name an object that the executable may have copied
 //! (`crates/shmem-c/shim`). A Rust program without the C library gets the definitions below.
 
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use crate::context::ContextObject;
-use crate::team::TeamObject;
+/// What a handle points to: zero until init makes a context (`context`) or a team (`team`) of it.
+#[repr(C, align(8))]
+pub(crate) struct Object([AtomicU64; 8]);
+
+impl Object {
+    const fn zero() -> Self {
+        Self([const { AtomicU64::new(0) }; 8])
+    }
+}
 
 /// The addresses, filled before anything else by whoever defines the objects.
 struct Handles {
-    context: AtomicPtr<ContextObject>,
-    world: AtomicPtr<TeamObject>,
-    shared: AtomicPtr<TeamObject>,
-    node: AtomicPtr<TeamObject>,
+    context: AtomicPtr<Object>,
+    world: AtomicPtr<Object>,
+    shared: AtomicPtr<Object>,
+    node: AtomicPtr<Object>,
 }
 
-static CONTEXT: ContextObject = ContextObject::empty();
-static WORLD: TeamObject = TeamObject::empty();
-static SHARED: TeamObject = TeamObject::empty();
-static NODE: TeamObject = TeamObject::empty();
+static CONTEXT: Object = Object::zero();
+static WORLD: Object = Object::zero();
+static SHARED: Object = Object::zero();
+static NODE: Object = Object::zero();
 
 static HANDLES: Handles = Handles {
     context: AtomicPtr::new((&raw const CONTEXT).cast_mut()),
@@ -41,21 +48,21 @@ pub unsafe fn use_objects(context: *mut u8, world: *mut u8, shared: *mut u8, nod
 }
 
 #[inline(always)]
-pub(crate) fn default_context() -> *const ContextObject {
+pub(crate) fn default_context() -> *const Object {
     HANDLES.context.load(Relaxed)
 }
 
 #[inline(always)]
-pub(crate) fn world() -> *const TeamObject {
+pub(crate) fn world() -> *const Object {
     HANDLES.world.load(Relaxed)
 }
 
 #[inline(always)]
-pub(crate) fn shared() -> *const TeamObject {
+pub(crate) fn shared() -> *const Object {
     HANDLES.shared.load(Relaxed)
 }
 
 #[inline(always)]
-pub(crate) fn node() -> *const TeamObject {
+pub(crate) fn node() -> *const Object {
     HANDLES.node.load(Relaxed)
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::control::{ControlBlock, State};
-use crate::life;
+use crate::{job, life};
 
 /// When the next report of one wait is due.
 pub(crate) struct Reports {
@@ -32,14 +32,14 @@ impl Reports {
 
 #[cold]
 fn report(waited: Duration) {
-    let Some((me, _)) = life::identity() else { return };
-    let first = life::first_of_node();
+    let Some((me, _)) = job::identity() else { return };
+    let first = job::first_of_node();
     let sleeping = |window: u32| ControlBlock::of(window).records.oldest();
     if (0..me - first).any(|window| sleeping(window).is_some()) {
         return;
     }
     let mut text = format!("oxshmem: PE {me} has waited for {} s. On this node:\n", waited.as_secs());
-    for window in 0..life::pes_on_node() {
+    for window in 0..job::pes_on_node() {
         let pe = first + window;
         // Writing to a string cannot fail.
         let _ = match (ControlBlock::of(window).state(), sleeping(window)) {

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
-use crate::control::SLOTS;
-use crate::slot::{self, PAYLOAD_WORDS};
-use crate::team::TeamState;
+use crate::control::{PAYLOAD_WORDS, SLOTS};
+use crate::slot;
+use crate::team::{Held, TeamState};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -32,13 +32,6 @@ pub(crate) struct Lease {
     pub(crate) slot: u16,
     pub(crate) base: u64,
     pub(crate) children: Leases,
-}
-
-/// The leases of a team, and the numbers that go with them.
-#[derive(Default)]
-pub(crate) struct Held {
-    leases: Leases,
-    base: u64,
 }
 
 impl Held {
@@ -109,7 +102,7 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
     let (mut agreed, mut base) = (words, passed);
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        let call = crate::collective::Call { team, name: call };
+        let call = crate::call::Call { team, name: call };
         crate::nodes::all_of(call, span, &mut agreed);
         return (agreed, crate::nodes::greatest(call, span, base));
     }
@@ -148,7 +141,7 @@ pub(crate) fn give_back(team: TeamState) {
 mod tests {
     use super::*;
     use crate::control;
-    use crate::team::Members;
+    use crate::members::Members;
     use std::collections::BTreeSet;
 
     fn alone(slot: u32, base: u64) -> TeamState {

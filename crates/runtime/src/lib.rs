@@ -1,15 +1,35 @@
 //! The runtime of one PE: memory, transfers, atomics, ordering, waits, teams, collectives.
 //!
-//! Start with [`calls`] for what the library does, `fast` for how a transfer finds its memory, `windows` and
-//! `control` for where that memory comes from, `slot` for how PEs of a node synchronise, `executor` for how collectives
-//! run by schedules and `wait` for how they block.
+//! Start with [`calls`] for what the library does. What calls are made of lies in floors; a file imports from lower ones
+//! only (contexts and teams, which know each other, share one):
+//!
+//! ```text
+//! calls                              what the library does; session: from the first init to the last finalize
+//! collective, leasing                collectives of a team by bytes; how a new team gets its slot
+//! slot                               how a team's members meet, wherever they are
+//! nodes, active_set, connect         meetings between nodes and of active sets; how the network is opened
+//! executor, far                      schedules; transfers that the arithmetic of `fast` does not settle
+//! call, team, context, via           one call of a collective; teams and contexts; which of them a call means
+//! lane                               a context's operations between nodes
+//! wait                               the one place that blocks
+//! hang, diagnose                     what to say when nothing moves, or when a call cannot be carried out
+//! life                               what one life of the library owns
+//! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
+//! job, network, control              this PE among the others; the fabric; what PEs of a node share
+//! fast, handles, bell, pace, span    facts that the data path loads, and small parts
+//! ```
 
 // The model checker needs only the protocols.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod active_set;
+mod atomic;
+mod bell;
+mod call;
 pub mod calls;
+mod choice;
 mod collective;
+mod connect;
 mod context;
 mod control;
 mod debug;
@@ -19,19 +39,25 @@ mod far;
 mod fast;
 mod handles;
 mod hang;
+mod job;
+mod lane;
 mod leasing;
 mod life;
 mod lock;
 mod machine;
+mod members;
 mod memory;
 mod neighbours;
 mod network;
 mod nodes;
+mod pace;
 mod placement;
 mod primitive;
 mod slot;
+mod span;
 mod team;
 mod transports;
+mod via;
 mod wait;
 mod windows;
 
@@ -39,10 +65,10 @@ mod windows;
 mod loom_models;
 
 pub use context::{Context, ContextObject};
-pub use fast::{On, Via, World};
 pub use handles::use_objects;
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
 pub use team::{Team, TeamObject};
+pub use via::{On, Via, World};
 
 /// The version of the standard that the library implements.
 pub const MAJOR_VERSION: core::ffi::c_int = 1;

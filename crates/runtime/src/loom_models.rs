@@ -11,9 +11,10 @@ mod slot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::control::{Apart, Line, Slot, Words};
-use crate::primitive::{AtomicU32, AtomicU64, Cell, Mistake, crowd, pretend};
-use crate::team::{Members, TeamState};
+use crate::control::{Line, Slot, Words};
+use crate::members::Members;
+use crate::primitive::{Apart, AtomicU32, AtomicU64, Cell, Mistake, crowd, pretend};
+use crate::team::TeamState;
 use crate::wait::{Needs, Reason};
 
 /// Three PEs that poll have more ways than anybody can wait for; this many are tried, always the same ones.

@@ -14,9 +14,7 @@
 //! k do so before they enter k+1.
 
 pub(crate) mod bytes;
-pub(crate) mod mail;
-mod sets;
-mod span;
+mod mail;
 
 use core::ptr;
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -30,19 +28,18 @@ use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 use oxshmem_transport::{Region, Remote};
 
-use crate::collective::Call;
-use crate::control::{self, BOARD, ControlBlock, REGISTRY, SLOTS, SPANNING, Slot, Words};
+use crate::bell::Bell;
+use crate::call::Call;
+use crate::control::mail::{OPEN_BOARD, ZONES};
+use crate::control::{self, BOARD, ControlBlock, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot, Words};
 use crate::executor::{self, Arrays};
-use crate::life;
-use crate::network;
 use crate::primitive::AtomicU64;
-use crate::slot::PAYLOAD_WORDS;
+use crate::span::Span;
 use crate::team::TeamState;
-use crate::wait::{self, Bell, Needs, Reason};
+use crate::wait::{self, Reason};
+use crate::{lane, life, network};
 
-use mail::{Leaders, OPEN_BOARD, PRIVATE, Way, ZONES};
-pub(crate) use sets::{begin, meeting};
-pub(crate) use span::Span;
+use mail::{Leaders, PRIVATE, Way};
 
 /// The most PEs of a job over several nodes: so many lines has a board.
 pub(crate) const MOST_PES: u32 = 16_384;
@@ -70,7 +67,7 @@ fn gather(call: Call<'_>, span: &Span) {
         }
         return;
     }
-    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: Needs::Team(team) };
+    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: team.needed() };
     wait::until(reason, Some(ControlBlock::own().bell()), || (arrivals.load(Acquire) == others).then_some(()));
     // Nobody counts in again before the release.
     arrivals.store(0, Relaxed);
@@ -88,7 +85,7 @@ fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &Atomic
         word.store(number, Release);
         return bell.ring();
     }
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: Needs::Team(team) };
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: team.needed() };
     wait::until(reason, Some(bell), || (word.load(Acquire) >= number).then_some(()));
 }
 
@@ -130,7 +127,7 @@ fn way(
 }
 
 /// All members take part in counting the run; the leaders run it. `dest_there` is where others have the leader's dest.
-/// Returns whether the network may still be reading the caller's arrays: until it is [complete](network::complete).
+/// Returns whether the network may still be reading the caller's arrays: until it is [complete](lane::complete).
 ///
 /// # Safety
 /// As for [`executor::run`], with the leaders as members.
@@ -251,7 +248,7 @@ pub(crate) fn exchange(
             let there = open.then(|| (Region::Control, (board as usize).wrapping_sub(control::own()) as u64));
             // SAFETY: the board has all lines of this node; nobody looks at it before the release.
             if unsafe { gather_parts(call, span, way, start, board, there) } {
-                network::complete(name);
+                lane::complete(name);
             }
         }
         None => fetch_lines(call, span, parity, width, board),
@@ -283,9 +280,9 @@ fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, board: 
         let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
         let entry = board.wrapping_add(span.place(member) as usize * width);
         // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
-        network::issue(|lane| unsafe { lane.get_nbi(entry, from, width) });
+        lane::issue(|lane| unsafe { lane.get_nbi(entry, from, width) });
     }
-    network::complete(call.name);
+    lane::complete(call.name);
 }
 
 fn write_line(slot: &Slot, parity: usize, payload: &[u64]) {

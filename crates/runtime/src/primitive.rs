@@ -6,6 +6,10 @@ pub(crate) use modelled::{AtomicU32, AtomicU64, Cell, Mistake, crowd, crowded, f
 #[cfg(not(loom))]
 pub(crate) use real::{AtomicU32, AtomicU64, Cell, fence, futex};
 
+/// A value with a cache line (and its neighbour) of its own.
+#[repr(C, align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
 #[cfg(not(loom))]
 mod real {
     pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, fence};

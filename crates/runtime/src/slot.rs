@@ -22,20 +22,19 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::bell::Bell;
 #[cfg(not(loom))]
 use crate::control::ControlBlock;
-use crate::control::Slot;
+use crate::control::{PAYLOAD_WORDS, Slot};
 #[cfg(not(loom))]
 use crate::nodes;
+use crate::pace;
 use crate::primitive::AtomicU64;
 use crate::team::TeamState;
-use crate::wait::{self, Bell, Needs, Reason};
+use crate::wait::{self, Reason};
 
 /// Teams up to this size read each other's lines; larger ones count.
 const READ_ALL: u32 = 16;
-
-/// How many words of payload an exchange carries.
-pub(crate) const PAYLOAD_WORDS: usize = 7;
 
 /// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
 /// caller's own included. Stores made before by any member are visible to all after.
@@ -62,7 +61,7 @@ pub(crate) fn exchange(
             words[..payload.len()].copy_from_slice(payload);
         });
     }
-    if size <= READ_ALL && !wait::crowded() {
+    if size <= READ_ALL && !pace::crowded() {
         mine.lines[parity].sequence.store(number, Release);
         for other in others(my, size) {
             nudge(team, other);
@@ -95,7 +94,7 @@ fn nudge(team: &TeamState, member: u32) {
 
 #[inline(always)]
 fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU64, number: u64) {
-    let reason = Reason { call, address: ptr::from_ref(word) as usize, needs: Needs::Team(team) };
+    let reason = Reason { call, address: ptr::from_ref(word) as usize, needs: team.needed() };
     wait::until(reason, None, move || (word.load(Acquire) >= number).then_some(()));
 }
 
@@ -112,7 +111,7 @@ fn count_in(team: &TeamState, call: &'static str, number: u64) {
         bell.ring();
         return;
     }
-    let reason = Reason { call, address: ptr::from_ref(&words.released) as usize, needs: Needs::Team(team) };
+    let reason = Reason { call, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
     wait::until(reason, Some(bell), move || (words.released.load(Acquire) >= number).then_some(()));
 }
 
@@ -170,7 +169,7 @@ pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl F
 mod tests {
     use super::*;
     use crate::control;
-    use crate::team::Members;
+    use crate::members::Members;
 
     /// `size` threads as a team that goes on from `base`; each takes part in exchanges and announcements in turn.
     fn meet(size: u32, slot: u32, base: u64) {

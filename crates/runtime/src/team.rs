@@ -3,15 +3,17 @@
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::context::Context;
-use crate::control::{self, Slot};
-use crate::executor;
-use crate::leasing::Held;
-use crate::life;
-use crate::nodes::Span;
-
+use oxshmem_schedule::lease::Leases;
 use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
+
+use crate::context::Context;
+use crate::control::area::AREAS;
+use crate::control::{self, Slot};
+use crate::members::Members;
+use crate::span::Span;
+use crate::wait::Needs;
+use crate::{handles, job, life};
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
 #[repr(transparent)]
@@ -25,80 +27,12 @@ pub struct TeamObject {
     _reserved: usize,
 }
 
+const _: () = assert!(size_of::<TeamObject>() <= size_of::<handles::Object>());
+
 impl TeamObject {
     /// Of no team.
     pub(crate) const fn empty() -> Self {
         Self { state: AtomicPtr::new(core::ptr::null_mut()), _reserved: 0 }
-    }
-}
-
-/// The members of a team, by world number. Triplets are closed under strided and 2D splits; lists are for colour
-/// splits and for nodes whose PEs are not evenly spaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Members {
-    /// Member i is `start + i * stride`.
-    Triplet { start: u32, stride: i32 },
-    /// Member i is element i.
-    List(Box<[u32]>),
-}
-
-impl Members {
-    /// The PEs of a list, as a triplet if they are evenly spaced.
-    pub(crate) fn of(list: Box<[u32]>) -> Self {
-        let stride = if list.len() < 2 { 1 } else { i64::from(list[1]) - i64::from(list[0]) };
-        let even = list.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
-        match even && stride != 0 {
-            true => Self::Triplet { start: list[0], stride: stride as i32 },
-            false => Self::List(list),
-        }
-    }
-
-    /// The world number of member `member`.
-    #[inline(always)]
-    pub(crate) fn world(&self, member: u32) -> u32 {
-        match self {
-            Self::Triplet { start, stride } => start.wrapping_add(member.wrapping_mul(*stride as u32)),
-            Self::List(list) => list[member as usize],
-        }
-    }
-
-    /// How `size` members lie on the nodes, if not all are on the caller's.
-    #[cfg(not(loom))]
-    pub(crate) fn span(&self, size: u32) -> Option<Box<Span>> {
-        if !crate::network::is_open() {
-            return None;
-        }
-        Span::of(size, life::my_node(), |member| life::node_of(self.world(member))).map(Box::new)
-    }
-
-    /// The models have one node.
-    #[cfg(loom)]
-    pub(crate) fn span(&self, _size: u32) -> Option<Box<Span>> {
-        None
-    }
-
-    /// The number that world number `pe` has among `size` members.
-    pub(crate) fn find(&self, size: u32, pe: u32) -> Option<u32> {
-        match self {
-            Self::Triplet { start, stride } => {
-                Triplet { start: (*start).into(), stride: (*stride).into(), size }.number(pe.into())
-            }
-            Self::List(list) => list.iter().position(|&world| world == pe).map(|i| i as u32),
-        }
-    }
-
-    /// The same members by rising world number.
-    pub(crate) fn in_world_order(self, size: u32) -> Self {
-        match self {
-            Self::Triplet { start, stride } => {
-                let ordered = Triplet { start: start.into(), stride: stride.into(), size }.in_world_order();
-                Self::Triplet { start: ordered.start as u32, stride: ordered.stride as i32 }
-            }
-            Self::List(mut list) => {
-                list.sort_unstable();
-                Self::of(list)
-            }
-        }
     }
 }
 
@@ -134,6 +68,13 @@ pub(crate) struct TeamState {
     handle: AtomicPtr<TeamObject>,
 }
 
+/// The leases of a team, and the numbers that go with them.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) leases: Leases,
+    pub(crate) base: u64,
+}
+
 /// A context handle in a list that threads share.
 pub(crate) struct LiveContext(pub(crate) Context);
 
@@ -145,13 +86,13 @@ impl TeamState {
     pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u64) -> Self {
         let span = members.span(size);
         let (first, stride) = match members {
-            Members::Triplet { start, stride } if span.is_none() && !life::is_scattered() => (start, stride),
-            _ => (life::first_of_node(), 0),
+            Members::Triplet { start, stride } if span.is_none() && !job::is_scattered() => (start, stride),
+            _ => (job::first_of_node(), 0),
         };
-        let places = control::slot(first.wrapping_sub(life::first_of_node()), slot) as *const Slot as usize;
+        let places = control::slot(first.wrapping_sub(job::first_of_node()), slot) as *const Slot as usize;
         let step = (stride as isize) << control::SHIFT;
         let looked_up = stride == 0;
-        let scheduled = size > 1 && slot < executor::AREAS && executor::is_wanted();
+        let scheduled = size > 1 && slot < AREAS && life::wants_schedules();
         let calls = AtomicU64::new(base);
         Self {
             slot: Some(slot),
@@ -231,8 +172,14 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn window(&self, member: u32) -> u32 {
         let pe = self.world(member);
-        let distance = pe.wrapping_sub(life::first_of_node());
-        if life::is_scattered() { life::window_of(pe).unwrap_or(distance) } else { distance }
+        let distance = pe.wrapping_sub(job::first_of_node());
+        if job::is_scattered() { job::window_of(pe).unwrap_or(distance) } else { distance }
+    }
+
+    /// A wait for all members.
+    #[inline(always)]
+    pub(crate) fn needed(&self) -> Needs<'_> {
+        Needs::All(&self.members, self.size)
     }
 
     /// The number that world number `pe` has in the team.
@@ -309,17 +256,17 @@ impl Team {
     /// `SHMEM_TEAM_WORLD`.
     #[inline(always)]
     pub fn world() -> Self {
-        Self(crate::handles::world())
+        Self(handles::world().cast())
     }
 
     /// `SHMEM_TEAM_SHARED`.
     pub fn shared() -> Self {
-        Self(crate::handles::shared())
+        Self(handles::shared().cast())
     }
 
     /// `SHMEM_TEAM_NODE`.
     pub fn node() -> Self {
-        Self(crate::handles::node())
+        Self(handles::node().cast())
     }
 
     /// Whether the user must not destroy it.
@@ -385,38 +332,6 @@ mod tests {
 
     fn list(pes: &[u32]) -> Members {
         Members::of(pes.into())
-    }
-
-    #[test]
-    fn evenly_spaced_lists_become_triplets() {
-        assert_eq!(list(&[5]), Members::Triplet { start: 5, stride: 1 });
-        assert_eq!(list(&[3, 5, 7]), Members::Triplet { start: 3, stride: 2 });
-        assert_eq!(list(&[7, 4, 1]), Members::Triplet { start: 7, stride: -3 });
-        assert_eq!(list(&[0, 1, 3]), Members::List([0, 1, 3].into()));
-    }
-
-    #[test]
-    fn a_member_is_found_under_its_number_and_nobody_else() {
-        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0]] {
-            let (members, size) = (list(pes), pes.len() as u32);
-            for pe in 0..12 {
-                let expected = pes.iter().position(|&member| member == pe).map(|number| number as u32);
-                assert_eq!(members.find(size, pe), expected, "PE {pe} in {pes:?}");
-            }
-            let back: Vec<u32> = (0..size).map(|member| members.world(member)).collect();
-            assert_eq!(back, pes);
-        }
-    }
-
-    #[test]
-    fn world_order_rises_and_keeps_the_members() {
-        for pes in [&[4][..], &[3, 5, 7], &[7, 4, 1], &[9, 2, 3, 8], &[6, 0], &[4, 0, 2]] {
-            let size = pes.len() as u32;
-            let ordered = list(pes).in_world_order(size);
-            let mut expected = pes.to_vec();
-            expected.sort_unstable();
-            assert_eq!((0..size).map(|member| ordered.world(member)).collect::<Vec<_>>(), expected);
-        }
     }
 
     #[test]

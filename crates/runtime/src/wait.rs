@@ -6,111 +6,13 @@
 //! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
 //! rings the waiter's [`Bell`] and the nap ends at once.
 
-use core::sync::atomic::{
-    AtomicU32 as Setting, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
-};
 use std::time::{Duration, Instant};
 
-use crate::control::ControlBlock;
-use crate::primitive::{AtomicU32, fence, futex};
-use crate::{diagnose, hang, life, network};
-
-/// Loads without pause before anything else.
-static EAGER_LOOKS: Setting = Setting::new(64);
-/// Microseconds of loads with pause that follow. Halved by every wait that outlives them, because then something else
-/// has the other's processor and spinning only takes ours away too; doubled again by every wait that does not.
-static PATIENCE: Setting = Setting::new(0);
-const MOST_PATIENCE: u32 = 64;
-/// Whether the node's PEs outnumber its processors.
-static CROWDED: Setting = Setting::new(0);
-
-/// How waits behave on this node, decided once at init.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    /// A processor for every PE: spin long.
-    Dedicated,
-    /// More PEs than processors: hand the processor over at once.
-    Crowded,
-}
-
-/// Sets the mode of all waits.
-pub(crate) fn set_mode(mode: Mode) {
-    let (looks, crowded) = match mode {
-        Mode::Dedicated => (4000, 0),
-        Mode::Crowded => (16, 1),
-    };
-    EAGER_LOOKS.store(looks, Relaxed);
-    PATIENCE.store(MOST_PATIENCE, Relaxed);
-    CROWDED.store(crowded, Relaxed);
-}
-
-/// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
-pub(crate) fn expect_network(open: bool) {
-    if open {
-        EAGER_LOOKS.store(16, Relaxed);
-    }
-}
-
-/// Whether PEs outnumber processors on this node.
-#[inline(always)]
-#[cfg(not(loom))]
-pub(crate) fn crowded() -> bool {
-    CROWDED.load(Relaxed) != 0
-}
-
-#[cfg(loom)]
-pub(crate) use crate::primitive::crowded;
-
-/// What a waiter sleeps on, and what tells others that somebody sleeps.
-///
-/// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. Whoever
-/// ends the wait changes the waited-for state, then looks at `sleepers`. Both have a full fence between, so either the
-/// ringer sees the sleeper or the sleeper sees the change. `word` changes by ringing only.
-#[derive(Clone, Copy)]
-pub(crate) struct Bell<'a> {
-    /// Changes whenever sleepers should look again.
-    pub(crate) word: &'a AtomicU32,
-    /// How many sleep or are about to.
-    pub(crate) sleepers: &'a AtomicU32,
-}
-
-impl Bell<'_> {
-    /// Wakes the sleepers, if any, after the caller changed what they wait for.
-    pub(crate) fn ring(&self) {
-        fence(SeqCst);
-        self.nudge();
-    }
-
-    /// Rings if it looks as if somebody slept. Without a fence a sleeper may be missed; his nap ends by itself.
-    #[inline(always)]
-    pub(crate) fn nudge(&self) {
-        if self.sleepers.load(Relaxed) != 0 {
-            self.wake();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wake(&self) {
-        self.word.fetch_add(1, Release);
-        futex::wake(self.word, u32::MAX >> 1);
-    }
-
-    /// Looks once more, then sleeps until it rings, for `most` at most. Returns whether it was `ready` before the nap.
-    fn nap(&self, most: Duration, ready: &mut dyn FnMut() -> bool) -> bool {
-        self.sleepers.fetch_add(1, Relaxed);
-        // A read-modify-write alone would let the loads below pass it on some processors.
-        fence(SeqCst);
-        // With acquire: who sees a ring also sees what it was rung for.
-        let word = self.word.load(Acquire);
-        let done = ready();
-        if !done {
-            futex::wait(self.word, word, Some(most));
-        }
-        self.sleepers.fetch_sub(1, Relaxed);
-        done
-    }
-}
+use crate::bell::Bell;
+use crate::control::{ControlBlock, State};
+use crate::hang;
+use crate::members::Members;
+use crate::{diagnose, job, network, pace};
 
 /// Whom a wait needs, so that it can end with a sentence when that PE is gone.
 #[derive(Clone, Copy)]
@@ -119,8 +21,8 @@ pub(crate) enum Needs<'a> {
     Anyone,
     /// World number of the PE that must act.
     One(u32),
-    /// All members must act.
-    Team(&'a crate::team::TeamState),
+    /// All these must act: so many of the members.
+    All(&'a Members, u32),
 }
 
 /// Who waits for what.
@@ -140,7 +42,7 @@ pub(crate) struct Reason<'a> {
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
-    for _ in 0..EAGER_LOOKS.load(Relaxed) {
+    for _ in 0..pace::eager_looks() {
         if let Some(result) = ready() {
             return result;
         }
@@ -218,10 +120,10 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
 
 /// Looks with pause until patience ends. What comes over the network renews it.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Left {
-    if crowded() {
+    if pace::crowded() {
         return Left::Idle;
     }
-    let patience = PATIENCE.load(Relaxed);
+    let patience = pace::patience();
     let (mut since, mut served) = (Instant::now(), false);
     while since.elapsed() < Duration::from_micros(patience.into()) {
         for _ in 0..32 {
@@ -229,27 +131,23 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Left {
                 (since, served) = (Instant::now(), true);
             }
             if ready() {
-                lengthen_patience(patience);
+                pace::lengthen_patience(patience);
                 return Left::Ready;
             }
             core::hint::spin_loop();
         }
     }
     if served {
-        lengthen_patience(patience);
+        pace::lengthen_patience(patience);
         return Left::Served;
     }
-    PATIENCE.store((patience / 2).max(1), Relaxed);
+    pace::shorten_patience(patience);
     Left::Idle
-}
-
-fn lengthen_patience(patience: u32) {
-    PATIENCE.store((patience * 2).min(MOST_PATIENCE), Relaxed);
 }
 
 /// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind naps.
 fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
-    let yields = if rung || !crowded() { 8 } else { 64 };
+    let yields = if rung || !pace::crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
         let served = network::progress();
@@ -257,7 +155,7 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
             return Left::Ready;
         }
         if served {
-            lengthen_patience(PATIENCE.load(Relaxed));
+            pace::lengthen_patience(pace::patience());
             return Left::Served;
         }
     }
@@ -275,7 +173,8 @@ fn sleep(
 ) -> Left {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { diagnose::not_initialised(reason.call) };
-    let record = own.records.open(&reason);
+    let peer = if let Needs::One(pe) = reason.needs { Some(pe) } else { None };
+    let record = own.records.open(reason.call, reason.address, peer);
     let left = loop {
         // Nobody rings for sure: then the nap grows with the time already waited.
         let most = (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
@@ -289,7 +188,7 @@ fn sleep(
             break Left::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) {
-            life::end_if_orphaned();
+            job::end_if_orphaned();
             check_needed(&reason, ready);
             reports.look(begin.elapsed());
         }
@@ -304,7 +203,7 @@ fn sleep(
 /// Ends the job with a sentence if the wait can never end.
 fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     // The PE may have done its part before it went.
-    if let Some(gone) = life::gone_among(reason.needs)
+    if let Some(gone) = gone_among(reason.needs)
         && !ready()
     {
         diagnose::peer_gone(reason.call, gone);
@@ -315,4 +214,19 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     {
         diagnose::fail(&error);
     }
+}
+
+/// A PE among those that a wait needs which has ended without finalize.
+fn gone_among(needs: Needs<'_>) -> Option<u32> {
+    match needs {
+        Needs::Anyone => None,
+        Needs::One(pe) => gone(std::iter::once(pe)),
+        Needs::All(members, size) => gone((0..size).map(|member| members.world(member))),
+    }
+}
+
+fn gone(pes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+    let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
+    let on_node = pes.clone().find(|pe| job::window_of(*pe).is_some_and(is_gone));
+    on_node.or_else(|| network::gone_among(job::joined()?, pes.filter(|pe| job::window_of(*pe).is_none())))
 }

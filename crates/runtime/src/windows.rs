@@ -14,8 +14,8 @@ use crate::control;
 use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
 use crate::neighbours::Quarters;
+use crate::pace::{self, Mode};
 use crate::placement;
-use crate::wait::{self, Mode};
 
 // The library is part of the programs that are PEs, and of no other.
 oxshmem_os::share_statics!();
@@ -48,7 +48,7 @@ impl Windows {
     /// before they first synchronise.
     pub(crate) fn share_processors(&self, crowded: bool) {
         if crowded && self.wait == Wait::Auto {
-            wait::set_mode(Mode::Crowded);
+            pace::set_mode(Mode::Crowded);
             tracing::debug!("waits yield: with other nodes of this machine PEs outnumber its processors");
         }
     }
@@ -249,7 +249,7 @@ fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) -> Quarters {
         Wait::Auto | Wait::Spin => Mode::Dedicated,
         Wait::Yield | Wait::Sleep => Mode::Crowded,
     };
-    wait::set_mode(mode);
+    pace::set_mode(mode);
     // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
     // has already chosen processors for single PEs.
     let unbound = cards.iter().all(|card| card.allowed == union);

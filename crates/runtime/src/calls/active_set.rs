@@ -7,8 +7,9 @@ use core::ffi::{c_int, c_long, c_void};
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::active_set::with;
+use crate::call::Call;
 use crate::calls::order;
-use crate::collective::{self, Blocks, Call, Into};
+use crate::collective::{self, Blocks, Into};
 use crate::diagnose;
 use crate::slot;
 

@@ -5,149 +5,14 @@
 //! acquire, which costs nothing on x86 and lets programs hand over data by compare-and-swap on every machine.
 
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_transport::Amo;
 
-use crate::far;
-use crate::fast::{Via, World, near_atomic};
-use crate::life;
-use crate::network;
-
-/// A type that the atomic calls know: what they do to one object of it.
-///
-/// # Safety
-/// Implementations touch nothing but the object, and only with one atomic access.
-pub unsafe trait Atomic: Copy {
-    /// The object's bits, in the low bytes.
-    fn bits(self) -> u64;
-    /// The value with these bits in the low bytes.
-    fn of_bits(bits: u64) -> Self;
-    /// Reads. # Safety: `at` is valid and aligned for the whole trait.
-    unsafe fn load(at: *mut Self) -> Self;
-    /// Writes. # Safety: as `load`.
-    unsafe fn store(at: *mut Self, value: Self);
-    /// Replaces, and says what was there. # Safety: as `load`.
-    unsafe fn swap(at: *mut Self, value: Self) -> Self;
-}
-
-/// An [`Atomic`] that can be compared and counted with.
-///
-/// # Safety
-/// As for [`Atomic`].
-pub unsafe trait AtomicInteger: Atomic {
-    /// The number one.
-    const ONE: Self;
-    /// Adds, wrapping; says what was there. # Safety: as [`Atomic::load`].
-    unsafe fn fetch_add(at: *mut Self, value: Self) -> Self;
-    /// Stores `value` if `cond` is there; says what was there. # Safety: as [`Atomic::load`].
-    unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self;
-    /// Bitwise and; says what was there. # Safety: as [`Atomic::load`].
-    unsafe fn fetch_and(at: *mut Self, value: Self) -> Self;
-    /// Bitwise or; says what was there. # Safety: as [`Atomic::load`].
-    unsafe fn fetch_or(at: *mut Self, value: Self) -> Self;
-    /// Bitwise exclusive or; says what was there. # Safety: as [`Atomic::load`].
-    unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self;
-}
-
-macro_rules! atomic_integer {
-    ($($int:ty => $atomic:ident),*) => {$(
-        // SAFETY: each method is one access of the standard library's atomic on the object that the caller vouches for.
-        unsafe impl Atomic for $int {
-            #[inline(always)]
-            fn bits(self) -> u64 {
-                self as u64
-            }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                bits as Self
-            }
-            #[inline(always)]
-            unsafe fn load(at: *mut Self) -> Self {
-                // SAFETY: valid and aligned by the caller's promise.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.load(Acquire)
-            }
-            #[inline(always)]
-            unsafe fn store(at: *mut Self, value: Self) {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.store(value, Release)
-            }
-            #[inline(always)]
-            unsafe fn swap(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.swap(value, AcqRel)
-            }
-        }
-        // SAFETY: as above.
-        unsafe impl AtomicInteger for $int {
-            const ONE: Self = 1;
-            #[inline(always)]
-            unsafe fn fetch_add(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_add(value, AcqRel)
-            }
-            #[inline(always)]
-            unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self {
-                // SAFETY: as above.
-                let object = unsafe { core::sync::atomic::$atomic::from_ptr(at) };
-                object.compare_exchange(cond, value, AcqRel, Acquire).unwrap_or_else(|there| there)
-            }
-            #[inline(always)]
-            unsafe fn fetch_and(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_and(value, AcqRel)
-            }
-            #[inline(always)]
-            unsafe fn fetch_or(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_or(value, AcqRel)
-            }
-            #[inline(always)]
-            unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_xor(value, AcqRel)
-            }
-        }
-    )*};
-}
-
-atomic_integer!(
-    i8 => AtomicI8, u8 => AtomicU8, i16 => AtomicI16, u16 => AtomicU16, i32 => AtomicI32, u32 => AtomicU32,
-    i64 => AtomicI64, u64 => AtomicU64, isize => AtomicIsize, usize => AtomicUsize
-);
-
-macro_rules! atomic_float {
-    ($($float:ty => $bits:ty),*) => {$(
-        // SAFETY: the integer of the same size does the access; bits are moved unchanged (AMO-6).
-        unsafe impl Atomic for $float {
-            #[inline(always)]
-            fn bits(self) -> u64 {
-                self.to_bits().into()
-            }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                Self::from_bits(bits as $bits)
-            }
-            #[inline(always)]
-            unsafe fn load(at: *mut Self) -> Self {
-                // SAFETY: same size and alignment as the integer.
-                <$float>::from_bits(unsafe { <$bits>::load(at.cast()) })
-            }
-            #[inline(always)]
-            unsafe fn store(at: *mut Self, value: Self) {
-                // SAFETY: as above.
-                unsafe { <$bits>::store(at.cast(), value.to_bits()) }
-            }
-            #[inline(always)]
-            unsafe fn swap(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
-                <$float>::from_bits(unsafe { <$bits>::swap(at.cast(), value.to_bits()) })
-            }
-        }
-    )*};
-}
-
-atomic_float!(f32 => u32, f64 => u64);
+pub use crate::atomic::{Atomic, AtomicInteger};
+use crate::fast::near_atomic;
+use crate::via::{Via, World};
+use crate::{far, job, network};
 
 /// The object itself, if it is on the node and the processor does atomics. Misaligned objects miss: they have no atomics.
 #[inline(always)]
@@ -197,7 +62,7 @@ pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
     // SAFETY: as in `fetch`.
     unsafe {
         if network::does_atomics() {
-            swap(World(call), own, value, life::MY_PE.load(Relaxed));
+            swap(World(call), own, value, job::MY_PE.load(Relaxed));
         } else {
             T::store(own, value);
         }

@@ -5,11 +5,13 @@ use core::ffi::c_int;
 
 use oxshmem_base::Error;
 
+use crate::call::Call;
+use crate::calls::session;
 use crate::calls::team::live;
-use crate::collective::Call;
+use crate::control::PAYLOAD_WORDS;
 use crate::diagnose;
-use crate::life;
-use crate::slot::{self, PAYLOAD_WORDS};
+use crate::life::Others;
+use crate::slot;
 use crate::team::Team;
 
 /// How many words [`exchange`] carries.
@@ -17,7 +19,7 @@ pub const WORDS: usize = PAYLOAD_WORDS - 1;
 
 /// Initialises the library with a thread level, or says why it cannot. Returns the granted level.
 pub fn init(requested: c_int) -> Result<c_int, Error> {
-    life::init(requested)
+    session::init(requested)
 }
 
 /// Takes back one initialisation. Other threads may still be using static variables: they are told that the library has
@@ -26,7 +28,7 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
 /// # Safety
 /// All PEs call, and no thread uses teams, contexts or symmetric memory but static variables after the last one.
 pub unsafe fn finalize() {
-    life::finalize(life::Others::MayUseStatics);
+    session::finalize(Others::MayUseStatics);
 }
 
 /// Says what happened, once for the job, and ends the job.

@@ -4,8 +4,9 @@ use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
+use crate::call::Call;
 use crate::calls::team::live;
-use crate::collective::{self, Blocks, Call, Into};
+use crate::collective::{self, Blocks, Into};
 use crate::team::Team;
 
 /// How many bytes `n` elements have.

@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 use crate::calls::order;
 use crate::context::Context;
 use crate::diagnose;
-use crate::fast::On;
 use crate::team::{LiveContext, Team, TeamState};
+use crate::via::On;
 
 const SESSION_TOTAL_OPS: c_long = 1;
 

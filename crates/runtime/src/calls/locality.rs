@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 use crate::fast::{FAST, near};
-use crate::life;
 use crate::team::Team;
+use crate::{job, life};
 
 /// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
 ///
@@ -33,7 +33,7 @@ fn pointer(dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
         return dest.cast_mut();
     }
     let extent = if FAST.heap.holds(dest as usize, 1) { &FAST.heap } else { &FAST.statics };
-    let window = life::window_of(team.world(pe as u32));
+    let window = job::window_of(team.world(pe as u32));
     window.map_or(null_mut(), |window| extent.in_window(dest as usize, window) as *mut c_void)
 }
 
@@ -46,7 +46,7 @@ fn symmetric(address: *const c_void) -> bool {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_accessible(pe: c_int) -> c_int {
-    (life::is_open() && (pe as u32) < life::identity().map_or(0, |(_, pes)| pes)).into()
+    (life::is_open() && (pe as u32) < job::identity().map_or(0, |(_, pes)| pes)).into()
 }
 
 /// Whether `address` is symmetric and can be reached on `pe`.

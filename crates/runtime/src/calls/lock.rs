@@ -7,12 +7,11 @@ use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
 use crate::context::Context;
 use crate::control::ControlBlock;
-use crate::diagnose;
-use crate::fast::{FAST, World};
-use crate::life;
+use crate::fast::FAST;
 use crate::lock::{self, Words};
-use crate::network;
+use crate::via::World;
 use crate::wait::{self, Needs, Reason};
+use crate::{diagnose, job, life, network, pace};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
 /// start, the tail behind it.
@@ -43,7 +42,7 @@ impl<H: Half> Variable<H> {
         if !life::is_open() {
             diagnose::not_initialised(call);
         }
-        let pes = life::identity().map_or(1, |(_, pes)| pes);
+        let pes = job::identity().map_or(1, |(_, pes)| pes);
         if pes > H::MOST_PES {
             too_many(call, pes, H::MOST_PES);
         }
@@ -70,7 +69,7 @@ impl<H: Half> Variable<H> {
     /// The PE `owner` (plus one). The number was read from memory that others can write, and leads to more.
     fn pe(&self, owner: u32) -> u32 {
         let pe = owner.wrapping_sub(1);
-        if life::identity().is_none_or(|(_, pes)| pe >= pes) {
+        if job::identity().is_none_or(|(_, pes)| pe >= pes) {
             self.overwritten(owner);
         }
         pe
@@ -133,7 +132,7 @@ impl<H: Half> Words for Variable<H> {
 
 /// The window of a PE with which bells are rung. What changes a lock over the network comes without a ring.
 fn rung(pe: u32) -> Option<u32> {
-    life::window_of(pe).filter(|_| !network::does_atomics())
+    job::window_of(pe).filter(|_| !network::does_atomics())
 }
 
 #[cold]
@@ -146,7 +145,7 @@ fn too_many(call: &str, pes: u32, most: u32) -> ! {
 }
 
 fn me() -> u32 {
-    life::identity().map_or(1, |(pe, _)| pe + 1)
+    job::identity().map_or(1, |(pe, _)| pe + 1)
 }
 
 /// Takes a lock of any width.
@@ -157,7 +156,7 @@ pub fn set_any<H: Half>(call: &'static str, address: usize) {
 /// Takes a lock of any width if it is free; 1 if it is not.
 pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     let taken = lock::test(&Variable::<H>::new(call, address), me());
-    if !taken && wait::crowded() {
+    if !taken && pace::crowded() {
         std::thread::yield_now();
     }
     (!taken).into()
@@ -169,7 +168,7 @@ pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     // SAFETY: no obligations.
     unsafe { order::fence(World(call)) };
     if network::is_open() {
-        network::quiet(call, Context::default_context());
+        Context::default_context().quiet(call);
     }
     if !lock::clear(&Variable::<H>::new(call, address), me()) {
         diagnose::fail(

@@ -11,12 +11,12 @@ use oxshmem_base::{Error, size};
 use oxshmem_heap::Resized;
 
 use crate::calls::order;
-use crate::diagnose;
 use crate::fast::FAST;
 use crate::life::{self, Life};
 use crate::memory::{Allocation, SymmetricHeap};
 use crate::slot;
 use crate::team::Team;
+use crate::{diagnose, job};
 
 /// Alignment of every block: fit for any object, vectors included.
 const ALIGNMENT: usize = 64;
@@ -105,7 +105,7 @@ fn warn_once(error: &Error) {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed)
-        && let Some((pe, pes)) = life::identity()
+        && let Some((pe, pes)) = job::identity()
     {
         let first = pe == 0 || error.to_string().contains("this node");
         if first {

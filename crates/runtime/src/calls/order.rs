@@ -8,9 +8,9 @@ use core::ffi::c_int;
 use crate::collective;
 use crate::context::Context;
 use crate::diagnose;
-use crate::fast::Via;
 use crate::network;
 use crate::team::Team;
+use crate::via::Via;
 
 /// Keeps earlier stores before later ones, non-temporal ones (ORD-5) included.
 #[inline(always)]
@@ -45,7 +45,7 @@ fn full_fence() {
 pub unsafe fn fence<V: Via>(via: V) {
     store_fence();
     if network::is_open() {
-        network::fence(via.call(), via.context());
+        via.context().fence(via.call());
     }
 }
 
@@ -57,7 +57,7 @@ pub unsafe fn fence<V: Via>(via: V) {
 pub unsafe fn quiet<V: Via>(via: V) {
     full_fence();
     if network::is_open() {
-        network::quiet(via.call(), via.context());
+        via.context().quiet(via.call());
     }
 }
 
@@ -87,7 +87,7 @@ pub unsafe fn barrier_all() {
 pub(crate) fn barrier_all_named(call: &'static str) {
     store_fence();
     if network::is_open() {
-        network::quiet(call, Context::default_context());
+        Context::default_context().quiet(call);
     }
     sync_world(call);
 }

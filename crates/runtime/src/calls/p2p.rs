@@ -4,8 +4,8 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::calls::amo::Atomic;
-use crate::diagnose;
 use crate::wait::{self, Needs, Reason};
+use crate::{diagnose, pace};
 
 /// The comparison operators, with the numbers of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -
 /// A test that fails will be called again: where PEs outnumber processors, let the one that is waited for run.
 #[inline(always)]
 fn polled() {
-    if wait::crowded() {
+    if pace::crowded() {
         std::thread::yield_now();
     }
 }

@@ -6,7 +6,8 @@ use core::ffi::c_int;
 use core::ptr;
 
 use crate::far;
-use crate::fast::{Via, near, near_object};
+use crate::fast::{near, near_object};
+use crate::via::Via;
 
 /// How many bytes `n` elements have; more than any memory has when that overflows.
 #[inline(always)]

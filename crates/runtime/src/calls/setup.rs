@@ -5,18 +5,18 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::Error;
 
-use crate::diagnose;
-use crate::life;
+use super::session::{self, MULTIPLE};
+use crate::life::{self, Others};
+use crate::{diagnose, job};
 
 const SINGLE: c_int = 0;
-pub(crate) const MULTIPLE: c_int = 3;
 
 /// Initialises the library, or deepens the initialisation.
 ///
 /// # Safety
 /// All PEs call. No other thread is in a call of the library.
 pub unsafe fn init() {
-    if let Err(error) = life::init(SINGLE) {
+    if let Err(error) = session::init(SINGLE) {
         diagnose::fail(&error);
     }
 }
@@ -27,7 +27,7 @@ pub unsafe fn init() {
 /// `provided` is writable or null.
 pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
     let result = if (SINGLE..=MULTIPLE).contains(&requested) {
-        life::init(requested)
+        session::init(requested)
     } else {
         Err(Error::new(format!("shmem_init_thread: the requested level is {requested}"))
             .because("the levels are SHMEM_THREAD_SINGLE (0) to SHMEM_THREAD_MULTIPLE (3)")
@@ -53,7 +53,7 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
 /// # Safety
 /// All PEs call, and no thread uses symmetric memory, teams or contexts after the last one.
 pub unsafe fn finalize() {
-    life::finalize(life::Others::Done);
+    session::finalize(Others::Done);
 }
 
 /// The oldest way to begin; the process's exit is the finalize.
@@ -61,10 +61,10 @@ pub unsafe fn finalize() {
 /// # Safety
 /// See [`init`].
 pub unsafe fn start_pes(_npes: c_int) {
-    if !life::initialised() {
+    if !life::is_open() {
         // SAFETY: no obligations.
         unsafe { init() };
-        life::end_at_exit();
+        session::end_at_exit();
     }
 }
 
@@ -73,7 +73,7 @@ pub unsafe fn start_pes(_npes: c_int) {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn global_exit(status: c_int) -> ! {
-    life::abort(status, "")
+    job::abort(status, "")
 }
 
 /// The caller's number, or -1 outside init and finalize.
@@ -82,7 +82,7 @@ pub unsafe fn global_exit(status: c_int) -> ! {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn my_pe() -> c_int {
-    life::MY_PE.load(Relaxed)
+    job::MY_PE.load(Relaxed)
 }
 
 /// The number of PEs, or -1 outside init and finalize.
@@ -91,7 +91,7 @@ pub unsafe fn my_pe() -> c_int {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn n_pes() -> c_int {
-    life::N_PES.load(Relaxed)
+    job::N_PES.load(Relaxed)
 }
 
 /// The granted thread level.
@@ -109,7 +109,7 @@ pub unsafe fn query_thread(provided: *mut c_int) {
 /// `initialized` is writable.
 pub unsafe fn query_initialized(initialized: *mut c_int) {
     // SAFETY: as above.
-    unsafe { initialized.write(life::initialised().into()) }
+    unsafe { initialized.write(life::is_open().into()) }
 }
 
 /// The version of the standard.
@@ -148,7 +148,7 @@ pub unsafe fn pcontrol(_level: c_int) {}
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn initialized() -> c_int {
-    life::initialised().into()
+    life::is_open().into()
 }
 
 /// Whether the library has been initialised and is not any more.
@@ -156,5 +156,5 @@ pub unsafe fn initialized() -> c_int {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn finalized() -> c_int {
-    (!life::initialised() && life::was_finalized()).into()
+    (!life::is_open() && life::was_finalized()).into()
 }

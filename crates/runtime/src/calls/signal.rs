@@ -11,7 +11,8 @@ use crate::calls::{p2p, rma};
 use crate::control::ControlBlock;
 use crate::diagnose;
 use crate::far;
-use crate::fast::{Via, atomic_window, window};
+use crate::fast::{atomic_window, window};
+use crate::via::Via;
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;

@@ -5,9 +5,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::collective;
 use crate::diagnose;
-use crate::leasing::{self, Held, Lease};
+use crate::leasing::{self, Lease};
+use crate::members::Members;
 use crate::slot;
-use crate::team::{Members, Team, TeamState};
+use crate::team::{Held, Team, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
 /// What a split returns that made no team.

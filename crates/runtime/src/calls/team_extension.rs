@@ -14,8 +14,9 @@ use crate::calls::{order, team as standard};
 use crate::collective;
 use crate::diagnose;
 use crate::leasing;
+use crate::members::Members;
 use crate::slot;
-use crate::team::{Members, Team, TeamState};
+use crate::team::{Team, TeamState};
 
 /// `SHMEM_COLOR_UNDEFINED` of the header.
 const COLOR_UNDEFINED: c_int = -1;

@@ -4,17 +4,16 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Operator, Store};
 
-use super::{Call, PAYLOAD_BYTES, payload, words_of};
+use super::{PAYLOAD_BYTES, payload, words_of};
+use crate::call::{Call, slice};
 use crate::executor;
-use crate::nodes::{self, Span};
+use crate::nodes;
 use crate::slot;
+use crate::span::Span;
 use oxshmem_schedule::algorithm::Operator as Allowed;
 
 /// Teams up to this size find room for their pointers on the stack.
 const ON_STACK: usize = 16;
-
-/// Slices begin at cache lines.
-const LINE: usize = 64;
 
 /// Combines `n` elements of all members, in team order; everybody gets the result.
 ///
@@ -145,11 +144,4 @@ unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, 
         }
     }
     call.leave();
-}
-
-/// The elements that member `my` of `members` works on: begin and end.
-pub(crate) fn slice(n: usize, size: usize, my: usize, members: usize) -> (usize, usize) {
-    let step = (LINE / size).max(1);
-    let share = n.div_ceil(members).next_multiple_of(step);
-    ((my * share).min(n), ((my + 1) * share).min(n))
 }

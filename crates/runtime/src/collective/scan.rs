@@ -5,8 +5,8 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Sum};
 
-use super::reduce::slice;
-use super::{Call, PAYLOAD_BYTES, payload, words_of};
+use super::{PAYLOAD_BYTES, payload, words_of};
+use crate::call::{Call, slice};
 use crate::executor;
 use crate::{nodes, slot};
 

@@ -5,7 +5,7 @@ use core::ptr;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
-use super::Call;
+use crate::call::Call;
 use crate::{diagnose, life};
 
 /// What one member sends: a block for each member.

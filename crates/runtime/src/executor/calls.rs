@@ -11,8 +11,9 @@ use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 
 use super::memory::Memory;
-use super::{Arrays, Part, area, run};
-use crate::collective::Call;
+use super::{Arrays, run};
+use crate::call::Call;
+use crate::control::area::{self, Part};
 use crate::{control, life};
 
 /// Nothing to move, nothing to reduce.

@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use oxshmem_schedule::step::{Place, Signal};
 
-use super::{Area, Part, Wire};
-use crate::collective::Call;
+use super::Wire;
+use crate::call::Call;
+use crate::control::area::{Area, Part};
 use crate::control::{self, ControlBlock};
-use crate::wait::{self, Needs, Reason};
+use crate::wait::{self, Reason};
 
 /// Puts are copies into the peer's window, signals are stores and additions there.
 pub(super) struct Memory<'a> {
@@ -53,8 +54,7 @@ impl Wire for Memory<'_> {
 
 impl Memory<'_> {
     fn until(&self, word: &AtomicU64, value: u64) {
-        let reason =
-            Reason { call: self.call.name, address: word.as_ptr() as usize, needs: Needs::Team(self.call.team) };
+        let reason = Reason { call: self.call.name, address: word.as_ptr() as usize, needs: self.call.team.needed() };
         wait::until(reason, None, || (word.load(Acquire) >= value).then_some(()));
     }
 }

@@ -12,6 +12,7 @@ use oxshmem_schedule::choose::STANDARD;
 use oxshmem_schedule::step::Turn;
 
 use super::*;
+use crate::control::area::{self, Area, Part};
 
 fn area() -> Box<Area> {
     // SAFETY: the layout has a size; all zeros is a fresh area.

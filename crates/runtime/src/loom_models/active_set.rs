@@ -4,10 +4,9 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
 use crate::active_set::{Key, Known, Name, Place, Places, Seat};
-use crate::control::Apart;
-use crate::primitive::{AtomicU32, Mistake, yield_now};
+use crate::members::Members;
+use crate::primitive::{Apart, AtomicU32, Mistake, yield_now};
 use crate::slot::exchange;
-use crate::team::Members;
 
 /// What one PE keeps: a single place, so that every other pair has to take it over.
 struct Board {

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::{CROWDED, REASON, nothing};
+use crate::bell::Bell;
 use crate::primitive::{AtomicU32, Mistake};
-use crate::wait::{self, Bell};
+use crate::wait;
 
 struct Board {
     word: AtomicU32,

@@ -4,9 +4,10 @@ use std::cell::Cell as Note;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use super::{CROWDED, REASON, settled};
+use crate::bell::Bell;
 use crate::lock::{self, TURN, Words};
 use crate::primitive::{AtomicU32, Cell, Mistake};
-use crate::wait::{self, Bell};
+use crate::wait;
 
 /// A lock variable on up to three PEs, their bells, and what the lock protects: who had it last (plus one).
 struct Board {

@@ -14,16 +14,16 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::mail::{OPEN_BOARD, ZONES};
 use super::{
-    NO_ARRAYS, NO_SHARE, Span, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run,
-    slot_of, way,
+    NO_ARRAYS, NO_SHARE, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run, slot_of, way,
 };
-use crate::collective::{Call, slice};
+use crate::call::{Call, slice};
+use crate::control::PAYLOAD_WORDS;
+use crate::control::mail::{OPEN_BOARD, ZONES};
 use crate::executor::Arrays;
 use crate::far::{Found, on_world_pe};
-use crate::slot::PAYLOAD_WORDS;
-use crate::{control, network};
+use crate::span::Span;
+use crate::{control, lane};
 
 /// Where the members of other nodes have the caller's symmetric array.
 fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize) -> (Region, u64) {
@@ -45,14 +45,14 @@ pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mu
         // SAFETY: found mapped; the caller vouches for the rest.
         Found::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
         // SAFETY: inside a region; the caller vouches for the rest.
-        Found::There(from) => network::issue(|lane| unsafe { lane.get_nbi(to, from, bytes) }),
+        Found::There(from) => lane::issue(|lane| unsafe { lane.get_nbi(to, from, bytes) }),
     }
 }
 
 /// Returns when everything that [`fetch`] has begun is there, and everything given has arrived.
 #[cold]
 pub(crate) fn fetched(call: Call<'_>) {
-    network::complete(call.name);
+    lane::complete(call.name);
 }
 
 /// Copies `bytes` bytes to a member's symmetric `to`, which may be written; they are there after [`fetched`].
@@ -64,7 +64,7 @@ unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes:
         // SAFETY: found mapped; the caller vouches for the rest.
         Found::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
         // SAFETY: inside a region; `put` is done with the source when it returns.
-        Found::There(to) => network::issue(|lane| unsafe { lane.put(to, from, bytes) }),
+        Found::There(to) => lane::issue(|lane| unsafe { lane.put(to, from, bytes) }),
     }
 }
 
@@ -360,7 +360,7 @@ unsafe fn fetch_blocks(
                 if bytes > 0 {
                     let from = Remote { pe, region, offset: start + at as u64 };
                     // SAFETY: inside the symmetric array; `dest` stays until `fetched` has returned.
-                    network::issue(|lane| unsafe { lane.get_nbi(dest.add(at), from, bytes) });
+                    lane::issue(|lane| unsafe { lane.get_nbi(dest.add(at), from, bytes) });
                 }
             }
         }

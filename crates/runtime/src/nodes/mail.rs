@@ -13,76 +13,20 @@
 //!
 //! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use core::{ptr, slice};
 
 use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::step::{Algorithm, LANES, Place, Plan, Signal, Traffic, Turn};
+use oxshmem_schedule::step::{Algorithm, Place, Plan, Signal, Traffic, Turn};
 use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 
-use super::Span;
-use crate::collective::Call;
+use crate::call::Call;
+use crate::control::mail::{BOXES, LANDING, Mail, WORDS, ZONES};
 use crate::executor::Wire;
-use crate::wait::{self, Needs, Reason};
-use crate::{control, network};
-
-/// Words that the leaders' schedules may signal.
-const WORDS: usize = 32;
-/// 64-bit words of all boxes of a parity: with 20 boxes, which is what a dissemination among 4096 leaders needs, each
-/// holds a payload.
-const BOXES: usize = 320;
-
-/// What the leaders of one slot tell one of them.
-#[repr(C, align(4096))]
-pub(crate) struct Mail {
-    /// Mail, by parity. The owner's network writes whole words; the owner reads each with one load.
-    boxes: [[AtomicU64; BOXES]; 2],
-    /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
-    words: [[AtomicU64; WORDS]; 2],
-    lanes: [[AtomicU64; WORDS]; LANES as usize],
-    /// Arrivals, by parity.
-    counters: [AtomicU64; 2],
-    /// How much of the counters earlier calls account for. The owner's alone.
-    counted: [AtomicU64; 2],
-}
-
-const _: () = assert!(size_of::<Mail>() == 8192);
-
-impl Mail {
-    /// Makes all boxes as good as never used. See the head of the file for when.
-    pub(crate) fn clear(&self) {
-        (0..2).for_each(|parity| self.clear_parity(parity));
-    }
-
-    fn clear_parity(&self, parity: usize) {
-        self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
-    }
-}
-
-/// Slots below this number have zones.
-pub(crate) const ZONES: u32 = 16;
-/// Bytes of a zone where schedules put operands; longer reductions are cut to it.
-const LANDING: usize = 256 << 10;
-/// Bytes of a board that others may put to.
-pub(crate) const OPEN_BOARD: usize = 128 << 10;
-
-/// Room for what is too long for the mail, by parity: of runs, and of exchanges.
-#[repr(C, align(4096))]
-pub(crate) struct Zones {
-    landing: [UnsafeCell<[u8; LANDING]>; 2],
-    board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
-}
-
-// SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
-unsafe impl Sync for Zones {}
-
-impl Zones {
-    /// The board of even or odd exchanges.
-    pub(crate) fn board(&self, parity: usize) -> *mut u8 {
-        self.board[parity].get().cast()
-    }
-}
+use crate::span::Span;
+use crate::wait::{self, Reason};
+use crate::{control, lane};
 
 /// Words of a message before its content: its length; if it has a content, where that belongs.
 const HEAD: usize = 2;
@@ -239,7 +183,7 @@ impl<'a> Leaders<'a> {
         let length = write(&mut message, self.stamp, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
         // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
-        network::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
+        lane::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
     }
 
     /// Takes the message out to where it belongs.
@@ -258,7 +202,7 @@ impl<'a> Leaders<'a> {
     }
 
     fn reason(&self, address: usize) -> Reason<'a> {
-        Reason { call: self.call.name, address, needs: Needs::Team(self.call.team) }
+        Reason { call: self.call.name, address, needs: self.call.team.needed() }
     }
 }
 
@@ -323,9 +267,9 @@ impl Wire for Leaders<'_> {
         if bytes > COPIED && self.way.schedule.lends() {
             self.lent.set(true);
             // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
-            return network::issue(|lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
+            return lane::issue(|lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
         }
-        network::issue(|lane| {
+        lane::issue(|lane| {
             for piece in (0..bytes).step_by(COPIED) {
                 let into = Remote { offset: start.offset + piece as u64, ..start };
                 // SAFETY: the caller's promise; `put` has copied the piece when it returns.

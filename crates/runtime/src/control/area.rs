@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, LANES, Plan, Traffic, Turn};
 
-use crate::control::Apart;
+use crate::primitive::Apart;
 
 /// Slots below this number have an area: as many as fit into 4 GiB of addresses.
 pub(crate) const AREAS: u32 = 448;

@@ -8,9 +8,7 @@ use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 
-use crate::collective::Call;
-use crate::team::TeamState;
-use crate::{diagnose, life, network, nodes, slot};
+use crate::network;
 
 /// The rows that the job puts before the standard table, from `SHMEM_*_ALGORITHM` and `SHMEM_TUNING`.
 pub(crate) struct Choice {
@@ -43,14 +41,19 @@ impl Choice {
         }
     }
 
+    /// Whether any collective runs a schedule of its own.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// A number that tells the rows from others.
-    fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         choose::to_json(&self.rows).bytes().fold(0xcbf2_9ce4_8422_2325, fold)
     }
 
     /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.
-    fn describe(&self, size: u32) -> String {
+    pub(crate) fn describe(&self, size: u32) -> String {
         if self.rows.is_empty() {
             let between = if network::is_open() { "; between nodes by the standard table's schedules" } else { "" };
             return format!("oxshmem: all collectives run by loads and stores of the node (node){between}");
@@ -107,40 +110,6 @@ fn read(file: &str) -> Result<Vec<Row>, Error> {
             .because(why)
             .fix("correct that place; `oxshmem explain --tuning` checks a table without a job")
     })
-}
-
-/// Whether any collective of this life runs a schedule.
-pub(crate) fn is_wanted() -> bool {
-    life::life().is_some_and(|life| !life.choice.rows.is_empty())
-}
-
-/// What [`SHMEM_INFO`](Settings) shows of the choice in a world of `size` PEs.
-pub(crate) fn describe(size: u32) -> String {
-    life::life().map_or(String::new(), |life| life.choice.describe(size))
-}
-
-/// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
-pub(crate) fn agree(world: &TeamState, call: &'static str) {
-    let mine = life::life().map_or(0, |life| life.choice.fingerprint());
-    if let Some(span) = &world.span
-        && nodes::agree(Call { team: world, name: call }, span, &[mine])
-    {
-        return;
-    }
-    let mut other = None;
-    slot::exchange(world, call, &[mine], |member, words| {
-        other = other.or((words[0] != mine).then_some(member));
-    });
-    if let Some(other) = other {
-        diagnose::fail(
-            &Error::new(format!("{call}: the PEs choose their collectives' algorithms differently"))
-                .because(format!(
-                    "SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {}'s",
-                    world.my
-                ))
-                .fix("set these variables alike on all PEs, and give them the same file"),
-        );
-    }
 }
 
 #[cfg(test)]

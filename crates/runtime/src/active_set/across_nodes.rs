@@ -7,12 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use oxshmem_base::Error;
 use oxshmem_transport::{Amo, Region, Remote, Width};
 
-use crate::active_set::Key;
+use super::key::Key;
 use crate::control::{self, ControlBlock, REGISTRY, SPANNING};
-use crate::diagnose;
-use crate::life;
-use crate::network;
-use crate::team::{Members, TeamState};
+use crate::members::Members;
+use crate::team::TeamState;
+use crate::{diagnose, job, lane, network};
 
 /// The teams of active sets that span nodes, as this process has met them. They stay until the next life.
 static SETS: Mutex<Option<HashMap<Key, &'static TeamState>>> = Mutex::new(None);
@@ -52,7 +51,7 @@ fn register(call: &'static str, name: u64) -> u32 {
 /// Puts `name` into entry `index` if it is free; returns what was there.
 fn claim(call: &'static str, index: usize, name: u64) -> u64 {
     let entry = &ControlBlock::own().registry[index];
-    if let Some(window) = life::window_of(0).filter(|_| !network::does_atomics()) {
+    if let Some(window) = job::window_of(0).filter(|_| !network::does_atomics()) {
         let entry = &ControlBlock::of(window).registry[index];
         return entry.compare_exchange(0, name, AcqRel, Acquire).unwrap_or_else(|there| there);
     }
@@ -61,9 +60,9 @@ fn claim(call: &'static str, index: usize, name: u64) -> u64 {
     let mut old = 0_u64;
     let place = (&raw mut old).cast();
     // SAFETY: the entry is inside the control region and aligned; `old` stays valid until the operation is complete.
-    network::issue(|lane| unsafe {
+    lane::issue(|lane| unsafe {
         lane.amo(to, Width::Eight, Amo::CompareSwap { cond: 0, value: name }, place);
     });
-    network::complete(call);
+    lane::complete(call);
     old
 }

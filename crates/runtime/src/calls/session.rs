@@ -1,0 +1,188 @@
+//! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{self, Settings};
+use oxshmem_bootstrap::Job;
+
+use super::order;
+use crate::choice::Choice;
+use crate::context::Context;
+use crate::control::{self, ControlBlock, State};
+use crate::fast::FAST;
+use crate::job::{self, MY_PE, N_PES};
+use crate::life::{self, Life, Others};
+use crate::members::Members;
+use crate::team::{Team, TeamState};
+use crate::{active_set, collective, connect, debug, diagnose, lane, leasing, network, pace, placement, windows};
+
+/// The highest thread level.
+pub(crate) const MULTIPLE: c_int = 3;
+
+/// How many inits are not yet finalized.
+static INITS: Mutex<u32> = Mutex::new(0);
+/// Whether `start_pes` began this life, so that process exit ends it.
+static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
+
+/// Begins a life or deepens it. Returns the granted thread level.
+pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
+    let mut inits = inits();
+    if *inits > 0 {
+        *inits += 1;
+        return Ok(life::life().map_or(requested, |life| life.thread_level));
+    }
+    let (settings, warnings) = Settings::from_env()?;
+    let job = job::join(&settings, leave)?;
+    if job.rank() == 0 {
+        greet(&settings, &warnings);
+    }
+    begin(job, settings, requested).unwrap_or_else(|error| diagnose::fail(&error));
+    *inits = 1;
+    Ok(requested)
+}
+
+fn inits() -> MutexGuard<'static, u32> {
+    INITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What PE 0 prints at the start (INIT-13), and the warnings about the environment.
+fn greet(settings: &Settings, warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("oxshmem: {warning}");
+    }
+    if settings.version {
+        println!("{} (OpenSHMEM {}.{})", crate::VENDOR, crate::MAJOR_VERSION, crate::MINOR_VERSION);
+    }
+    if settings.info {
+        print!("{}", knobs::listing());
+    }
+}
+
+fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(), Error> {
+    let epoch = life::next();
+    debug::enable(settings.debug, job.rank());
+    let node = job.node();
+    oxshmem_reduce::select();
+    let choice = Choice::new(&settings)?;
+    connect::announce(job, epoch)?;
+    let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
+    connect::open(job, epoch, &settings, &windows, &circle)?;
+    pace::expect_network(network::is_open());
+    let info = settings.info;
+    let heap_words = heap.describe();
+    let checked = settings.check >= 2;
+    let alone = thread_level < MULTIPLE;
+    active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
+    life::begin(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows });
+    let n = job.size();
+    let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);
+    let of_node = |slot| {
+        let members = Members::of(node.members.clone().into_boxed_slice());
+        TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
+    };
+    let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
+    // The two first leases of the world, on all PEs alike.
+    for team in [Team::shared(), Team::node()] {
+        if let Some(lease) = leasing::pop("shmem_init", world) {
+            team.fill(Box::new(of_node(lease.slot.into())));
+        }
+    }
+    Context::default_context().fill(world);
+    MY_PE.store(job.rank() as i32, Relaxed);
+    N_PES.store(n as i32, Relaxed);
+    if !checked && !job::is_scattered() {
+        FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
+    }
+    ControlBlock::own().set_state(State::Running);
+    collective::agree_on_choice(world, "shmem_init");
+    if info && job.rank() == 0 {
+        let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
+        let launcher = job.protocol();
+        println!(
+            "oxshmem: {n} PEs on {} node(s); launcher: {launcher}; on the node: {heap_words}{between}",
+            node.count
+        );
+        println!("oxshmem: {}", placement::describe());
+        life::life().iter().for_each(|life| println!("{}", life.choice.describe(n)));
+    }
+    tracing::debug!(pes = n, epoch, "initialised");
+    Ok(())
+}
+
+/// Takes back one init; the last one ends the life.
+pub(crate) fn finalize(others: Others) {
+    let mut inits = inits();
+    match *inits {
+        0 => {}
+        1 => {
+            // Who has passed the barrier serves nobody any more.
+            lane::complete_all("shmem_finalize");
+            order::barrier_all_named("shmem_finalize");
+            end(others);
+            *inits = 0;
+        }
+        _ => {
+            order::barrier_all_named("shmem_finalize");
+            *inits -= 1;
+        }
+    }
+}
+
+/// Frees everything that `begin` made. The caller has synchronised the world.
+fn end(others: Others) {
+    ENDS_AT_EXIT.store(false, Relaxed);
+    if network::is_open() {
+        // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
+        Context::default_context().quiet("shmem_finalize");
+        lane::complete("shmem_finalize");
+        if let Some(Err(error)) = job::joined().map(Job::fence) {
+            diagnose::fail(&error);
+        }
+        connect::close(others);
+    }
+    ControlBlock::own().set_state(State::Finalized);
+    active_set::end();
+    control::close();
+    FAST.close();
+    MY_PE.store(-1, Relaxed);
+    N_PES.store(-1, Relaxed);
+    Context::default_context().clear();
+    for team in [Team::world(), Team::shared(), Team::node()] {
+        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
+        // uses statics may still look at the world's, which stays in memory then.
+        let state = unsafe { team.delist() };
+        if others == Others::MayUseStatics {
+            state.map(Box::leak);
+        }
+    }
+    // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
+    unsafe { life::end(others) };
+    tracing::debug!("finalized");
+}
+
+/// `start_pes` began this life.
+pub(crate) fn end_at_exit() {
+    ENDS_AT_EXIT.store(true, Relaxed);
+}
+
+/// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
+/// `start_pes`, which have no finalize (INIT-8).
+extern "C" fn leave() {
+    if !job::is_this_process() {
+        return;
+    }
+    if life::is_open() && ENDS_AT_EXIT.load(Relaxed) {
+        finalize(Others::Done);
+    }
+    if life::is_open() {
+        ControlBlock::own().set_state(State::Gone);
+        if let Some(job) = job::joined() {
+            network::leave(job);
+        }
+    } else if let Some(job) = job::joined() {
+        job.done();
+    }
+}

@@ -1,0 +1,116 @@
+//! The job that this process belongs to, and its place in it.
+
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
+use oxshmem_bootstrap::Job;
+use oxshmem_os::process;
+
+/// Joined once, left when the process ends.
+static JOB: OnceLock<Job> = OnceLock::new();
+/// Process that joined the job; a forked child has another number and must not act as the PE.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
+/// Whether the world numbers of the node's PEs have gaps.
+static SCATTERED: AtomicBool = AtomicBool::new(false);
+/// Whether an abort is to leave a core file.
+static TRAP_ON_ABORT: AtomicBool = AtomicBool::new(false);
+
+/// World number of the caller, and how many there are; -1 while not initialised.
+pub(crate) static MY_PE: AtomicI32 = AtomicI32::new(-1);
+/// See [`MY_PE`].
+pub(crate) static N_PES: AtomicI32 = AtomicI32::new(-1);
+
+/// Joins the job, in the first life only. `leave` is called when the process exits by `exit` or by returning from `main`.
+pub(crate) fn join(settings: &Settings, leave: extern "C" fn()) -> Result<&'static Job, Error> {
+    TRAP_ON_ABORT.store(settings.trap_on_abort, Relaxed);
+    if let Some(job) = JOB.get() {
+        return Ok(job);
+    }
+    let job = JOB.get_or_init({
+        let job = Job::join(settings)?;
+        || job
+    });
+    PROCESS.store(process::pid(), Relaxed);
+    let members = &job.node().members;
+    FIRST_OF_NODE.store(members[0], Relaxed);
+    SCATTERED.store(!members.windows(2).all(|pair| pair[1] == pair[0] + 1), Relaxed);
+    // SAFETY: `leave` is a function of this library, which is never unloaded.
+    unsafe { libc::atexit(leave) };
+    Ok(job)
+}
+
+/// The job, if it has been joined.
+pub(crate) fn joined() -> Option<&'static Job> {
+    JOB.get()
+}
+
+/// Whether this process is the one that joined, and not a child of it.
+pub(crate) fn is_this_process() -> bool {
+    PROCESS.load(Relaxed) == process::pid()
+}
+
+/// Number of this PE and of all, once the job is joined.
+pub(crate) fn identity() -> Option<(u32, u32)> {
+    JOB.get().map(|job| (job.rank(), job.size()))
+}
+
+/// World number of the PE in window 0.
+#[inline(always)]
+pub(crate) fn first_of_node() -> u32 {
+    FIRST_OF_NODE.load(Relaxed)
+}
+
+/// Whether the world numbers of the node's PEs have gaps, so that windows must be looked up.
+#[inline(always)]
+pub(crate) fn is_scattered() -> bool {
+    SCATTERED.load(Relaxed)
+}
+
+/// The number of the node that world number `pe` is on.
+pub(crate) fn node_of(pe: u32) -> u32 {
+    JOB.get().map_or(0, |job| job.places().node_of(pe))
+}
+
+/// The number of the caller's node.
+pub(crate) fn my_node() -> u32 {
+    JOB.get().map_or(0, |job| job.node().index)
+}
+
+/// How many PEs the caller's node has.
+pub(crate) fn pes_on_node() -> u32 {
+    JOB.get().map_or(1, |job| job.node().members.len() as u32)
+}
+
+/// The window of world number `pe`, if it is on this node.
+pub(crate) fn window_of(pe: u32) -> Option<u32> {
+    let members = &JOB.get()?.node().members;
+    members.binary_search(&pe).ok().map(|index| index as u32)
+}
+
+/// Ends this process if its launcher is gone: nobody else would, and those it waits for are ending too.
+pub(crate) fn end_if_orphaned() {
+    if let Some(job) = JOB.get() {
+        job.end_if_orphaned();
+    }
+}
+
+/// Ends the whole job: prints `message` unless it is empty, flushes the C library's output.
+pub(crate) fn abort(status: c_int, message: &str) -> ! {
+    if TRAP_ON_ABORT.load(Relaxed) {
+        eprintln!("{message}");
+        std::process::abort();
+    }
+    match JOB.get() {
+        Some(job) => job.abort(status, message),
+        None => {
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
+            process::exit_now(status)
+        }
+    }
+}
