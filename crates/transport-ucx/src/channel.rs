@@ -28,6 +28,13 @@ use crate::net::Net;
 /// Longest put that travels in one message with its signal.
 const TOGETHER: usize = 8 << 10;
 
+/// Questions of one channel that are under way at once. Beyond that who asks waits for answers: without a bound a caller that
+/// never waits is thousands ahead of the target's processor, and whatever others ask comes behind all of it.
+const MOST_ASKED: u64 = 128;
+
+/// Puts, gets and UCX's atomics likewise: UCX keeps a request for each that its transport has no room for.
+const MOST_UNDER_WAY: u64 = 8192;
+
 /// Fields are dropped in this order: keys before the worker, the worker before what its callbacks are given.
 pub(crate) struct Channel {
     peers: Vec<Peer>,
@@ -349,14 +356,23 @@ impl Channel {
         self.ask(net, pe, Ask::Bye, &[], What::Word);
     }
 
-    /// Before each operation: what a fence has promised.
+    /// Before each operation: what a fence has promised, and room for one more.
     fn start(&mut self, net: &Net) {
-        while self.fenced && self.outstanding() > 0 && self.progress(net).is_ok() {
+        self.wait_while(net, |channel| channel.fenced && channel.outstanding() > 0);
+        self.fenced = false;
+        if self.unflushed >= MOST_UNDER_WAY / 2 {
+            self.begin_flush(net);
+        }
+        self.wait_while(net, |channel| channel.owed() >= MOST_ASKED || channel.outstanding() >= MOST_UNDER_WAY);
+    }
+
+    /// Moves everything on as long as this is so and nothing goes wrong.
+    fn wait_while(&mut self, net: &Net, is_so: impl Fn(&Self) -> bool) {
+        while is_so(self) && self.progress(net).is_ok() {
             if net.serve() == 0 {
                 std::thread::yield_now();
             }
         }
-        self.fenced = false;
     }
 
     /// Issues an operation for each piece of a remote range.

@@ -21,6 +21,43 @@ pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
     assert!(pe.bytes(Region::Heap, place.offset, 1000) == expected, "a put across the old end is damaged");
 }
 
+/// Atomics, puts and gets without a wait: the lane holds the caller back and serves meanwhile. Otherwise what is under way
+/// takes memory without end, and what others ask comes behind all of it.
+pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
+    const MOST_MEMORY: usize = 64 << 20;
+    let count = rounds(200_000) as u64;
+    pe.word(0).store(0, Ordering::Release);
+    pe.word(8).store(pe.me.into(), Ordering::Release);
+    pe.meet();
+    let (next, before) = (pe.next(), resident());
+    let (mut fetched, own) = (u64::MAX, u64::from(pe.me));
+    for _ in 0..count {
+        // SAFETY: both words stay where they are until the quiet.
+        unsafe {
+            pe.lane.amo(heap(next, 0), Width::Eight, Amo::Add(1), std::ptr::null_mut());
+            pe.lane.put_nbi(heap(next, 16), (&raw const own).cast(), 8);
+            pe.lane.get_nbi((&raw mut fetched).cast(), heap(next, 8), 8);
+        }
+    }
+    let more = resident().saturating_sub(before);
+    pe.quiet();
+    assert!(more <= MOST_MEMORY, "{count} operations of each kind take {more} bytes");
+    assert_eq!(fetched, next.into());
+    pe.meet();
+    assert_eq!(pe.word(0).load(Ordering::Acquire), count);
+    assert_eq!(pe.word(16).load(Ordering::Acquire), pe.previous().into());
+}
+
+/// Bytes of memory that this process has; Miri does not say.
+fn resident() -> usize {
+    if cfg!(miri) {
+        return 0;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel shows the process");
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    1024 * kilobytes.and_then(|number| number.trim().parse::<usize>().ok()).expect("VmRSS is a number")
+}
+
 /// Sixteen lanes in turn, then four at once on threads of their own.
 pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
     let new_lane = || pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
