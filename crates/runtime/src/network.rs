@@ -120,12 +120,22 @@ fn gone_key(pe: Option<u32>) -> String {
     pe.map_or_else(|| format!("gone.{epoch}"), |pe| format!("gone.{epoch}.{pe}"))
 }
 
+/// A process that ends without finalize serves its peers until nothing has come for so long, and so long at most.
+const FAREWELL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+
 /// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
 /// values are there at once; other launchers end the job.
 pub(crate) fn leave(job: &Job) {
     let Some(fabric) = fabric() else { return };
-    // What waits for company is sent.
-    fabric.progress();
+    // What waits for company is sent, and what peers have just sent is taken: a connection that ends with something in it
+    // is broken off, and there are libraries (`ofi_rxm`) that lose their own process over that.
+    let (begin, mut last) = (Instant::now(), Instant::now());
+    while last.elapsed() < FAREWELL.0 && begin.elapsed() < FAREWELL.1 {
+        match fabric.progress() {
+            0 => std::thread::sleep(Duration::from_micros(100)),
+            _ => last = Instant::now(),
+        }
+    }
     if job.launched_by_us() {
         // If the launcher is gone as well, nobody is left to be told.
         let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
