@@ -22,7 +22,7 @@ use program::Built;
 
 use crate::Outcome;
 use crate::counts::Counts;
-use crate::namespaces::Rig;
+use crate::hosts::Rig;
 
 /// Variables and their values.
 type Environment = Vec<(String, String)>;

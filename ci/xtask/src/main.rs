@@ -9,6 +9,7 @@ mod conformance;
 mod counts;
 mod fuzz;
 mod generate;
+mod hosts;
 mod install;
 mod launchers;
 mod library;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::counts::Counts;
-use crate::namespaces::{self, Rig};
+use crate::hosts::Rig;
+use crate::namespaces;
 use crate::{Outcome, command};
 
 /// What each of the cables carries.

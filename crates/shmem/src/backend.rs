@@ -4,42 +4,13 @@
 //! builds without debug assertions, so that what is left of each is the runtime's call.
 
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::Mutex;
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime::calls::team::Config;
 use oxshmem_runtime::{Context, Team, Via};
 
-use crate::context::Live;
+use crate::own::Own;
 use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
-
-/// What the API itself remembers of a PE.
-pub(crate) struct Own {
-    /// Whether there is a world, or is about to be.
-    pub(crate) taken: AtomicBool,
-    /// Whether the library is initialised: other threads may look before they use a static variable.
-    pub(crate) open: AtomicBool,
-    /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
-    /// the calls that look at it.
-    pub(crate) exclusive: AtomicBool,
-    /// How many allocations there have been.
-    pub(crate) allocations: AtomicU64,
-    /// The contexts that have not been dropped.
-    pub(crate) contexts: Mutex<Vec<Live>>,
-}
-
-impl Own {
-    pub(crate) const fn new() -> Self {
-        Self {
-            taken: AtomicBool::new(false),
-            open: AtomicBool::new(false),
-            exclusive: AtomicBool::new(false),
-            allocations: AtomicU64::new(0),
-            contexts: Mutex::new(Vec::new()),
-        }
-    }
-}
 
 static OF_THE_PROCESS: Own = Own::new();
 
@@ -56,6 +27,15 @@ pub(crate) fn own<R>(look: impl FnOnce(&Own) -> R) -> R {
 #[inline(always)]
 pub(crate) fn in_threads() -> bool {
     threads::here().is_some()
+}
+
+/// No PE has this number.
+const NOBODY: c_int = -1;
+
+/// A PE's number, or that of a start, a stride or a size, as calls take it.
+#[inline(always)]
+pub(crate) fn number(pe: usize) -> c_int {
+    c_int::try_from(pe).unwrap_or(NOBODY)
 }
 
 /// Who starts an operation: in a world of threads the PE, because no other thread can complete it.

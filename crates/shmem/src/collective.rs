@@ -5,9 +5,8 @@ use core::ptr;
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime as runtime;
 
-use crate::backend::{binding, collective as calls, combine, rma, team};
+use crate::backend::{binding, collective as calls, combine, number, rma, team};
 use crate::epoch::Kind;
-use crate::transfer::number;
 use crate::{Error, Plain, Symmetric, Team, mistake};
 
 impl Team<'_> {

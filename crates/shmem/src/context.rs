@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{self, context as calls, order};
-use crate::transfer::number;
+use crate::backend::{self, context as calls, number, order};
+use crate::own::Live;
 use crate::{Team, World};
 
 /// `SHMEM_CTX_SERIALIZED`: what the type enforces, because it can move to another thread but not be shared.
@@ -51,12 +51,6 @@ pub struct ContextPe<'c> {
     pub(crate) pe: usize,
     life: PhantomData<(&'c (), *const ())>,
 }
-
-/// A context that has not been dropped, and its team.
-pub(crate) struct Live(runtime::Context, runtime::Team);
-
-// SAFETY: handles are addresses of atomics that any thread may use.
-unsafe impl Send for Live {}
 
 /// Looks at this PE's list of them.
 fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {

@@ -74,6 +74,7 @@ mod epoch;
 pub mod guide;
 mod lock;
 mod memory;
+mod own;
 mod pending;
 mod place;
 mod plain;

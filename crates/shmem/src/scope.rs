@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{amo, order, rma, signal};
-use crate::transfer::number;
+use crate::backend::{amo, number, order, rma, signal};
 use crate::{Atomic, AtomicInteger, AtomicValue, Context, Plain, Signal, Symmetric, Update, World};
 
 /// The time in which transfers without waiting are under way, from [`World::scope`] or [`Context::scope`].

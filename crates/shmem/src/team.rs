@@ -5,8 +5,7 @@ use core::marker::PhantomData;
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{self, team as calls, team_extension};
-use crate::transfer::number;
+use crate::backend::{self, number, team as calls, team_extension};
 use crate::{Error, context, epoch, mistake};
 
 /// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they

@@ -19,7 +19,7 @@ use oxshmem_transport::loopback::{self, Loopback};
 use oxshmem_transport::{AmoDomain, Fabric, Lane, LaneOptions};
 
 use crate::Error;
-use crate::backend::Own;
+use crate::own::Own;
 use stage::Stage;
 use store::Store;
 use together::{Group, Meetings};

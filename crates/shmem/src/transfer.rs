@@ -5,7 +5,7 @@ use core::mem::{self, MaybeUninit};
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::rma;
+use crate::backend::{number, rma};
 use crate::context::ContextPe;
 use crate::{Error, Plain, Symmetric, mistake};
 
@@ -31,14 +31,6 @@ pub trait Resolve {
 /// A call on a context, and a PE. Only this crate looks inside: a handle of a context does not borrow it.
 #[derive(Clone, Copy)]
 pub struct Way<V>(pub(crate) V, pub(crate) c_int);
-
-/// No PE has this number.
-const NOBODY: c_int = -1;
-
-#[inline(always)]
-pub(crate) fn number(pe: usize) -> c_int {
-    c_int::try_from(pe).unwrap_or(NOBODY)
-}
 
 impl Target for usize {}
 

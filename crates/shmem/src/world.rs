@@ -5,9 +5,8 @@ use core::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release}
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{self, binding, order, own, setup, team as calls};
+use crate::backend::{self, binding, number, order, own, setup, team as calls};
 use crate::epoch::{self, Kind};
-use crate::transfer::number;
 use crate::{Error, Team, context, program, reactor};
 
 /// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.

@@ -1,4 +1,4 @@
-//! Peers, known when they are first needed: their addresses, their windows, and whether they have left.
+//! How peers come to know each other when they first need to, and part.
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
@@ -6,134 +6,14 @@ use oxshmem_libfabric_sys as fi;
 use crate::card::Card;
 use crate::engine::Engine;
 use crate::message::Message;
-use crate::region::{Window, Windows};
-
-/// All PEs of the job; one that is not used costs a pointer.
-pub(crate) struct Peers {
-    of: Vec<Option<Box<Peer>>>,
-    leaving: bool,
-}
-
-/// What is known of one.
-#[derive(Default)]
-struct Peer {
-    /// Once its card has been read.
-    address: Option<fi::fi_addr_t>,
-    windows: Windows,
-    /// Which of its rails this is.
-    rail: u8,
-    answers: u64,
-    /// How long it has said that a region is, when it had no window for us.
-    told_length: u64,
-    /// It has heard of us: it has answered our greeting, or has greeted us.
-    knows_us: bool,
-    left: bool,
-}
-
-impl Peers {
-    pub(crate) fn new(pes: u32) -> Self {
-        Self { of: (0..pes).map(|_| None).collect(), leaving: false }
-    }
-
-    fn get(&self, pe: u32) -> Option<&Peer> {
-        self.of.get(pe as usize)?.as_deref()
-    }
-
-    fn known(&mut self, pe: u32) -> Option<&mut Peer> {
-        Some(self.of.get_mut(pe as usize)?.get_or_insert_default())
-    }
-
-    /// The windows of a peer whose card has been read.
-    pub(crate) fn windows(&self, pe: u32) -> &Windows {
-        const NONE: &Windows = &Windows::NONE;
-        self.get(pe).map_or(NONE, |peer| &peer.windows)
-    }
-
-    /// On a further rail: how it is reached there.
-    pub(crate) fn meet(&mut self, pe: u32, address: fi::fi_addr_t, rail: u8, windows: &[Window]) {
-        if let Some(peer) = self.known(pe) {
-            (peer.address, peer.rail) = (Some(address), rail);
-            windows.iter().for_each(|window| peer.windows.add(*window));
-        }
-    }
-
-    /// The address of a peer that has been met.
-    pub(crate) fn met(&self, pe: u32) -> Option<fi::fi_addr_t> {
-        self.get(pe)?.address
-    }
-
-    /// Which rail of a peer that has been met this one reaches.
-    pub(crate) fn rail(&self, pe: u32) -> Option<u8> {
-        self.get(pe).filter(|peer| peer.address.is_some()).map(|peer| peer.rail)
-    }
-
-    pub(crate) fn learn(&mut self, pe: u32, window: Option<Window>, len: u64) {
-        if let Some(peer) = self.known(pe) {
-            match window {
-                Some(window) => peer.windows.add(window),
-                None => peer.told_length = len,
-            }
-            peer.answers += 1;
-        }
-    }
-
-    /// How often it has answered.
-    pub(crate) fn answers(&self, pe: u32) -> u64 {
-        self.get(pe).map_or(0, |peer| peer.answers)
-    }
-
-    pub(crate) fn told_length(&self, pe: u32) -> u64 {
-        self.get(pe).map_or(0, |peer| peer.told_length)
-    }
-
-    /// It knows us, so it has to hear from us before we go.
-    pub(crate) fn note_acquaintance(&mut self, pe: u32) {
-        if let Some(peer) = self.known(pe) {
-            peer.knows_us = true;
-        }
-    }
-
-    pub(crate) fn knows_us(&self, pe: u32) -> bool {
-        self.get(pe).is_some_and(|peer| peer.knows_us)
-    }
-
-    pub(crate) fn note_farewell(&mut self, pe: u32) {
-        if let Some(peer) = self.known(pe) {
-            peer.left = true;
-        }
-    }
-
-    pub(crate) fn has_left(&self, pe: u32) -> bool {
-        self.get(pe).is_some_and(|peer| peer.left)
-    }
-
-    /// From now on it is no error that a peer is not there. Returns everybody who is known, the first time: who has heard
-    /// our farewell may be gone.
-    pub(crate) fn begin_leaving(&mut self) -> Vec<u32> {
-        if std::mem::replace(&mut self.leaving, true) {
-            return Vec::new();
-        }
-        let known = self.of.iter().zip(0..).filter(|(peer, _)| peer.is_some());
-        known.map(|(_, pe)| pe).collect()
-    }
-
-    pub(crate) fn leaving(&self) -> bool {
-        self.leaving
-    }
-
-    /// How many have not said farewell.
-    pub(crate) fn awaited(&self) -> usize {
-        self.of.iter().flatten().filter(|peer| !peer.left).count()
-    }
-}
 
 impl Engine {
     /// The address of a peer to whom we are about to reach out. Before the first operation it has heard of us, so that
     /// after any barrier two PEs either both know each other or have nothing under way between them: who parts knows
     /// from whom to hear.
     pub(crate) fn address(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
-        if let Some(Peer { address: Some(address), knows_us: true, .. }) = self.peers.get(pe) {
-            return Ok(*address);
+        if let Some(address) = self.peers.acquainted(pe) {
+            return Ok(address);
         }
         let address = self.address_of(pe)?;
         self.send(pe, &Message::Hello);

@@ -14,7 +14,9 @@ use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_os::interfaces;
 
 use crate::library::{library, meaning};
-use crate::rails::MOST_RAILS;
+
+/// As many rails as a PE may have. Nodes have at most eight cards.
+pub const MOST_RAILS: usize = 8;
 
 /// What the user wants; what is not named is free.
 #[derive(Clone, Default, Debug)]

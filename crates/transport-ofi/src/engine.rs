@@ -16,10 +16,10 @@ use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Cards, OutOfRange, Region, Remote};
 
 use crate::account::Account;
-use crate::connect::Peers;
 use crate::device::Delivery;
 use crate::message::Message;
 use crate::operation::{Operation, Operations, Purpose, ROOM, context};
+use crate::peers::Peers;
 use crate::port::{Depth, Port, Registration};
 use crate::rails::Rails;
 use crate::region::{Own, Place, Window, Windows};

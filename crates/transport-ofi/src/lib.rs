@@ -52,6 +52,7 @@ mod message;
 mod mock;
 mod open;
 mod operation;
+mod peers;
 mod port;
 mod progress;
 mod rails;
@@ -59,6 +60,5 @@ mod region;
 mod server;
 
 pub use atomic::atomics;
-pub use device::{Offer, Selection, offers};
+pub use device::{MOST_RAILS, Offer, Selection, offers};
 pub use open::{Options, open};
-pub use rails::MOST_RAILS;

@@ -1,6 +1,6 @@
 //! What the PEs' providers tell each other: atomics for the target's processor, questions about memory, and farewells.
 
-use crate::rails::MOST_RAILS;
+use crate::device::MOST_RAILS;
 use crate::region::Window;
 
 /// A message. Each begins with its kind and its sender.

@@ -9,11 +9,9 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_transport::{Region, Remote, Segment};
 
 use crate::card::RailCard;
+use crate::device::MOST_RAILS;
 use crate::engine::{Engine, Issued, Transfer};
 use crate::region::{Place, Window};
-
-/// As many as a PE may have. Nodes have at most eight cards.
-pub const MOST_RAILS: usize = 8;
 
 /// Transfers from so many bytes on are spread. Two cards of 200 Gb/s halve 2.6 µs of it, which is about what completing one
 /// more operation costs.

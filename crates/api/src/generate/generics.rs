@@ -139,7 +139,7 @@ fn selector(generic: &Generic) -> &'static str {
 fn arms_macro(name: &str, elements: &[&Element]) -> String {
     let arms: Vec<String> = elements
         .iter()
-        .map(|element| format!("    q {} *: head##{}##tail", super::header::with_complex(element.c), element.name))
+        .map(|element| format!("    q {} *: head##{}##tail", with_complex(element.c), element.name))
         .collect();
     format!("#define {name}(q, head, tail) \\\n{}\n", arms.join(", \\\n"))
 }
@@ -194,4 +194,8 @@ impl TestProgram {
         let (list, arguments) = (list.join(", "), arguments.join(", "));
         self.text += &format!("void test{number}({list}) {{ (void) {}({arguments}); }}\n", generic.name);
     }
+}
+/// C's complex types under names that C++ takes as well.
+pub(super) fn with_complex(text: &str) -> String {
+    text.replace("float _Complex", "oxshmem_complexf_t").replace("double _Complex", "oxshmem_complexd_t")
 }

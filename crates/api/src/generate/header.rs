@@ -1,5 +1,6 @@
 //! The C headers.
 
+use super::generics::with_complex;
 use super::{NOTE, generics, overloads};
 use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED};
 use crate::expand::{Symbol, exported};
@@ -152,11 +153,6 @@ fn declaration(symbol: &Symbol) -> String {
     let ends_the_job = symbol.family.function() == "setup::global_exit";
     let attribute = if ends_the_job { "OXSHMEM_NORETURN " } else { "" };
     format!("{attribute}{}\n", with_complex(&symbol.prototype.to_c()))
-}
-
-/// C's complex types under names that C++ takes as well.
-pub(super) fn with_complex(text: &str) -> String {
-    text.replace("float _Complex", "oxshmem_complexf_t").replace("double _Complex", "oxshmem_complexd_t")
 }
 
 fn constants() -> String {

@@ -1,7 +1,6 @@
 //! C++ overloads: what the C11 macros are for C.
 
-use super::generics::{Generic, generics, synchronises_both_ways};
-use super::header::with_complex;
+use super::generics::{Generic, generics, synchronises_both_ways, with_complex};
 use crate::expand::{Form, Symbol, expand, exported};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;

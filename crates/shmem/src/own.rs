@@ -1,0 +1,39 @@
+//! What the API itself remembers of a PE.
+
+use core::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::Mutex;
+
+use oxshmem_runtime::{Context, Team};
+
+/// A context that has not been dropped, and its team.
+pub(crate) struct Live(pub(crate) Context, pub(crate) Team);
+
+// SAFETY: handles are addresses of atomics that any thread may use.
+unsafe impl Send for Live {}
+
+/// Of one PE.
+pub(crate) struct Own {
+    /// Whether there is a world, or is about to be.
+    pub(crate) taken: AtomicBool,
+    /// Whether the library is initialised: other threads may look before they use a static variable.
+    pub(crate) open: AtomicBool,
+    /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
+    /// the calls that look at it.
+    pub(crate) exclusive: AtomicBool,
+    /// How many allocations there have been.
+    pub(crate) allocations: AtomicU64,
+    /// The contexts that have not been dropped.
+    pub(crate) contexts: Mutex<Vec<Live>>,
+}
+
+impl Own {
+    pub(crate) const fn new() -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            open: AtomicBool::new(false),
+            exclusive: AtomicBool::new(false),
+            allocations: AtomicU64::new(0),
+            contexts: Mutex::new(Vec::new()),
+        }
+    }
+}
