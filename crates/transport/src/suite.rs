@@ -139,7 +139,7 @@ impl Joining {
         let Self { fabric, me, pes, memory } = self;
         fabric.connect(cards).expect("the fabric connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
-        Pe { lane, fabric, me, pes, memory, meetings: 0, failed, test: "" }
+        Pe { lane, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
     }
 }
 
@@ -151,6 +151,8 @@ pub struct Pe {
     pes: u32,
     memory: [Vec<AtomicU64>; 3],
     meetings: u64,
+    /// It has its process to itself.
+    alone: bool,
     failed: Arc<AtomicBool>,
     test: &'static str,
 }

@@ -22,7 +22,7 @@ pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
 }
 
 /// Atomics, puts and gets without a wait: the lane holds the caller back and serves meanwhile. Otherwise what is under way
-/// takes memory without end, and what others ask comes behind all of it.
+/// takes memory without end, and what others ask comes behind all of it. Memory is looked at where the PE is a process.
 pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
     const MOST_MEMORY: usize = 64 << 20;
     let count = rounds(200_000) as u64;
@@ -41,7 +41,7 @@ pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
     }
     let more = resident().saturating_sub(before);
     pe.quiet();
-    assert!(more <= MOST_MEMORY, "{count} operations of each kind take {more} bytes");
+    assert!(!pe.alone || more <= MOST_MEMORY, "{count} operations of each kind take {more} bytes");
     assert_eq!(fetched, next.into());
     pe.meet();
     assert_eq!(pe.word(0).load(Ordering::Acquire), count);
