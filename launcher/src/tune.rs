@@ -28,8 +28,9 @@ type Times = BTreeMap<(usize, u64), BTreeMap<&'static str, f64>>;
 /// Measures on the PEs that `oshrun` starts with these arguments, writes the table to `file`, and says what was found.
 pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
     let mut times = Times::new();
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
         for name in [STANDARD].into_iter().chain(NAMES).chain(LONG_CHAINS) {
+            eprintln!("oxshmem: round {round} of {ROUNDS}, {name}");
             for (collective, bytes, nanoseconds) in measured(oshrun, name)? {
                 let best = times.entry((collective, bytes)).or_default().entry(name).or_insert(f64::MAX);
                 *best = best.min(nanoseconds);
