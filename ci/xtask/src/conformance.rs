@@ -174,9 +174,9 @@ impl Options {
     }
 
     /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--from PROGRAM] [--sanitize] [--kill]
-    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--algorithms] [--at-once N] [--limit SECONDS]
-    /// [--progress]`, where each named transport and each set of algorithms is a run of its own. Whoever looks on sees the
-    /// progress unasked.
+    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--amo processor,network] [--algorithms] [--at-once N]
+    /// [--limit SECONDS] [--progress]`, where each named transport, domain of atomics and set of algorithms is a run of its
+    /// own. Whoever looks on sees the progress unasked.
     pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
         let mut options = Options { progress: std::io::stdout().is_terminal(), ..Options::usual() };
         let mut arguments = arguments.iter();
@@ -198,8 +198,9 @@ impl Options {
                     let seconds = value()?.parse().map_err(|_| "--limit wants a number of seconds".to_string())?;
                     options.limit = Some(Duration::from_secs(seconds));
                 }
-                "--transport" => {
-                    let variable = |name: &str| vec![("SHMEM_TRANSPORT".to_string(), name.to_string())];
+                "--transport" | "--amo" => {
+                    let name = if argument == "--amo" { "SHMEM_AMO" } else { "SHMEM_TRANSPORT" };
+                    let variable = |value: &str| vec![(name.to_string(), value.to_string())];
                     options.environments = crossed(&options.environments, value()?.split(',').map(variable).collect());
                 }
                 "--algorithms" => {

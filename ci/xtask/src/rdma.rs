@@ -34,8 +34,8 @@ pub(crate) fn brief() -> Outcome<Counts> {
     in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
-/// `cargo xtask rdma [--transport NAME,NAME] [--pes N,N] [--from PROGRAM] [--limit SECONDS] [--at-once N]
-/// [--everything | FILTER]`. All cases are run in one machine, which prints each as it ends; one that hangs is ended after
+/// `cargo xtask rdma [--transport NAME,NAME] [--amo NAME,NAME] [--pes N,N] [--from PROGRAM] [--limit SECONDS]
+/// [--at-once N] [--everything | FILTER]`. All cases are run in one machine, which prints each as it ends; one that hangs is ended after
 /// the limit, and the next begins. What a machine has not come to, another begins with by `--from`.
 pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
     let mut arguments = arguments.iter();
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
         match argument.as_str() {
             "--transport" => transports = value()?,
             "--pes" => pes = value()?,
-            "--from" | "--limit" | "--at-once" => more += &format!(" {argument} '{}'", value()?),
+            "--amo" | "--from" | "--limit" | "--at-once" => more += &format!(" {argument} '{}'", value()?),
             "--everything" => everything = true,
             text if !text.starts_with('-') => filter = Some(text),
             other => return Err(format!("`{other}` is not an option of `rdma`")),
