@@ -100,6 +100,13 @@ impl Options {
         Options { pes: vec![5], nodes: 4, ..Options::algorithms() }
     }
 
+    /// The collectives of two nodes by the schedules of this table.
+    pub(crate) fn by_table(table: &str) -> Options {
+        let environments = vec![vec![("SHMEM_TUNING".to_string(), table.to_string())]];
+        let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,active_sets/";
+        Options { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+    }
+
     /// What depends on the network's addresses and on the host's files, with the nodes in network namespaces.
     pub(crate) fn across_hosts() -> Options {
         let programs = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";

@@ -26,6 +26,7 @@ mod rig;
 mod semver;
 mod starts;
 mod test;
+mod tuning;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

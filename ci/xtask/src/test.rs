@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::counts::Counts;
 use crate::{
     Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, manual, namespaces,
-    packages, placement, public_api, rdma, target, top,
+    packages, placement, public_api, rdma, target, top, tuning,
 };
 
 /// One step of `cargo xtask test`.
@@ -79,6 +79,11 @@ pub(crate) const STEPS: &[Step] = &[
             counts += conformance::run(&conformance::Options::many_across_nodes());
             Ok(counts)
         },
+    },
+    Step {
+        name: "tuning",
+        what: "every schedule measured between two nodes, and collectives by the table that comes of it",
+        run: || tuning::check(&default_prefix()),
     },
     Step {
         name: "libfabric",

@@ -1,0 +1,26 @@
+//! `oxshmem tune` between two virtual nodes, from its first job to a job that goes by its table.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::conformance::{self, Options};
+use crate::counts::Counts;
+use crate::{Outcome, command, target};
+
+/// Measures, and runs collectives by what came of it.
+pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+    let table = target().join("conformance/tuning.json");
+    let mut tune = Command::new(prefix.join("bin/oxshmem"));
+    let found = command::read(tune.args(["tune", "--output"]).arg(&table).args(["--", "--nodes", "2", "-n", "2"]))?;
+    println!("{}", found.lines().last().unwrap_or_default());
+    let mut explain = Command::new(prefix.join("bin/oxshmem"));
+    explain.args(["explain", "--collective", "reduce-exact", "--pes", "2", "--tuning"]).arg(&table);
+    let explained = command::read(&mut explain)?;
+    let goes_by_it = explained.lines().any(|line| line.contains("own row") && line.contains("taken"));
+    if !goes_by_it {
+        println!("FAILED: the table that was measured is not used:\n{explained}");
+    }
+    let mut counts = Counts { passed: usize::from(goes_by_it), failed: usize::from(!goes_by_it), skipped: 0 };
+    counts += conformance::run(&Options::by_table(&table.display().to_string()));
+    Ok(counts)
+}
