@@ -8,10 +8,14 @@
 //! itself as inside, then looks whether the place is still of its pair; who takes a place over closes it, then looks at
 //! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
+//!
+//! Sets that span nodes have no such places: see [`across_nodes`], and [`rendezvous`] for how they meet first.
 
 #[cfg(not(loom))]
 mod across_nodes;
 mod key;
+#[cfg(not(loom))]
+mod rendezvous;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32 as Setting};
@@ -29,6 +33,8 @@ use crate::wait::{self, Needs, Reason};
 use crate::{diagnose, job, life};
 
 pub(crate) use key::Key;
+#[cfg(not(loom))]
+use rendezvous::Rendezvous;
 
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -184,13 +190,49 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
     end();
     #[cfg(not(loom))]
-    across_nodes::begin();
+    {
+        across_nodes::begin();
+        rendezvous::begin();
+    }
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// Ends a life: no set has met.
 pub(crate) fn end() {
     RECENT.iter().for_each(|known| known.store(core::ptr::null_mut(), Relaxed));
+}
+
+/// Where the members of a set are while they run a collective.
+enum Stay {
+    /// In a place of the node.
+    Place(&'static Known),
+    /// In the slot of a set that spans nodes.
+    Slot(&'static TeamState),
+    /// In a slot that is lent.
+    #[cfg(not(loom))]
+    Rendezvous(Box<Rendezvous>),
+}
+
+impl Stay {
+    #[inline(always)]
+    fn team(&self) -> &TeamState {
+        match self {
+            Self::Place(known) => &known.team,
+            Self::Slot(team) => team,
+            #[cfg(not(loom))]
+            Self::Rendezvous(meeting) => &meeting.team,
+        }
+    }
+
+    #[inline(always)]
+    fn end(self) {
+        match self {
+            Self::Place(known) => known.leave(),
+            Self::Slot(_) => {}
+            #[cfg(not(loom))]
+            Self::Rendezvous(meeting) => meeting.leave(),
+        }
+    }
 }
 
 /// Runs `collective` with the members of the active set.
@@ -204,14 +246,12 @@ pub(crate) fn with(
     collective: impl FnOnce(&TeamState),
 ) {
     let name = Name { start, log_stride, size, array };
-    let (team, place) = match recent(&name).filter(|known| known.enter()) {
-        Some(known) => (&known.team, Some(known)),
+    let stay = match recent(&name).filter(|known| known.enter()) {
+        Some(known) => Stay::Place(known),
         None => find(call, name),
     };
-    collective(team);
-    if let Some(place) = place {
-        place.leave();
-    }
+    collective(stay.team());
+    stay.end();
 }
 
 /// Runs `collective` with PEs that are about to be a team: those whose numbers in `parent` are `part`.
@@ -224,45 +264,44 @@ pub(crate) fn with_part<R>(
     collective: impl FnOnce(&TeamState) -> R,
 ) -> R {
     let key = Key::of_part(parent.identity(), part, &members);
-    let (team, place) = meet(call, Name::default(), &key, members, my);
-    let result = collective(team);
-    if let Some(place) = place {
-        place.leave();
-    }
+    #[cfg(not(loom))]
+    let stay = match members.span(key.size) {
+        Some(_) => Stay::Rendezvous(Rendezvous::enter(call, &key, members, my)),
+        None => Stay::Place(meet(call, Name::default(), &key, members, my)),
+    };
+    #[cfg(loom)]
+    let stay = Stay::Place(meet(call, Name::default(), &key, members, my));
+    let result = collective(stay.team());
+    stay.end();
     result
 }
 
 /// Where a set meets that has not met lately.
 #[cold]
 #[inline(never)]
-fn find(call: &'static str, name: Name) -> (&'static TeamState, Option<&'static Known>) {
+fn find(call: &'static str, name: Name) -> Stay {
     let (key, my) = identify(call, &name);
-    let (team, place) = meet(call, name, &key, Members::Triplet { start: key.start, stride: key.stride as i32 }, my);
-    if let Some(known) = place {
-        entry(&name).store(core::ptr::from_ref(known).cast_mut(), Release);
-    }
-    (team, place)
-}
-
-/// Takes the caller to where the members meet: into a place of the node, or to a slot of the network.
-fn meet(
-    call: &'static str,
-    name: Name,
-    key: &Key,
-    members: Members,
-    my: u32,
-) -> (&'static TeamState, Option<&'static Known>) {
+    let members = Members::Triplet { start: key.start, stride: key.stride as i32 };
     #[cfg(not(loom))]
     if members.span(key.size).is_some() {
-        return (across_nodes::meeting(call, key, members, my), None);
+        return match across_nodes::team(call, &key, members, my) {
+            Ok(team) => Stay::Slot(team),
+            Err(meeting) => Stay::Rendezvous(meeting),
+        };
     }
-    let known = known(key).filter(|known| known.enter()).unwrap_or_else(|| {
+    let known = meet(call, name, &key, members, my);
+    entry(&name).store(core::ptr::from_ref(known).cast_mut(), Release);
+    Stay::Place(known)
+}
+
+/// Takes the caller into the place of the node where the members meet.
+fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) -> &'static Known {
+    known(key).filter(|known| known.enter()).unwrap_or_else(|| {
         let places = Places::of(key);
         let reason = Reason { call, address: places.base, needs: Needs::Anyone };
         let index = wait::until(reason, None, || places.search(key));
         remember(key, places.known(index, name, members, key.size, my))
-    });
-    (&known.team, Some(known))
+    })
 }
 
 /// Checks the arguments; says which set it is and the caller's number in it.
@@ -291,13 +330,7 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
             &format!("those of sets with the caller, PE {me}, in them"),
         );
     }
-    let array = if FAST.heap.holds(array, 4) {
-        (array - FAST.heap.own().0) as u64
-    } else if FAST.statics.holds(array, 4) {
-        (array - FAST.statics.own().0) as u64 | 1 << 63
-    } else {
-        diagnose::not_symmetric(call, array, 8)
-    };
+    let array = FAST.name(array, 4).unwrap_or_else(|| diagnose::not_symmetric(call, array, 8));
     (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 

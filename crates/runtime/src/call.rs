@@ -30,6 +30,12 @@ impl Call<'_> {
         }
     }
 
+    /// What names the caller's symmetric `address` on all members.
+    pub(crate) fn name_of(self, address: *const u8, bytes: usize) -> u64 {
+        let at = address as usize;
+        FAST.name(at, bytes).unwrap_or_else(|| diagnose::not_symmetric(self.name, at, bytes))
+    }
+
     #[cold]
     #[inline(never)]
     fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {

@@ -277,6 +277,9 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     if bytes <= INLINE {
         // SAFETY: the caller's promise.
         unsafe { ptr::copy_nonoverlapping(source, words[1..].as_mut_ptr().cast(), bytes) };
+    } else {
+        // Who has nothing to give need not have the array that the others give from (COL-8).
+        words[1] = call.name_of(source, bytes);
     }
     let mut offset = 0;
     let mut all_inline = true;
@@ -295,7 +298,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             } else {
                 all_inline = false;
                 if call.team.span.is_none() {
-                    call.fetch(member, source, to, size);
+                    call.fetch(member, FAST.named(theirs[1]) as *const u8, to, size);
                 }
             }
         }

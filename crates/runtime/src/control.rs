@@ -38,7 +38,8 @@ const SETS_AT: usize = REACHED;
 /// Room for active sets.
 pub(crate) const SETS_BYTES: usize = 30 << 20;
 const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
-/// Active sets that a job of several nodes may have; the last so many of the slots that may span nodes are theirs.
+/// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
+/// span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
 const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
 /// Bytes of a board: the lines of [`nodes::MOST_PES`](crate::nodes::MOST_PES) members.
@@ -81,6 +82,15 @@ pub(crate) enum State {
     Gone = 3,
 }
 
+/// Slots that are lent to who meets without being a team.
+#[repr(C)]
+pub(crate) struct Registry {
+    /// Who has the slot; zero: nobody.
+    pub(crate) names: [AtomicU64; REGISTRY],
+    /// How often it has been given back, in the upper half; how many of those who have it now have left, in the lower.
+    pub(crate) turns: [AtomicU64; REGISTRY],
+}
+
 /// The head of a control window.
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
@@ -97,8 +107,8 @@ pub(crate) struct ControlBlock {
     /// Counts the uses of active sets, so that the longest unused can be found.
     pub(crate) sets_clock: AtomicU32,
     _apart_again: [u32; 29],
-    /// Which slot belongs to which active set, in a job of several nodes; used of world PE 0 only (see `nodes`).
-    pub(crate) registry: [AtomicU64; REGISTRY],
+    /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
+    pub(crate) registry: Registry,
     /// What the PE's threads wait for.
     pub(crate) records: Records,
 }

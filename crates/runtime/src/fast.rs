@@ -101,6 +101,25 @@ pub(crate) static FAST: Fast = Fast {
 };
 
 impl Fast {
+    /// Marks names of static objects.
+    const STATIC: u64 = 1 << 63;
+
+    /// What names the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
+    pub(crate) fn name(&self, address: usize, bytes: usize) -> Option<u64> {
+        let offset = |extent: &Extent| (address - extent.own().0) as u64;
+        match () {
+            () if self.heap.holds(address, bytes) => Some(offset(&self.heap)),
+            () if self.statics.holds(address, bytes) => Some(offset(&self.statics) | Self::STATIC),
+            () => None,
+        }
+    }
+
+    /// Where the caller has what has this name.
+    pub(crate) fn named(&self, name: u64) -> usize {
+        let extent = if name & Self::STATIC == 0 { &self.heap } else { &self.statics };
+        extent.own().0.wrapping_add((name & !Self::STATIC) as usize)
+    }
+
     /// Lets world numbers `first .. first + windows` hit, also with atomics if those are the processor's.
     pub(crate) fn open(&self, first: u32, windows: u32, atomics: bool) {
         self.first.store(first, Relaxed);

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
 use crate::control::{PAYLOAD_WORDS, SLOTS};
-use crate::slot;
 use crate::team::{Held, TeamState};
+use crate::{life, slot};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -18,11 +18,16 @@ const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
 /// Slots that the world's first splits take without a message.
 const WORLD_SHARE: u16 = 32;
 
+/// Teams that the library makes for itself, beside the world.
+const PREDEFINED: u64 = 2;
+
 /// What this PE has not given to a team.
 struct Ledger {
     slots: Slots<PIECES>,
     /// No line of this PE has passed this number.
     passed: u64,
+    /// Leases that are with a team, or about to be.
+    teams: u64,
 }
 
 static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
@@ -44,7 +49,7 @@ impl Held {
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> Held {
     let (slots, leases) = Slots::new(crate::nodes::slots() as u16, WORLD_SHARE);
-    *lock() = Some(Ledger { slots, passed: 0 });
+    *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
     Held { leases, base: 0 }
 }
 
@@ -57,8 +62,11 @@ fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
 }
 
 /// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
-/// `None`, on all members alike, if no slot is free on all of them.
+/// `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
 pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
+    if is_full(call, parent) {
+        return None;
+    }
     let mut held = parent.held.lock().unwrap_or_else(PoisonError::into_inner);
     let slot = match held.leases.pop() {
         Some(slot) => slot,
@@ -68,7 +76,17 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
         }
     };
     let children = held.leases.hand_down();
+    with_ledger(|ledger| ledger.teams += 1);
     Some(Lease { slot, base: held.base, children })
+}
+
+/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit.
+pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
+    let most = life::life().and_then(|life| life.settings.teams_max);
+    most.is_some_and(|most| {
+        let teams = with_ledger(|ledger| ledger.teams);
+        compare(call, team, [0; WORDS], teams).1 >= most.saturating_add(PREDEFINED)
+    })
 }
 
 /// Finds a slot for a team whose members alone meet, as `meeting`.
@@ -76,6 +94,7 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
     let mut held = Held::default();
     agree(call, meeting, identity, &mut held)?;
     let slot = held.leases.pop()?;
+    with_ledger(|ledger| ledger.teams += 1);
     Some(Lease { slot, base: held.base, children: held.leases })
 }
 
@@ -116,11 +135,21 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
     (agreed, base)
 }
 
+/// The slot and the number for what is no team of the user's, and is never split.
+pub(crate) fn without_children(mut lease: Lease) -> (u32, u64) {
+    with_ledger(|ledger| {
+        ledger.slots.release_all(&mut lease.children);
+        ledger.teams -= 1;
+    });
+    (lease.slot.into(), lease.base)
+}
+
 /// Gives back a lease that this PE is not a member for.
 pub(crate) fn decline(mut lease: Lease) {
     with_ledger(|ledger| {
         ledger.slots.release(lease.slot);
         ledger.slots.release_all(&mut lease.children);
+        ledger.teams -= 1;
     });
 }
 
@@ -134,6 +163,7 @@ pub(crate) fn give_back(team: TeamState) {
         ledger.slots.release(slot as u16);
         ledger.slots.release_all(&mut held.leases);
         ledger.passed = ledger.passed.max(last);
+        ledger.teams -= 1;
     });
 }
 

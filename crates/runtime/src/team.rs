@@ -75,8 +75,25 @@ pub(crate) struct Held {
     pub(crate) base: u64,
 }
 
-/// A context handle in a list that threads share.
+/// A context handle in a list that threads share. As long as it is there it counts.
 pub(crate) struct LiveContext(pub(crate) Context);
+
+/// How many contexts there are.
+static CONTEXTS: AtomicU64 = AtomicU64::new(0);
+
+impl LiveContext {
+    /// One more, of which `make` makes the handle; `None` if there are `most` already.
+    pub(crate) fn unless_full(most: u64, make: impl FnOnce() -> Context) -> Option<Self> {
+        let below = |count| (count < most).then_some(count + 1);
+        CONTEXTS.fetch_update(Relaxed, Relaxed, below).ok().map(|_| Self(make()))
+    }
+}
+
+impl Drop for LiveContext {
+    fn drop(&mut self) {
+        CONTEXTS.fetch_sub(1, Relaxed);
+    }
+}
 
 // SAFETY: the handle is an address; what it points to is made of atomics and is freed only by `destroy`.
 unsafe impl Send for LiveContext {}
@@ -314,9 +331,9 @@ impl Team {
         }
         // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
         let mut state = unsafe { Box::from_raw(state) };
-        for LiveContext(context) in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for live in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.
-            context.clear();
+            live.0.clear();
         }
         if !self.is_predefined() {
             // SAFETY: `enlist` leaked it from a box.

@@ -93,13 +93,18 @@ impl Team<'_> {
     /// world.context().quiet();
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there are as many contexts as `SHMEM_MAX_CTX` allows.
     #[doc(alias = "shmem_team_create_ctx")]
     #[must_use]
     pub fn context(&self) -> Context<'_> {
         let _span = tracing::debug_span!("context").entered();
         let mut handle = runtime::Context::INVALID;
         // SAFETY: `handle` is writable and the team lives.
-        unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
+        let status = unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
+        assert_eq!(status, 0, "there are as many contexts as SHMEM_MAX_CTX allows: drop those that are not needed");
         live(|live| live.push(Live(handle, self.handle())));
         Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData }
     }

@@ -159,15 +159,15 @@ pub static KNOBS: &[Knob] = &[
         aliases: &["SHMEM_CTX_MAX", "SHMEM_MAX_CONTEXTS"],
         value: Value::Number,
         default: "no limit",
-        doc: "how many contexts may exist at a time",
+        doc: "how many contexts a PE may have at a time, beside the default one",
         apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.max_contexts = Some(most)),
     },
     Knob {
         name: "SHMEM_TEAMS_MAX",
         aliases: &["SHMEM_MAX_TEAMS"],
         value: Value::Number,
-        default: "no limit",
-        doc: "how many teams may exist at a time",
+        default: "what fits: about 4000 on a node, 1900 over several",
+        doc: "how many teams a PE may be in at a time, beside the predefined ones; a split beyond it fails on all members",
         apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.teams_max = Some(most)),
     },
     algorithm(

@@ -28,10 +28,10 @@ impl Key {
         Self { start: members.world(0), stride, size: part.size, array: MEETING | within }
     }
 
-    /// A name of the pair that no other pair is likely to have; never zero.
-    pub(super) fn hash(&self) -> u64 {
+    /// A name of the pair's meeting number `time` that no other meeting is likely to have; never zero.
+    pub(super) fn name(&self, time: u64) -> u64 {
         let mix = |x: u64| (x ^ x >> 31).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(29);
-        mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) | 1
+        mix(mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) ^ time) | 1
     }
 
     pub(super) fn triplet(&self) -> u64 {

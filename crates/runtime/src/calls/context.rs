@@ -5,9 +5,9 @@ use std::sync::PoisonError;
 
 use crate::calls::order;
 use crate::context::Context;
-use crate::diagnose;
 use crate::team::{LiveContext, Team, TeamState};
 use crate::via::On;
+use crate::{diagnose, life};
 
 const SESSION_TOTAL_OPS: c_long = 1;
 
@@ -23,9 +23,10 @@ pub struct SessionConfig {
 /// `context` is writable. So below.
 pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
     let Some(world) = Team::world().state() else { diagnose::not_initialised("shmem_ctx_create") };
+    let made = on(world, options);
     // SAFETY: the caller's promise. So below.
-    unsafe { context.write(on(world, options)) };
-    0
+    unsafe { context.write(made.unwrap_or(Context::INVALID)) };
+    if made.is_some() { 0 } else { -1 }
 }
 
 /// Makes a context on a team; its PE numbers are the team's.
@@ -33,19 +34,19 @@ pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
 /// # Safety
 /// See [`create`].
 pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context) -> c_int {
-    let (made, status) = match team.state() {
-        Some(team) => (on(team, options), 0),
-        None => (Context::INVALID, -1),
-    };
+    let made = team.state().and_then(|team| on(team, options));
     // SAFETY: as above.
-    unsafe { context.write(made) };
-    status
+    unsafe { context.write(made.unwrap_or(Context::INVALID)) };
+    if made.is_some() { 0 } else { -1 }
 }
 
-fn on(team: &'static TeamState, options: c_long) -> Context {
-    let context = Context::create(team, options);
-    team.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(LiveContext(context));
-    context
+/// `None`: there are as many as `SHMEM_MAX_CTX` allows.
+fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
+    let most = life::life().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
+    let live = LiveContext::unless_full(most, || Context::create(team, options))?;
+    let context = live.0;
+    team.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(live);
+    Some(context)
 }
 
 /// Completes what was issued on the context, and ends it.

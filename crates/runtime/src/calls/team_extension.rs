@@ -14,7 +14,9 @@ use crate::calls::{order, team as standard};
 use crate::collective;
 use crate::diagnose;
 use crate::leasing;
+use crate::life;
 use crate::members::Members;
+use crate::nodes;
 use crate::slot;
 use crate::team::{Team, TeamState};
 
@@ -32,9 +34,11 @@ fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
 
 #[cold]
 fn no_slot(call: &'static str) -> ! {
+    let most = life::life().and_then(|life| life.settings.teams_max);
+    let (most, whose) = most.map_or((nodes::slots() as u64, ""), |most| (most, " that SHMEM_TEAMS_MAX allows"));
     diagnose::fail(
         &Error::new(format!("{call}: no team can be made"))
-            .because(format!("some PE is a member of {} live teams, which is the most", crate::control::SLOTS - 2))
+            .because(format!("some PE has as many live teams as it can{whose}, of {most} at most"))
             .fix("destroy teams that are not used any more"),
     )
 }
@@ -71,6 +75,9 @@ unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, si
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
     let made = active_set::with_part(call, parent, &child, members.clone(), my, |meeting| {
+        if leasing::is_full(call, meeting) {
+            no_slot(call);
+        }
         let lease = leasing::meet(call, meeting, parent.identity()).unwrap_or_else(|| no_slot(call));
         // SAFETY: no config.
         unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }

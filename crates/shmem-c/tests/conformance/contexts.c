@@ -41,6 +41,23 @@ TEST(CTX_1_many, "a failed creation gives SHMEM_CTX_INVALID and leaves the libra
     check_works(contexts[0], 40);
 }
 
+TEST(CTX_1_limit, "SHMEM_MAX_CTX: one more is refused, and there is room again after a destroy", .env = "SHMEM_MAX_CTX=3")
+{
+    shmem_ctx_t contexts[3], refused;
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(shmem_ctx_create(0, &contexts[i]), 0);
+    CHECK(shmem_ctx_create(0, &refused) != 0);
+    CHECK(refused == SHMEM_CTX_INVALID);
+    CHECK(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &refused) != 0);
+    CHECK(refused == SHMEM_CTX_INVALID);
+    shmem_ctx_destroy(contexts[1]);
+    CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
+    for (int i = 0; i < 3; i++) {
+        check_works(contexts[i], 10 * i);
+        shmem_ctx_destroy(contexts[i]);
+    }
+}
+
 TEST(CTX_1_recycled, "create and destroy in a loop does not run out")
 {
     for (int i = 0; i < 20000; i++) {

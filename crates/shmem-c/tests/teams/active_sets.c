@@ -167,6 +167,18 @@ TEST(ACT_3, "overlapping sets are active at the same time under different pSync 
     }
 }
 
+TEST(ACT_3_many, "a program may use hundreds of pSync arrays, and the first ones again")
+{
+    enum { MANY = 300 };
+    SYNC_ARRAYS(many, MANY);
+    static int source[1], dest[2][MAX_PES];
+    for (int i = 0; i < 2 * MANY; i++) {
+        source[0] = 100 * i + me;
+        shmem_fcollect32(dest[i % 2], source, 1, 0, 0, npes, many[i % MANY]);
+        for (int k = 0; k < npes; k++) CHECK_EQ(dest[i % 2][k], 100 * i + k);
+    }
+}
+
 /* PE 0 takes part in nothing until the others have told it that they are done: no use of a set may need an outsider. */
 TEST(ACT_3_outsider, "a set that nobody has used before needs nobody but its members", .min_pes = 2)
 {

@@ -66,6 +66,28 @@ TEST(CC_2, "blocks follow the team order: a reversed team has them reversed")
     shmem_team_destroy(reversed);
 }
 
+TEST(COL_8_collect, "who contributes nothing may give any pointer, however much the others contribute", .also = "SYM-9")
+{
+    static const size_t lengths[] = {3, 100, 5000};
+    char *source = shmem_malloc(5000), *dest = shmem_malloc(5000 * (size_t)npes);
+    REQUIRE(source != NULL && dest != NULL);
+    memset(source, me + 1, 5000);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t n = lengths[i], nothing = (size_t)npes / 2;
+        memset(dest, 0, n * (size_t)npes);
+        shmem_barrier_all();
+        bool gives = (size_t)me != nothing;
+        CHECK_EQ(shmem_collectmem(SHMEM_TEAM_WORLD, dest, gives ? source : NULL, gives ? n : 0), 0);
+        for (size_t at = 0; at < n * (size_t)(npes - 1); at++) {
+            size_t member = at / n;
+            CHECK_EQ(dest[at], (char)(member + (member >= nothing) + 1));
+        }
+        shmem_barrier_all();
+    }
+    shmem_free(dest);
+    shmem_free(source);
+}
+
 TEST(CC_1_large, "blocks larger than any internal buffer, of unequal size")
 {
     enum { LONGS = 200 * 1000 };

@@ -231,6 +231,21 @@ TEST(EXT_6, "shmemx_team_destroy takes the address of the handle and sets it to 
     }
 }
 
+TEST(EXT_6_every, "every triplet in turn, made and destroyed by its members alone: nothing runs out", .max_pes = 16)
+{
+    for (int round = 0; round < 3; round++)
+        for (int size = 2; size <= npes; size++)
+            for (int stride = 1; (size - 1) * stride < npes; stride++)
+                for (int start = 0; start + (size - 1) * stride < npes; start++) {
+                    int number = (me - start) / stride;
+                    if (me < start || start + number * stride != me || number >= size) continue;
+                    shmem_team_t team = strided(SHMEM_TEAM_WORLD, start, stride, size);
+                    CHECK_EQ(shmem_team_my_pe(team), number);
+                    CHECK_EQ(shmem_team_n_pes(team), size);
+                    shmemx_team_destroy(&team);
+                }
+}
+
 TEST(EXT_7, "number, size and translation under their extension names")
 {
     shmem_team_t team = split(SHMEM_TEAM_WORLD, npes - 1, -1, npes);

@@ -87,6 +87,26 @@ TEST(TEAM_8, "teams are recycled: 20,000 splits and destroys, a million in a lon
     }
 }
 
+TEST(TEAM_8_limit, "SHMEM_TEAMS_MAX: one more is refused everywhere, and there is room again after a destroy",
+     .env = "SHMEM_TEAMS_MAX=4")
+{
+    shmem_team_t teams[4], row, column;
+    for (int i = 0; i < 3; i++) teams[i] = split(SHMEM_TEAM_WORLD, 0, 1, npes);
+    CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, npes, NULL, 0, &row, NULL, 0, &column) != 0);
+    CHECK(row == SHMEM_TEAM_INVALID && column == SHMEM_TEAM_INVALID);
+    teams[3] = split(SHMEM_TEAM_WORLD, 0, 1, npes);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &row) != 0);
+    CHECK(row == SHMEM_TEAM_INVALID);
+    shmem_team_destroy(teams[0]);
+    shmem_team_destroy(teams[1]);
+    CHECK_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, npes, NULL, 0, &row, NULL, 0, &column), 0);
+    CHECK_EQ(shmem_team_my_pe(row), me);
+    shmem_team_destroy(row);
+    shmem_team_destroy(column);
+    shmem_team_destroy(teams[2]);
+    shmem_team_destroy(teams[3]);
+}
+
 TEST(TEAM_8_2d, "so are rows and columns")
 {
     struct members all = everyone();
