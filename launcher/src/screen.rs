@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::link::frame::Order;
-use crate::output::Stream;
+use crate::output::{Stream, complain};
 
 pub(crate) struct Screen {
     lines: mpsc::UnboundedSender<(u32, Stream, Vec<u8>)>,
@@ -35,6 +35,7 @@ impl Screen {
 
 async fn write(mut lines: mpsc::UnboundedReceiver<(u32, Stream, Vec<u8>)>, orders: mpsc::UnboundedSender<Order>) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
+    let mut complained = false;
     while let Some((host, stream, bytes)) = lines.recv().await {
         let written = match stream {
             Stream::Stdout => put(&mut stdout, &bytes).await,
@@ -42,7 +43,12 @@ async fn write(mut lines: mpsc::UnboundedReceiver<(u32, Stream, Vec<u8>)>, order
         };
         let order = match written {
             Ok(()) => Order::Written { host, stream, bytes: bytes.len() as u32 },
-            Err(_) => Order::Closed { stream },
+            Err(error) => {
+                if !std::mem::replace(&mut complained, true) {
+                    complain(&stream.to_string(), &error);
+                }
+                Order::Closed { stream }
+            }
         };
         // After the job's end nobody wants to know.
         let _ = orders.send(order);

@@ -78,6 +78,15 @@ fn a_reader_that_leaves_ends_the_writers_not_the_launcher() {
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
 }
 
+#[test]
+fn a_full_device_is_named() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let child = oshrun(["-n", "2", "yes"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(said.contains("standard output of PE 0 cannot be written"), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
 fn fed(options: &[&str], input: &str, script: &str) -> Vec<String> {
     let mut arguments = options.to_vec();
     arguments.extend(["-n", "3", "sh", "-c", script]);

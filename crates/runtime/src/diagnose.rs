@@ -75,9 +75,14 @@ pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str
     )
 }
 
+/// So long has the launcher to hear how a PE has ended before another one says that it misses it.
+const HEARING: Duration = Duration::from_millis(200);
+
 /// A team member ended, so that the call can never return.
 #[cold]
 pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
+    // If it ends with a status, the job ends with that one, and not with this message.
+    std::thread::sleep(HEARING);
     fail(
         &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and this call waits for it"))
             .because(format!("PE {gone} left main or called exit while other PEs were still communicating"))

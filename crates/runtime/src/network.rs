@@ -123,12 +123,11 @@ fn gone_key(pe: Option<u32>) -> String {
 /// A process that ends without finalize serves its peers until nothing has come for so long, and so long at most.
 const FAREWELL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
-/// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
-/// values are there at once; other launchers end the job.
-pub(crate) fn leave(job: &Job) {
+/// What comes before this process ends without finalize. What waits for company is sent, and what peers have just sent is
+/// taken: a connection that ends with something in it is broken off, and there are libraries (`ofi_rxm`) that lose their own
+/// process over that.
+pub(crate) fn bid_farewell() {
     let Some(fabric) = fabric() else { return };
-    // What waits for company is sent, and what peers have just sent is taken: a connection that ends with something in it
-    // is broken off, and there are libraries (`ofi_rxm`) that lose their own process over that.
     let (begin, mut last) = (Instant::now(), Instant::now());
     while last.elapsed() < FAREWELL.0 && begin.elapsed() < FAREWELL.1 {
         match fabric.progress() {
@@ -136,7 +135,12 @@ pub(crate) fn leave(job: &Job) {
             _ => last = Instant::now(),
         }
     }
-    if job.launched_by_us() {
+}
+
+/// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
+/// values are there at once; other launchers end the job.
+pub(crate) fn say_gone(job: &Job) {
+    if is_open() && job.launched_by_us() {
         // If the launcher is gone as well, nobody is left to be told.
         let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
     }

@@ -122,10 +122,14 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
 
     let small = memory::page_size();
-    let control = map_whole(&control_file, members, control::SHIFT, small, "control windows")?;
+    const RAISE: &str = "raise the limit of addresses (ulimit -v)";
+    let control = map_whole(&control_file, members, control::SHIFT, small, "control windows").map_err(|error| {
+        error.fix(format!("{RAISE}: addresses cost no memory, and these do not depend on the heap"))
+    })?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, me as u32);
-    let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")?;
+    let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")
+        .map_err(|error| error.fix(format!("{RAISE}, or lower SHMEM_SYMMETRIC_SIZE")))?;
     placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
     let heap_start = heap.base() as usize + (me << terms.heap_shift);
     FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
@@ -215,7 +219,6 @@ fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what:
     map().map_err(|error: std::io::Error| {
         Error::new(format!("the {what} of {members} PEs cannot be mapped"))
             .because(format!("mmap of {} of addresses failed: {error}", size::display(bytes as u64)))
-            .fix("raise the limit of addresses (ulimit -v), or lower SHMEM_SYMMETRIC_SIZE")
     })
 }
 

@@ -178,9 +178,10 @@ extern "C" fn leave() {
         finalize(Others::Done);
     }
     if life::is_open() {
+        network::bid_farewell();
         ControlBlock::own().set_state(State::Gone);
         if let Some(job) = job::joined() {
-            network::leave(job);
+            network::say_gone(job);
         }
     } else if let Some(job) = job::joined() {
         job.done();

@@ -250,6 +250,15 @@ TEST(INIT_8_gone, "a PE that leaves main without finalize ends the job of those 
     shmem_barrier_all();
 }
 
+TEST(INIT_8_status, "a PE that leaves with a status ends the job with that one, whoever waits for it where", .bare = 1, .exit = 4,
+     .min_pes = 2)
+{
+    shmem_init();
+    if (shmem_my_pe() == shmem_n_pes() - 1)
+        exit(4);
+    shmem_barrier_all();
+}
+
 TEST(INIT_9_barrier, "global_exit ends PEs that sit in a barrier", .exit = 7)
 {
     if (me == npes - 1)
