@@ -19,6 +19,7 @@ use crate::crew::Outlet;
 use crate::input::{self, Reader};
 use crate::layout::Layout;
 use crate::link::frame::{Order, Post, Report};
+use crate::pmi::Stage;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::screen::Screen;
@@ -28,6 +29,8 @@ use crate::{guardian, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
 const SHORT_GRACE: Duration = Duration::from_millis(500);
+/// How long other PEs may outlive one that has left the job and then failed: they are about to end, with their output.
+const LINGER: Duration = Duration::from_secs(2);
 /// How long other PEs may outlive one that did not finalize before a note says so.
 const NOTE_AFTER: Duration = Duration::from_secs(1);
 /// How long the agents' pipes may take to swallow that the job stops.
@@ -147,6 +150,8 @@ struct Job {
 
 #[derive(Clone, Copy)]
 enum Ending {
+    /// They are about to end by themselves, and are asked to at this time.
+    Awaited { ask_at: Instant },
     /// Those that still run are killed at this time.
     Asked { kill_at: Instant },
     /// They have been killed.
@@ -211,9 +216,10 @@ impl Job {
     /// The loop: until the last PE has ended.
     async fn attend(&mut self, signals: &mut Signals) {
         while self.left > 0 {
-            let kill_at = match self.ending {
-                Some(Ending::Asked { kill_at }) => Some(kill_at),
-                _ => None,
+            let (ask_at, kill_at) = match self.ending {
+                Some(Ending::Awaited { ask_at }) => (Some(ask_at), None),
+                Some(Ending::Asked { kill_at }) => (None, Some(kill_at)),
+                _ => (None, None),
             };
             let timeout = self.timeout.filter(|_| self.ending.is_none());
             let note_at = self.deserter.map(|(_, at)| at);
@@ -222,6 +228,7 @@ impl Job {
                 biased;
                 wish = signals.next() => self.obey(wish),
                 // PEs that write without end shall not keep the time from passing.
+                () = at(ask_at) => self.end(SHORT_GRACE, None),
                 () = at(kill_at) => self.kill(),
                 () = at(timeout) => self.timed_out(),
                 () = at(abort_at) => self.aborted(),
@@ -253,7 +260,7 @@ impl Job {
             Report::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
             Report::Map { host, text, only } => self.mapped(host, text, &only),
             Report::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
-            Report::Ended { pe, status, joined } => self.ended(pe, ExitStatus::from_raw(status), joined),
+            Report::Ended { pe, status, stage } => self.ended(pe, ExitStatus::from_raw(status), stage),
             Report::Aborted { pe, status } => self.about_to_abort(pe, status),
             Report::Counted => self.aborted(),
             Report::Babbled { pe, why } => {
@@ -363,7 +370,7 @@ impl Job {
         self.end(SHORT_GRACE, Some(pe));
     }
 
-    fn ended(&mut self, pe: u32, status: ExitStatus, joined: bool) {
+    fn ended(&mut self, pe: u32, status: ExitStatus, stage: Stage) {
         self.forget(pe);
         let code = verdict::code(status);
         match self.ending {
@@ -381,12 +388,18 @@ impl Job {
                 self.status = Some(code);
                 self.end(self.plan().grace, None);
             }
+            // Nobody leaves the job before all do.
+            None if code != 0 && stage == Stage::Finalized => {
+                self.status = Some(code);
+                self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status)));
+                self.ending = Some(Ending::Awaited { ask_at: Instant::now() + LINGER });
+            }
             None if code != 0 => {
                 let (manner, others) = (verdict::manner(status), verdict::stopped(self.running()));
                 self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {
-                if joined && self.deserter.is_none() {
+                if stage == Stage::Joined && self.deserter.is_none() {
                     self.deserter = Some((pe, Instant::now() + NOTE_AFTER));
                 }
             }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
+use serde::{Deserialize, Serialize};
 
 /// What the job as a whole needs to know about a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(crate) enum Outcome {
 }
 
 /// How far a PE has come in the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     /// It has not spoken: perhaps not a PMI program at all.
     #[default]

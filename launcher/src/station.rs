@@ -15,7 +15,7 @@ use crate::crew::{Crew, Outlet, raw};
 use crate::link::frame::{self, Order, Post, Report, Seat};
 use crate::link::pulse::{Need, Pulse};
 use crate::output;
-use crate::pmi::{Outcome, Server, Stage};
+use crate::pmi::{Outcome, Server};
 use crate::prepare::Prepared;
 use crate::watch::Event;
 
@@ -226,8 +226,8 @@ impl Station {
                 self.crew.ended(i);
                 self.ended = true;
                 self.server.leave_barrier(i);
-                let joined = self.server.stage(i) == Stage::Joined;
-                self.ready.push_back(Report::Ended { pe, status: raw(status), joined });
+                let stage = self.server.stage(i);
+                self.ready.push_back(Report::Ended { pe, status: raw(status), stage });
                 if let Some(census) = &mut self.census {
                     census.dying.retain(|&dying| dying != i);
                 }

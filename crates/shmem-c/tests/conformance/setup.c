@@ -259,6 +259,19 @@ TEST(INIT_8_status, "a PE that leaves with a status ends the job with that one, 
     shmem_barrier_all();
 }
 
+TEST(INIT_8_late, "a PE that fails after finalize decides the status, and the others still say what they have to say", .bare = 1,
+     .exit = 5, .min_pes = 2, .says = "the last PE reports")
+{
+    shmem_init();
+    bool last = shmem_my_pe() == shmem_n_pes() - 1, first = shmem_my_pe() == 0;
+    shmem_finalize();
+    if (first)
+        exit(5);
+    usleep(300000);
+    if (last)
+        printf("the last PE reports\n");
+}
+
 TEST(INIT_9_barrier, "global_exit ends PEs that sit in a barrier", .exit = 7)
 {
     if (me == npes - 1)
