@@ -263,7 +263,7 @@ TEST(INIT_8_late, "a PE that fails after finalize decides the status, and the ot
      .exit = 5, .min_pes = 2, .says = "the last PE reports")
 {
     shmem_init();
-    bool last = shmem_my_pe() == shmem_n_pes() - 1, first = shmem_my_pe() == 0;
+    int last = shmem_my_pe() == shmem_n_pes() - 1, first = shmem_my_pe() == 0;
     shmem_finalize();
     if (first)
         exit(5);
