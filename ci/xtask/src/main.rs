@@ -48,7 +48,7 @@ usage: cargo xtask COMMAND
   matrix [--transport NAMES] [--nodes NUMBERS] [--pes NUMBERS] [--filter TEXT]
                                           every conformance case over every transport between 2 and 4 virtual nodes, at 2,
                                           4 and 8 PEs, with a line for each, which takes hours
-  rdma [--transport NAMES] [--from PROGRAM] [--limit SECONDS] [FILTER]
+  rdma [--transport NAMES] [--amo processor,network] [--pes NUMBERS] [--from PROGRAM] [--limit SECONDS] [FILTER]
                                           conformance programs over emulated InfiniBand (ucx:rc), at 2 PEs; --everything runs
                                           all of them in one machine, which takes hours; --from begins with a program
   launchers [WORD...]                     one program under every launcher here, or under those whose names have a WORD
