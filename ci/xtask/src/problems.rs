@@ -8,6 +8,8 @@
 //! 20. exit statuses that are not those of the PEs
 //! 24. two jobs on the same core
 //! 25. hosts on which a stage of the launch fails
+//!
+//! Faults that were found in this library from outside carry `fault` and their number; `ci/faults/README.md` lists them.
 
 use std::process::Command;
 
@@ -16,6 +18,7 @@ use crate::{Outcome, launchers, test};
 
 /// The crates that have such tests.
 const CRATES: &[&str] = &[
+    "oxshmem-faults",
     "oxshmem-launcher",
     "oxshmem-bootstrap",
     "oxshmem-topology",
@@ -33,7 +36,7 @@ pub(crate) fn run() -> Outcome<Counts> {
         "--tests",
         "--examples",
     ]);
-    let mut counts = test::count_shown(command.args(["problem_", "--", "--show-output"]))?;
+    let mut counts = test::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
     counts += launchers::run(&["problem".to_owned()])?;
     Ok(counts)
 }

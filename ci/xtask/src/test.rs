@@ -26,7 +26,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
     Step { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },
     Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
-    Step { name: "unit", what: "cargo test on every crate", run: || cargo_test(&["--workspace"]) },
+    Step {
+        name: "unit",
+        what: "cargo test on every crate",
+        run: || cargo_test(&["--workspace", "--exclude", "oxshmem-faults"]),
+    },
     Step {
         name: "mixed",
         what: "Rust and C in one process, and what the standard shows in both languages",
@@ -50,6 +54,11 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
+    Step {
+        name: "faults",
+        what: "faults that were found from outside, each reproduced with the installed library",
+        run: || cargo_test(&["--package", "oxshmem-faults"]),
+    },
     Step {
         name: "manual",
         what: "every program of the manual runs on 4 PEs; every page is set without a warning",

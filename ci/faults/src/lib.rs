@@ -1,0 +1,235 @@
+//! The harness of the fault tests: it compiles a program with the installed wrappers and runs it under `oshrun`, as a user would.
+//!
+//! A test is named after the fault that it reproduces (`fault_M1_...`); `ci/faults/README.md` lists the faults. The tests need an
+//! installation: `cargo xtask test faults` builds it first. `OXSHMEM_PREFIX` names another one, for example an older build.
+#![forbid(unsafe_code)]
+
+mod group;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub use group::MemoryGroup;
+
+/// A job that takes longer than this hangs. The slowest machine is faster.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The installation under test.
+pub fn prefix() -> PathBuf {
+    std::env::var_os("OXSHMEM_PREFIX").map_or_else(|| target().join("oxshmem"), PathBuf::from)
+}
+
+fn target() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
+}
+
+/// A tool of the installation (`oshrun`, `oshcc`, ...).
+pub fn tool(name: &str) -> Command {
+    let path = prefix().join("bin").join(name);
+    assert!(path.exists(), "{} is missing: cargo xtask build", path.display());
+    Command::new(path)
+}
+
+/// The path of a source file in `ci/faults/programs`.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name)
+}
+
+/// Compiles `programs/NAME` with the wrapper of its language and returns the executable.
+pub fn program(name: &str) -> PathBuf {
+    program_with(name, &[])
+}
+
+/// The same with options for the compiler.
+pub fn program_with(name: &str, options: &[&str]) -> PathBuf {
+    let (executable, output) = compile(name, options);
+    assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+    executable
+}
+
+/// Compiles `programs/NAME`; the caller looks at what the compiler said.
+pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let wrapper = match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("c") => "oshcc",
+        Some("cc" | "cpp") => "oshc++",
+        Some("f" | "F" | "f90" | "F90") => "oshfort",
+        _ => panic!("{name}: a language without a wrapper"),
+    };
+    let folder = target().join("faults");
+    std::fs::create_dir_all(&folder).expect("a folder for programs");
+    // Tests that run at the same time may compile the same source.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let executable = folder.join(format!("{}-{}-{number}", name.replace('.', "-"), std::process::id()));
+    let output = tool(wrapper)
+        .args(["-g", "-O1"])
+        .args(options)
+        .arg(source(name))
+        .arg("-o")
+        .arg(&executable)
+        .current_dir(&folder)
+        .output()
+        .expect("the wrapper starts");
+    (executable, output)
+}
+
+/// A job under `oshrun`.
+#[derive(Debug)]
+pub struct Job {
+    command: Command,
+    limit: Duration,
+}
+
+impl Job {
+    /// `oshrun` with these words, split at spaces, before the program.
+    pub fn new(options: &str) -> Job {
+        let mut command = tool("oshrun");
+        command.args(options.split_whitespace());
+        Job { command, limit: LIMIT }
+    }
+
+    /// Runs the job inside a control group.
+    pub fn inside(mut self, group: &MemoryGroup) -> Job {
+        group.hold(&mut self.command);
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Job {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Ends a job that takes longer; [`Ended::status`] is `None` then.
+    pub fn limit(mut self, limit: Duration) -> Job {
+        self.limit = limit;
+        self
+    }
+
+    /// The command, for what this type has no word for.
+    pub fn command(&mut self) -> &mut Command {
+        &mut self.command
+    }
+
+    /// Runs the program with arguments until the job ends.
+    pub fn run<S: AsRef<std::ffi::OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = S>) -> Ended {
+        let limit = self.limit;
+        Running::wait(self.start(program, arguments), limit)
+    }
+
+    /// Starts the job.
+    pub fn start<S: AsRef<std::ffi::OsStr>>(
+        mut self,
+        program: &Path,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Running {
+        self.command.arg(program).args(arguments);
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: Some(self.command.spawn().expect("oshrun starts")) }
+    }
+}
+
+/// A job that runs. Dropping it kills it.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Child>,
+}
+
+impl Running {
+    /// The process number of `oshrun`.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the job is ended by `wait` only").id()
+    }
+
+    /// Waits for the end of the job, at most so long.
+    pub fn wait(mut self, limit: Duration) -> Ended {
+        let mut child = self.child.take().expect("the job is ended by `wait` only");
+        let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
+            std::thread::spawn(move || {
+                let mut text = Vec::new();
+                // What was read before an error is what the test looks at.
+                stream.map(|mut stream| stream.read_to_end(&mut text));
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        };
+        let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as _));
+        let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as _));
+        let begun = Instant::now();
+        let status = loop {
+            match child.try_wait().expect("our child") {
+                Some(status) => break Some(status),
+                None if begun.elapsed() > limit => break None,
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        let took = begun.elapsed();
+        if status.is_none() {
+            // The guardian of the job ends its PEs when `oshrun` is killed.
+            child.kill().expect("our child");
+            child.wait().expect("our child");
+        }
+        let code = status.and_then(|status| {
+            use std::os::unix::process::ExitStatusExt;
+            status.code().or(status.signal().map(|signal| 128 + signal))
+        });
+        let text = |reader: std::thread::JoinHandle<String>| reader.join().expect("reading does not panic");
+        Ended { status: code, stdout: text(stdout), stderr: text(stderr), took }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may be over already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// How a job ended and what it printed.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit status as a shell tells it; `None` when the job was ended because it took too long.
+    pub status: Option<i32>,
+    /// Standard output of all PEs.
+    pub stdout: String,
+    /// Messages of `oshrun` and of all PEs.
+    pub stderr: String,
+    /// How long the job ran.
+    pub took: Duration,
+}
+
+impl Ended {
+    /// Asserts the exit status and returns the job for further questions.
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Ended {
+        assert_eq!(self.status, Some(status), "{self}");
+        self
+    }
+
+    /// Asserts that the messages contain all these words, and shows them.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Ended {
+        println!("{}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "nothing says `{word}`: {self}");
+        }
+        self
+    }
+
+    /// Whether the messages tell of a signal that a wrong program must never cause.
+    pub fn crashed(&self) -> bool {
+        ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE"].iter().any(|name| self.stderr.contains(name))
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let status = self.status.map_or("none (it took too long)".into(), |status| status.to_string());
+        write!(f, "status {status}\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr)
+    }
+}
