@@ -10,6 +10,7 @@ mod counts;
 mod fuzz;
 mod generate;
 mod hosts;
+mod house;
 mod install;
 mod launchers;
 mod library;
@@ -41,6 +42,8 @@ usage: cargo xtask COMMAND
   bindgen [--check] [LIBRARY...]          write the bindings to libraries from the installed headers, or compare them
   public-api [--check]                    write the list of the Rust API's public items, or compare with it
   semver [REVISION]                       cargo semver-checks on the Rust API, against a revision or the committed baseline
+  house [--list | --write]                rules that the compiler does not know (imports, names, comments); the places that break
+                                          them, or their list written anew
   build [--profile NAME] [--prefix DIR]   build and link everything; lay it out below DIR (target/oxshmem)
   install --prefix DIR                    the same, released, for use outside this folder
   check-abi [--prefix DIR]                symbols, prototypes, macros and headers of the library below DIR
@@ -116,6 +119,7 @@ fn run() -> Outcome {
         "public-api" if request.check => test::finish(public_api::check()?),
         "public-api" if request.print => public_api::print(&request.names),
         "public-api" => public_api::write(),
+        "house" => test::finish(house::run(request.write, request.list)?),
         "semver" => test::finish(semver::check(request.names.first().map(String::as_str))?),
         "build" => build::build(&request.profile, &request.prefix_or_default()),
         "install" => match &request.prefix {
@@ -145,6 +149,7 @@ struct Request {
     check: bool,
     list: bool,
     print: bool,
+    write: bool,
     profile: String,
     prefix: Option<PathBuf>,
     names: Vec<String>,
@@ -158,6 +163,7 @@ impl Request {
             check: false,
             list: false,
             print: false,
+            write: false,
             profile: "release".into(),
             prefix: None,
             names: Vec::new(),
@@ -166,6 +172,7 @@ impl Request {
             match argument {
                 Short('h') | Long("help") => request.command = "help".into(),
                 Long("check") => request.check = true,
+                Long("write") => request.write = true,
                 Long("print") => request.print = true,
                 Long("list") => request.list = true,
                 Long("profile") => request.profile = parser.value()?.string()?,

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::counts::Counts;
 use crate::{
-    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, launchers, manual, namespaces,
-    packages, placement, public_api, rdma, target, top, tuning,
+    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, house, launchers, manual,
+    namespaces, packages, placement, public_api, rdma, target, top, tuning,
 };
 
 /// One step of `cargo xtask test`.
@@ -22,6 +22,11 @@ pub(crate) struct Step {
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "packages", what: "what the checks need", run: || Ok(packages::install()) },
     Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
+    Step {
+        name: "house",
+        what: "rules that the compiler does not know: imports, lengths, names, comments",
+        run: || house::run(false, false),
+    },
     Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
     Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
     Step { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },

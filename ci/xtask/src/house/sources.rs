@@ -1,0 +1,63 @@
+//! The Rust files of the project, each with the module that it is.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Outcome, command};
+
+/// One file.
+pub(super) struct Source {
+    /// From the top of the repository.
+    pub(super) path: String,
+    /// The folder of its package; `None` for files outside of `src`.
+    pub(super) package: Option<String>,
+    /// Its path as a module of the package: empty for the root.
+    pub(super) module: Vec<String>,
+    /// What it says.
+    pub(super) text: String,
+}
+
+impl Source {
+    /// Whether the file is a test, an example or generated, where names and lengths follow other rules.
+    pub(super) fn is_product(&self) -> bool {
+        self.package.is_some()
+            && !self.module.iter().any(|part| ["tests", "loom_models", "bindings"].contains(&&**part))
+    }
+
+    #[cfg(test)]
+    pub(super) fn made(path: &str, text: &str) -> Source {
+        let (package, module) = place(Path::new(path));
+        Source { path: path.into(), package, module, text: text.into() }
+    }
+}
+
+/// All Rust files that git knows, but generated ones.
+pub(super) fn read(top: &Path) -> Outcome<Vec<Source>> {
+    let mut list = std::process::Command::new("git");
+    let listed =
+        command::read(list.current_dir(top).args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]))?;
+    let mut sources = Vec::new();
+    for path in listed.lines() {
+        // A file that was deleted and not yet committed is listed still.
+        let Ok(text) = std::fs::read_to_string(top.join(path)) else { continue };
+        if text.starts_with("// Generated") || text.starts_with("/* automatically generated") {
+            continue;
+        }
+        let (package, module) = place(Path::new(path));
+        sources.push(Source { path: path.into(), package, module, text });
+    }
+    Ok(sources)
+}
+
+/// The package and the module of a file by its path.
+fn place(path: &Path) -> (Option<String>, Vec<String>) {
+    let parts: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let Some(src) = parts.iter().position(|part| part == "src") else { return (None, Vec::new()) };
+    let package: PathBuf = parts[..src].iter().collect();
+    let mut module: Vec<String> = parts[src + 1..].to_vec();
+    let name = module.pop().unwrap_or_default();
+    match name.trim_end_matches(".rs") {
+        "lib" | "main" | "mod" => {}
+        stem => module.push(stem.to_owned()),
+    }
+    (Some(package.to_string_lossy().into_owned()), module)
+}
