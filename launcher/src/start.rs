@@ -139,7 +139,7 @@ pub fn as_pe() -> Result<String, Error> {
     wireup::announce(&job, 0, &[7; 128])?;
     let gathered = node::share(&job, 0, Parcel::default(), |_| Ok(Parcel::default()))?;
     wireup::announced(&job, 0, &gathered.circle)?;
-    wireup::agree(&job, 0, &gathered.circle, || vec![3; simulate::VOTE], |votes| votes[0].clone())?;
+    wireup::agree(&job, 0, &gathered.circle, || vec![3; simulate::VOTE], |votes| Ok(votes[0].clone()))?;
     wireup::publish(&job, 0, &gathered.circle, vec![b'x'; CARD])?;
     job.fence()?;
     let (places, mine) = (job.places(), job.node().index);

@@ -57,7 +57,7 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
         stage.act(node, As::Leader, 1, |job| wireup::vote(job, 0, &[3; VOTE]))?;
     }
     stage.tally.fences += 1;
-    stage.act(0, As::Leader, 1, |job| wireup::count(job, 0, |votes| votes[0].clone()))?;
+    stage.act(0, As::Leader, 1, |job| wireup::count(job, 0, |votes| Ok(votes[0].clone())))?;
     stage.tally.fences += 1;
     for node in 0..stage.nodes.len() {
         let members = stage.nodes[node].leader.node().members.clone();

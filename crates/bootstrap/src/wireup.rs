@@ -36,7 +36,7 @@ pub fn agree(
     epoch: u32,
     circle: &Circle,
     mine: impl FnOnce() -> Vec<u8>,
-    decide: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>,
+    decide: impl FnOnce(Vec<Vec<u8>>) -> Result<Vec<u8>, Error>,
 ) -> Result<Vec<u8>, Error> {
     if job.node().my_index == 0 {
         vote(job, epoch, &mine())?;
@@ -55,10 +55,14 @@ pub(crate) fn vote(job: &Job, epoch: u32, mine: &[u8]) -> Result<(), Error> {
 }
 
 /// That of PE 0.
-pub(crate) fn count(job: &Job, epoch: u32, decide: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>) -> Result<(), Error> {
+pub(crate) fn count(
+    job: &Job,
+    epoch: u32,
+    decide: impl FnOnce(Vec<Vec<u8>>) -> Result<Vec<u8>, Error>,
+) -> Result<(), Error> {
     let of = |node| job.get(job.places().leader_of(node), &vote_key(epoch, node));
     let votes = (0..job.node().count).map(of).collect::<Result<_, Error>>()?;
-    job.put(&outcome_key(epoch), &decide(votes))
+    job.put(&outcome_key(epoch), &decide(votes)?)
 }
 
 /// What the leaders fetch in the end.

@@ -2,14 +2,13 @@
 //! same processors, and no node can see that by itself. So every node says where it lives, and PE 0 counts.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use oxshmem_topology::cpulist;
+use serde::{Deserialize, Serialize};
 
-/// Where a node lives, as it travels between the nodes: a line of the text in which they agree on a transport.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Where a node lives: a part of the vote by which the nodes agree on a transport.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Quarters {
-    /// The boot of the machine.
+    /// The boot of the machine; empty for a node that does not know its machine and so shares it with nobody.
     machine: String,
     /// The processors that its PEs may use, ascending.
     processors: Vec<u32>,
@@ -17,38 +16,21 @@ pub(crate) struct Quarters {
     worth: usize,
 }
 
-/// How the line begins.
-const SIGN: char = '=';
-
 impl Quarters {
     /// Those of this node, whose PEs may use these processors, for so much time.
     pub(crate) fn here(processors: &[u32], worth: usize) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { machine: boot.trim().into(), processors: processors.into(), worth }
     }
-
-    /// Finds the line. `None`: a node that does not know its machine shares it with nobody.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let mut words = text.lines().find_map(|line| line.strip_prefix(SIGN))?.splitn(3, ' ');
-        let (worth, processors) = (words.next()?.parse().ok()?, cpulist::parse(words.next()?));
-        let machine = words.next().filter(|machine| !machine.is_empty())?.into();
-        Some(Self { machine, processors, worth })
-    }
-}
-
-impl fmt::Display for Quarters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{SIGN}{} {} {}", self.worth, cpulist::written(&self.processors), self.machine)
-    }
 }
 
 /// The nodes, by number, on whose machines the job has more PEs than processors; `nodes` says where each lives and how
 /// many PEs it has. Nodes on one machine are taken to have one quota, because `oshrun --nodes` gives them one.
-pub(crate) fn crowded(nodes: &[(Option<Quarters>, usize)]) -> Vec<u32> {
+pub(crate) fn crowded(nodes: &[(&Quarters, usize)]) -> Vec<u32> {
     let mut machines: BTreeMap<&str, Vec<(u32, &Quarters, usize)>> = BTreeMap::new();
-    for (node, (quarters, pes)) in (0..).zip(nodes) {
-        if let Some(quarters) = quarters {
-            machines.entry(&quarters.machine).or_default().push((node, quarters, *pes));
+    for (node, &(quarters, pes)) in (0..).zip(nodes) {
+        if !quarters.machine.is_empty() {
+            machines.entry(&quarters.machine).or_default().push((node, quarters, pes));
         }
     }
     let is_crowded = |nodes: &Vec<(u32, &Quarters, usize)>| {
@@ -67,50 +49,33 @@ pub(crate) fn crowded(nodes: &[(Option<Quarters>, usize)]) -> Vec<u32> {
     numbers
 }
 
-/// What PE 0 says of it.
-pub(crate) fn verdict(crowded: &[u32]) -> String {
-    format!("{SIGN}{}\n", cpulist::written(crowded))
-}
-
-/// Whether it says so of this node.
-pub(crate) fn is_named(verdict: &str, node: u32) -> bool {
-    verdict.lines().filter_map(|line| line.strip_prefix(SIGN)).any(|list| cpulist::parse(list).contains(&node))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn quarters(machine: &str, processors: &[u32], worth: usize) -> Option<Quarters> {
-        Some(Quarters { machine: machine.into(), processors: processors.into(), worth })
+    fn quarters(machine: &str, processors: &[u32], worth: usize) -> Quarters {
+        Quarters { machine: machine.into(), processors: processors.into(), worth }
+    }
+
+    fn crowded_of(nodes: &[(Quarters, usize)]) -> Vec<u32> {
+        crowded(&nodes.iter().map(|(quarters, pes)| (quarters, *pes)).collect::<Vec<_>>())
     }
 
     #[test]
     fn pes_of_all_nodes_on_a_machine_count() {
         let both = |machine: &str| quarters(machine, &[0, 1], 2);
-        assert_eq!(crowded(&[(both("a"), 2), (both("a"), 2)]), [0, 1]);
-        assert_eq!(crowded(&[(both("a"), 1), (both("a"), 1)]), [0; 0]);
-        assert_eq!(crowded(&[(both("a"), 2), (both("b"), 2)]), [0; 0]);
-        assert_eq!(crowded(&[(both("b"), 1), (both("a"), 3), (both("b"), 1), (None, 9), (None, 9)]), [1]);
+        assert_eq!(crowded_of(&[(both("a"), 2), (both("a"), 2)]), [0, 1]);
+        assert_eq!(crowded_of(&[(both("a"), 1), (both("a"), 1)]), [0; 0]);
+        assert_eq!(crowded_of(&[(both("a"), 2), (both("b"), 2)]), [0; 0]);
+        assert_eq!(crowded_of(&[(both("b"), 1), (both("a"), 3), (both("b"), 1), (both(""), 9), (both(""), 9)]), [1]);
     }
 
     #[test]
     fn bound_pes_have_the_processors_of_all_and_a_quota_is_shared() {
         let one = |cpu: u32| quarters("a", &[cpu], 1);
-        assert_eq!(crowded(&[(one(0), 1), (one(1), 1)]), [0; 0]);
-        assert_eq!(crowded(&[(one(0), 1), (one(0), 1)]), [0, 1]);
+        assert_eq!(crowded_of(&[(one(0), 1), (one(1), 1)]), [0; 0]);
+        assert_eq!(crowded_of(&[(one(0), 1), (one(0), 1)]), [0, 1]);
         let limited = || quarters("a", &[0, 1, 2, 3, 4, 5, 6, 7], 2);
-        assert_eq!(crowded(&[(limited(), 1), (limited(), 2)]), [0, 1]);
-    }
-
-    #[test]
-    fn what_is_said_is_understood_among_other_lines() {
-        let here = Quarters::here(&[0, 1, 2, 9], 3);
-        assert_eq!(Quarters::read(&format!("+tcp\n{here}-ucx (none)\n")), Some(here));
-        assert_eq!(Quarters::read("+tcp\n=2 0-1 \n"), None);
-        assert_eq!(Quarters::read("+tcp\n"), None);
-        let said = format!("+tcp\n{}", verdict(&[0, 1, 2, 7]));
-        assert!([0, 1, 2, 7].iter().all(|&node| is_named(&said, node)) && !is_named(&said, 3));
-        assert!(!is_named(&verdict(&[]), 0));
+        assert_eq!(crowded_of(&[(limited(), 1), (limited(), 2)]), [0, 1]);
     }
 }

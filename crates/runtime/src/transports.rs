@@ -9,6 +9,7 @@ use oxshmem_base::{Error, names};
 use oxshmem_bootstrap::{Circle, Job, wireup};
 use oxshmem_transport::Fabric;
 use oxshmem_transport_ofi::Selection;
+use serde::{Deserialize, Serialize};
 
 use crate::neighbours::{self, Quarters};
 use crate::placement;
@@ -48,7 +49,33 @@ struct Wanted<'w> {
 struct Offers {
     ways: Vec<Offer>,
     /// What it could not do, with reasons.
-    rejected: Vec<String>,
+    rejected: Vec<Rejected>,
+}
+
+impl Offers {
+    /// None, for this reason.
+    fn none(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { ways: Vec::new(), rejected: vec![Rejected::new(name, why)] }
+    }
+}
+
+/// A way that was not taken, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Rejected {
+    name: String,
+    why: String,
+}
+
+impl Rejected {
+    fn new(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { name: name.into(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.why)
+    }
 }
 
 /// One of these ways: what stands behind the colon, and who would do atomics.
@@ -59,7 +86,7 @@ struct Offer {
 }
 
 /// What atomics a way has of its own.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Own {
     /// The card does them.
     Card,
@@ -67,26 +94,6 @@ enum Own {
     Software,
     /// None that we could use, for this reason.
     None(String),
-}
-
-impl fmt::Display for Own {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Card => f.write_str("card"),
-            Self::Software => f.write_str("software"),
-            Self::None(why) => write!(f, "none {}", why.replace('\n', " ")),
-        }
-    }
-}
-
-impl Own {
-    fn read(text: &str) -> Self {
-        match text {
-            "card" => Self::Card,
-            "software" => Self::Software,
-            _ => Self::None(text.strip_prefix("none ").unwrap_or_default().into()),
-        }
-    }
 }
 
 /// How good a way is: the first is for those who ask for it by name.
@@ -127,35 +134,76 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
     Asked::read(settings).map(|_| ())
 }
 
+/// What one node tells PE 0.
+#[derive(Serialize, Deserialize)]
+struct Vote {
+    ballot: Ballot,
+    quarters: Quarters,
+}
+
+/// What PE 0 tells all.
+#[derive(Serialize, Deserialize)]
+struct Decision {
+    /// `None`: nothing carries the job.
+    way: Option<(Way, Domain)>,
+    rejected: Vec<Rejected>,
+    /// The nodes, by number, on whose machines PEs outnumber processors.
+    crowded: Vec<u32>,
+}
+
+/// A value as it travels between the nodes.
+fn written(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("a vector takes any value")
+}
+
+/// The value that [`written`] wrote on another node.
+fn read<'d, T: Deserialize<'d>>(what: impl FnOnce() -> String, bytes: &'d [u8]) -> Result<T, Error> {
+    let garbage = |why: String| {
+        Error::new(format!("{} cannot be read", what()))
+            .because(format!("{} bytes: {why}", bytes.len()))
+            .fix("run one version of oxshmem on all PEs")
+    };
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(garbage(format!("{} follow its end", rest.len()))),
+        Err(error) => Err(garbage(error.to_string())),
+    }
+}
+
 /// Agrees with the other nodes on a transport and opens it. Collective.
 pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Result<Chosen, Error> {
     let Joining { job, settings, quarters, .. } = *joining;
     let asked = Asked::read(settings)?;
     let atomics = settings.atomics;
-    let mine = || format!("{}{quarters}", mine(settings, &asked, job.size())).into_bytes();
+    let mine = || written(&Vote { ballot: mine(settings, &asked, job.size()), quarters: quarters.clone() });
     let decide = |votes: Vec<Vec<u8>>| {
-        let read = |(node, said): (u32, Vec<u8>)| {
-            let said = String::from_utf8_lossy(&said).into_owned();
-            (Ballot::read(&said), (Quarters::read(&said), job.places().members_of(node).len()))
-        };
-        let (ballots, nodes): (Vec<Ballot>, Vec<_>) = (0..).zip(votes).map(read).unzip();
-        let verdict = neighbours::verdict(&neighbours::crowded(&nodes));
-        let alone = nodes.iter().all(|&(_, pes)| pes == 1);
-        format!("{}{verdict}", agreed(&ballots, atomics, alone)).into_bytes()
+        let vote = |(node, vote): (u32, &Vec<u8>)| read(|| format!("what node {node} can do"), vote);
+        let votes = (0..).zip(&votes).map(vote).collect::<Result<Vec<Vote>, Error>>()?;
+        let pes = |node| job.places().members_of(node).len();
+        Ok(written(&decision(&votes, pes, atomics)))
     };
     let decided = wireup::agree(job, epoch, circle, mine, decide)?;
-    let decided = String::from_utf8_lossy(&decided);
-    let crowded = neighbours::is_named(&decided, job.node().index);
-    let Ballot { ways, rejected, domain } = Ballot::read(&decided);
-    let Some(way) = ways.first() else { return Err(no_way(settings, job.node().count, &rejected)) };
+    let Decision { way, rejected, crowded } = read(|| "what PE 0 has decided".into(), &decided)?;
+    let crowded = crowded.contains(&job.node().index);
+    let rejected: Vec<String> = rejected.iter().map(Rejected::to_string).collect();
+    let Some((way, domain)) = way else { return Err(no_way(settings, job.node().count, &rejected)) };
     let (name, detail) = way.name.split_once(':').unwrap_or((&way.name, ""));
     let candidate = CANDIDATES.iter().find(|candidate| candidate.name == name);
     let candidate = candidate.ok_or_else(|| {
         Error::new(format!("this PE does not know the transport {name}, which PE 0 has chosen"))
             .fix("run one version of oxshmem on all PEs")
     })?;
-    let Domain { network, who } = domain;
-    Ok(Chosen { fabric: (candidate.open)(joining, detail, network)?, rejected, crowded, atomics: who })
+    let fabric = (candidate.open)(joining, detail, domain.network)?;
+    Ok(Chosen { fabric, rejected, crowded, atomics: domain.to_string() })
+}
+
+/// What PE 0 makes of all votes, in the order of the nodes; `pes` says how many PEs a node has.
+fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> Decision {
+    let nodes: Vec<(&Quarters, usize)> = (0..).zip(votes).map(|(node, vote)| (&vote.quarters, pes(node))).collect();
+    let ballots: Vec<&Ballot> = votes.iter().map(|vote| &vote.ballot).collect();
+    let alone = nodes.iter().all(|&(_, pes)| pes == 1);
+    let (way, rejected) = agreed(&ballots, atomics, alone);
+    Decision { way, rejected, crowded: neighbours::crowded(&nodes) }
 }
 
 /// Nothing carries the job as the user wants it.
@@ -204,57 +252,38 @@ impl<'s> Asked<'s> {
     }
 }
 
-/// What one node could do, best first, as it travels between the nodes: a line each. Also what they have agreed on.
-#[derive(Default)]
+/// What one node could do, best first.
+#[derive(Default, Serialize, Deserialize)]
 struct Ballot {
     ways: Vec<Way>,
-    rejected: Vec<String>,
-    /// Only in an agreement.
-    domain: Domain,
+    rejected: Vec<Rejected>,
 }
 
 /// A transport and its atomics.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Way {
+    /// `name` or `name:detail`.
     name: String,
     own: Own,
 }
 
-/// Who does atomics, in words with the reason.
-#[derive(Default, Debug)]
+/// Who does atomics, and why.
+#[derive(Debug, Serialize, Deserialize)]
 struct Domain {
     network: bool,
-    who: String,
+    why: String,
 }
 
 impl Domain {
-    const NETWORK: &str = "the network, on the node too";
-    const PROCESSOR: &str = "the target's processor";
-
-    fn new(network: bool, why: &str) -> Self {
-        let who = if network { Self::NETWORK } else { Self::PROCESSOR };
-        Self { network, who: format!("{who} ({why})") }
+    fn new(network: bool, why: impl Into<String>) -> Self {
+        Self { network, why: why.into() }
     }
 }
 
-impl fmt::Display for Ballot {
+impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ways.iter().try_for_each(|Way { name, own }| writeln!(f, "+{name}\t{own}"))?;
-        self.rejected.iter().try_for_each(|why| writeln!(f, "-{}", why.replace('\n', " ")))?;
-        if self.domain.who.is_empty() { Ok(()) } else { writeln!(f, "={}", self.domain.who) }
-    }
-}
-
-impl Ballot {
-    fn read(text: &str) -> Self {
-        let lines = |sign| text.lines().filter_map(move |line| line.strip_prefix(sign));
-        let way = |line: &str| {
-            let (name, own) = line.split_once('\t').unwrap_or((line, ""));
-            Way { name: name.into(), own: Own::read(own) }
-        };
-        let who = lines('=').next().unwrap_or_default().to_owned();
-        let domain = Domain { network: who.starts_with(Domain::NETWORK), who };
-        Self { ways: lines('+').map(way).collect(), rejected: lines('-').map(String::from).collect(), domain }
+        let who = if self.network { "the network, on the node too" } else { "the target's processor" };
+        write!(f, "{who} ({})", self.why)
     }
 }
 
@@ -269,11 +298,11 @@ fn mine(settings: &Settings, asked: &Asked<'_>, pes: u32) -> Ballot {
                 Wanted { named: true, detail: *detail, pes, atomics: settings.atomics }
             }
             Asked::One(one, _) => {
-                rejected.push(format!("{} (SHMEM_TRANSPORT names {})", candidate.name, one.name));
+                rejected.push(Rejected::new(candidate.name, format!("SHMEM_TRANSPORT names {}", one.name)));
                 continue;
             }
             Asked::Nothing => {
-                rejected.push(format!("{} (SHMEM_TRANSPORT=shm)", candidate.name));
+                rejected.push(Rejected::new(candidate.name, "SHMEM_TRANSPORT=shm"));
                 continue;
             }
         };
@@ -289,37 +318,34 @@ fn mine(settings: &Settings, asked: &Asked<'_>, pes: u32) -> Ballot {
     }
     // Stable: rows keep their order.
     ways.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
-    Ballot { ways: ways.into_iter().map(|(_, way)| way).collect(), rejected, ..Ballot::default() }
+    Ballot { ways: ways.into_iter().map(|(_, way)| way).collect(), rejected }
 }
 
-/// The best way that all nodes have, by the taste of the first, and why not the others; and who does its atomics. `alone`
+/// The best way that all nodes have, by the taste of the first, with who does its atomics; and why not the others. `alone`
 /// says that each node has one PE.
-fn agreed(ballots: &[Ballot], atomics: Atomics, alone: bool) -> Ballot {
-    let Some((first, others)) = ballots.split_first() else { return Ballot::default() };
-    let mut outcome = Ballot { rejected: first.rejected.clone(), ..Ballot::default() };
+fn agreed(ballots: &[&Ballot], atomics: Atomics, alone: bool) -> (Option<(Way, Domain)>, Vec<Rejected>) {
+    let Some((first, others)) = ballots.split_first() else { return (None, Vec::new()) };
+    let (mut chosen, mut rejected) = (None, first.rejected.clone());
     for way in &first.ways {
         let name = &way.name;
-        let theirs = |ballot: &Ballot| ballot.ways.iter().find(|way| way.name == *name).map(|way| way.own.clone());
+        let theirs = |ballot: &&Ballot| ballot.ways.iter().find(|way| way.name == *name).map(|way| way.own.clone());
         let lacking = others.iter().position(|ballot| theirs(ballot).is_none());
         if let Some(other) = lacking {
             let node = other + 1;
-            let candidate = name.split(':').next().unwrap_or(name);
-            let theirs = ballots[node].rejected.iter().find(|why| why.starts_with(candidate));
+            let candidate = |name: &str| name.split(':').next().map(String::from);
+            let theirs = ballots[node].rejected.iter().find(|theirs| candidate(&theirs.name) == candidate(name));
             let why = theirs.map_or_else(String::new, |why| format!(": {why}"));
-            outcome.rejected.push(format!("{name} (node {node} cannot{why})"));
+            rejected.push(Rejected::new(name, format!("node {node} cannot{why}")));
             continue;
         }
         let owns: Vec<Own> = ballots.iter().filter_map(theirs).collect();
         match domain(atomics, alone, &owns) {
-            Err(why) => outcome.rejected.push(format!("{name} ({why})")),
-            Ok(domain) if outcome.ways.is_empty() => {
-                outcome.ways.push(way.clone());
-                outcome.domain = domain;
-            }
-            Ok(_) => outcome.rejected.push(format!("{name} (not as good)")),
+            Err(why) => rejected.push(Rejected::new(name, why)),
+            Ok(domain) if chosen.is_none() => chosen = Some((way.clone(), domain)),
+            Ok(_) => rejected.push(Rejected::new(name, "not as good")),
         }
     }
-    outcome
+    (chosen, rejected)
 }
 
 /// Who does the atomics of a job whose nodes have these of their own; or why what the user wants cannot be. On a node the
@@ -354,22 +380,19 @@ fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     let mut offers = Offers::default();
     let found = match oxshmem_transport_ofi::offers(&selection) {
         Ok(found) => found,
-        Err(error) => {
-            offers.rejected.push(format!("ofi ({})", error.in_one_line()));
-            return offers;
-        }
+        Err(error) => return Offers::none("ofi", error.in_one_line()),
     };
     for offer in found {
         let grade = match (offer.card, offer.native) {
             _ if !offer.remote && selection.provider.is_none() => {
-                offers.rejected.push(format!("ofi:{} (this host only)", offer.provider));
+                offers.rejected.push(Rejected::new(format!("ofi:{}", offer.provider), "this host only"));
                 continue;
             }
             (true, true) => Grade::Card,
             (true, false) => Grade::Layered,
             (false, _) if wanted.named => Grade::Software,
             (false, _) => {
-                offers.rejected.push(format!("ofi:{} (software, no card)", offer.provider));
+                offers.rejected.push(Rejected::new(format!("ofi:{}", offer.provider), "software, no card"));
                 continue;
             }
         };
@@ -407,10 +430,9 @@ fn tcp_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
             let own = Own::None("tcp has none of its own".into());
             Offers { ways: vec![Offer { grade: Grade::Sockets, detail: String::new(), own }], ..Offers::default() }
         }
-        Some(detail) => Offers {
-            rejected: vec![format!("tcp:{detail} (tcp has no variants; SHMEM_TCP_INTERFACE chooses an interface)")],
-            ..Offers::default()
-        },
+        Some(detail) => {
+            Offers::none(format!("tcp:{detail}"), "tcp has no variants; SHMEM_TCP_INTERFACE chooses an interface")
+        }
     }
 }
 
@@ -431,10 +453,9 @@ fn tcp_open(joining: &Joining<'_>, _detail: &str, _atomics: bool) -> Opened {
 
 /// UCX is worth its while where there is an InfiniBand card that can be used; elsewhere its TCP is no better than ours.
 fn ucx_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
-    let rejected = |why: String| Offers { rejected: vec![format!("ucx ({why})")], ..Offers::default() };
     let card = oxshmem_transport_ucx::usable_card();
     if let (false, Err(why)) = (wanted.named, &card) {
-        return rejected(why.clone());
+        return Offers::none("ucx", why);
     }
     match oxshmem_transport_ucx::probe(wanted.detail) {
         Ok(()) => {
@@ -447,7 +468,7 @@ fn ucx_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
             };
             Offers { ways: vec![Offer { grade, detail, own }], ..Offers::default() }
         }
-        Err(error) => rejected(error.in_one_line()),
+        Err(error) => Offers::none("ucx", error.in_one_line()),
     }
 }
 
@@ -460,87 +481,126 @@ fn ucx_open(joining: &Joining<'_>, detail: &str, atomics: bool) -> Opened {
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 
-    fn ballot(text: &str) -> Ballot {
-        Ballot::read(&text.replace(' ', "\n"))
+    fn way(name: &str, own: Own) -> Way {
+        Way { name: name.into(), own }
     }
 
-    fn names(ballot: &Ballot) -> Vec<&str> {
-        ballot.ways.iter().map(|way| way.name.as_str()).collect()
+    fn ballot(names: &[&str]) -> Ballot {
+        let none = || Own::None("it has none".into());
+        Ballot { ways: names.iter().map(|name| way(name, none())).collect(), rejected: Vec::new() }
     }
 
-    fn asked(transport: &str) -> Result<String, Error> {
+    /// What is chosen by nodes that live on machines of their own with a PE each.
+    fn decided(ballots: Vec<Ballot>, atomics: Atomics, pes: usize) -> Decision {
+        let vote = |ballot| Vote { ballot, quarters: Quarters::here(&[0, 1], 2) };
+        // As they travel.
+        let vote = |ballot| read::<Vote>(|| "a vote".into(), &written(&vote(ballot))).expect("a vote");
+        let decision = decision(&ballots.into_iter().map(vote).collect::<Vec<_>>(), |_| pes, atomics);
+        read(|| "a decision".into(), &written(&decision)).expect("a decision")
+    }
+
+    fn name(decision: &Decision) -> Option<&str> {
+        decision.way.as_ref().map(|(way, _)| way.name.as_str())
+    }
+
+    fn reasons(rejected: &[Rejected]) -> Vec<String> {
+        rejected.iter().map(Rejected::to_string).collect()
+    }
+
+    fn asked(transport: &str) -> Result<Ballot, Error> {
         let settings = Settings { transport: transport.into(), ..Settings::default() };
         let asked = Asked::read(&settings)?;
-        Ok(mine(&settings, &asked, 2).to_string())
+        Ok(mine(&settings, &asked, 2))
     }
 
     #[test]
     fn the_best_that_all_nodes_have_is_chosen() {
-        let ballots = [ballot("+ofi:cxi +ucx:rc +tcp"), ballot("+ucx:rc +tcp -ofi(nothing)"), ballot("+tcp +ucx:rc")];
-        let chosen = agreed(&ballots, Atomics::Auto, false);
-        assert_eq!(names(&chosen), ["ucx:rc"]);
-        assert_eq!(chosen.rejected, ["ofi:cxi (node 1 cannot: ofi(nothing))", "tcp (not as good)"]);
+        let lacking = Ballot { rejected: vec![Rejected::new("ofi", "nothing")], ..ballot(&["ucx:rc", "tcp"]) };
+        let ballots = vec![ballot(&["ofi:cxi", "ucx:rc", "tcp"]), lacking, ballot(&["tcp", "ucx:rc"])];
+        let chosen = decided(ballots, Atomics::Auto, 2);
+        assert_eq!(name(&chosen), Some("ucx:rc"));
+        assert_eq!(reasons(&chosen.rejected), ["ofi:cxi (node 1 cannot: ofi (nothing))", "tcp (not as good)"]);
     }
 
     #[test]
     fn nothing_in_common_is_nothing() {
-        let chosen = agreed(&[ballot("+ofi:cxi"), ballot("+tcp")], Atomics::Auto, false);
-        assert_eq!(names(&chosen), [""; 0]);
-        assert_eq!(chosen.rejected, ["ofi:cxi (node 1 cannot)"]);
+        let chosen = decided(vec![ballot(&["ofi:cxi"]), ballot(&["tcp"])], Atomics::Auto, 2);
+        assert_eq!(name(&chosen), None);
+        assert_eq!(reasons(&chosen.rejected), ["ofi:cxi (node 1 cannot)"]);
+    }
+
+    #[test]
+    fn fault_W9_no_reason_marks_a_node_as_crowded() {
+        let why = "first line, 1,\n=0-1,1, 3,\n+ucx\tcard";
+        let own = |why: &str| Ballot { ways: vec![way("tcp", Own::None(why.into()))], rejected: Vec::new() };
+        let nodes = || vec![own(why), own("it has none")];
+        let of = |pes| decided(nodes(), Atomics::Auto, pes);
+        assert_eq!((of(1).crowded, of(2).crowded), (vec![], vec![0, 1]));
+        let (way, domain) = of(1).way.expect("both nodes have it");
+        assert_eq!((way.name.as_str(), domain.network), ("tcp", false));
+        assert_eq!(domain.to_string(), format!("the target's processor ({why})"));
+    }
+
+    #[test]
+    fn a_vote_of_another_version_is_an_error_that_says_so() {
+        let vote = written(&Vote { ballot: ballot(&["tcp"]), quarters: Quarters::here(&[0], 1) });
+        for garbage in [&vote[..vote.len() - 1], &[vote.as_slice(), b"x"].concat(), b"+tcp\tnone\n=1 0 boot\n"] {
+            let error = read::<Vote>(|| "what node 3 can do".into(), garbage).err().expect("garbage").to_string();
+            assert!(error.contains("what node 3 can do cannot be read") && error.contains("one version"), "{error}");
+        }
     }
 
     #[test]
     fn one_domain_is_decided_for_all_nodes() {
-        let vote = |words: &[(&str, &str)]| {
-            Ballot::read(&words.iter().map(|(name, own)| format!("+{name}\t{own}\n")).collect::<String>())
+        let none = |why: &str| Own::None(why.into());
+        let vote = |ways: &[(&str, Own)]| Ballot {
+            ways: ways.iter().map(|(name, own)| way(name, own.clone())).collect(),
+            rejected: Vec::new(),
         };
         let cards = || {
-            vec![
-                vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")]),
-                vote(&[("ofi:cxi", "card"), ("tcp", "none of tcp")]),
-            ]
+            let both = || vote(&[("ofi:cxi", Own::Card), ("tcp", none("of tcp"))]);
+            vec![both(), both()]
         };
-        let mixed = || vec![vote(&[("ofi:cxi", "card")]), vote(&[("ofi:cxi", "none too old")])];
-        let software = || vec![vote(&[("ofi:tcp", "software")]), vote(&[("ofi:tcp", "software")])];
-        let domain = |ballots: Vec<Ballot>, atomics, alone| {
-            // As it travels.
-            let decided = Ballot::read(&agreed(&ballots, atomics, alone).to_string());
-            (!decided.ways.is_empty()).then_some(decided.domain.network)
-        };
+        let mixed = || vec![vote(&[("ofi:cxi", Own::Card)]), vote(&[("ofi:cxi", none("too old"))])];
+        let software = || vec![vote(&[("ofi:tcp", Own::Software)]), vote(&[("ofi:tcp", Own::Software)])];
+        let domain = |ballots, atomics, pes| decided(ballots, atomics, pes).way.map(|(_, domain)| domain.network);
         let cases: [(&dyn Fn() -> Vec<Ballot>, _, _, _); 3] = [
             (&cards, Some(false), Some(true), Some(true)),
             (&mixed, Some(false), Some(false), None),
             (&software, Some(false), Some(false), Some(true)),
         ];
         for (ballots, auto, alone, network) in cases {
-            assert_eq!(domain(ballots(), Atomics::Auto, false), auto);
-            assert_eq!(domain(ballots(), Atomics::Auto, true), alone);
-            assert_eq!(domain(ballots(), Atomics::Network, false), network);
-            assert_eq!(domain(ballots(), Atomics::Processor, true), Some(false));
+            assert_eq!(domain(ballots(), Atomics::Auto, 2), auto);
+            assert_eq!(domain(ballots(), Atomics::Auto, 1), alone);
+            assert_eq!(domain(ballots(), Atomics::Network, 2), network);
+            assert_eq!(domain(ballots(), Atomics::Processor, 1), Some(false));
         }
         // Who insists gets a transport that has them, and learns why not the others.
-        let decided = agreed(&cards(), Atomics::Network, false);
-        assert_eq!(names(&decided), ["ofi:cxi"]);
-        assert_eq!(decided.rejected, ["tcp (no atomics of the network: of tcp, on node 0)"]);
+        let decided = decided(cards(), Atomics::Network, 2);
+        assert_eq!(name(&decided), Some("ofi:cxi"));
+        assert_eq!(reasons(&decided.rejected), ["tcp (no atomics of the network: of tcp, on node 0)"]);
     }
 
     #[test]
     fn every_rejected_candidate_has_a_reason() {
         for candidate in CANDIDATES {
             let other = CANDIDATES.iter().find(|other| other.name != candidate.name).map_or("shm", |other| other.name);
-            let words = asked(other).expect("a transport");
-            assert!(words.contains(&format!("-{} (SHMEM_TRANSPORT", candidate.name)), "{words}");
+            let reasons = reasons(&asked(other).expect("a transport").rejected);
+            let begin = format!("{} (SHMEM_TRANSPORT", candidate.name);
+            assert!(reasons.iter().any(|why| why.starts_with(&begin)), "{reasons:?}");
         }
-        assert!(asked("auto").expect("a transport").contains("+tcp\t"));
-        assert!(asked("tcp:fast").expect("a transport").contains("-tcp:fast (tcp has no variants"));
+        assert!(asked("auto").expect("a transport").ways.iter().any(|way| way.name == "tcp"));
+        let reasons = reasons(&asked("tcp:fast").expect("a transport").rejected);
+        assert!(reasons.iter().any(|why| why.starts_with("tcp:fast (tcp has no variants")), "{reasons:?}");
     }
 
     #[test]
     fn a_slip_of_the_finger_is_an_error_that_names_what_was_meant() {
-        let error = asked("tcpp").expect_err("a slip").to_string();
+        let error = asked("tcpp").err().expect("a slip").to_string();
         assert!(
             error.contains("SHMEM_TRANSPORT=tcpp cannot be read") && error.contains("SHMEM_TRANSPORT=tcp"),
             "{error}"
