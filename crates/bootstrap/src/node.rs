@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -12,13 +12,14 @@ use oxshmem_os::{descriptors, sockets};
 use crate::manager::Manager;
 use crate::{Job, published};
 
+mod gate;
+
+use gate::Gate;
+
 /// How long PEs of a node wait for each other. Whoever died meanwhile was noticed by the launcher long before.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a waiting PE looks whether the launcher is still there.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long one connection may keep the leader from the others.
-const STALL: Duration = Duration::from_secs(5);
-
 /// A node as one of its PEs sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -242,68 +243,6 @@ impl Invitation {
     /// The socket's name, readable for whoever looks at the machine's sockets.
     fn address(&self) -> Vec<u8> {
         format!("oxshmem-{:032x}", u128::from_be_bytes(self.name)).into_bytes()
-    }
-}
-
-/// The leader's socket.
-struct Gate {
-    listener: UnixListener,
-    invitation: Invitation,
-}
-
-impl Gate {
-    fn open() -> io::Result<Gate> {
-        let mut random = [0; 32];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
-        let invitation = Invitation::read(&random).map_err(io::Error::other)?;
-        let listener = descriptors::listen(&invitation.address())?;
-        Ok(Gate { listener, invitation })
-    }
-
-    /// Waits for every other member and drops everybody else. The result is in the members' order.
-    fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
-        let others = &job.node().members[1..];
-        let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
-        let mut missing = others.len();
-        let deadline = Instant::now() + patience;
-        while missing > 0 {
-            if !sockets::wait_readable(&self.listener, GLANCE).map_err(|error| failed(job, &error))? {
-                job.end_if_orphaned();
-                if Instant::now() > deadline {
-                    let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
-                    return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
-                }
-                continue;
-            }
-            let Ok((stream, _)) = self.listener.accept() else {
-                continue;
-            };
-            let Ok((pe, parcel)) = self.identify(&stream) else {
-                continue;
-            };
-            if let Some(place) = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none()) {
-                arrived[place] = Some((stream, parcel));
-                missing -= 1;
-            }
-        }
-        Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
-    }
-
-    /// Who is there? Only the same user with the job's token gets an answer.
-    fn identify(&self, stream: &UnixStream) -> io::Result<(u32, Parcel)> {
-        if descriptors::peer_uid(stream)? != descriptors::own_uid() {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        stream.set_read_timeout(Some(STALL))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut hello = [0; 20];
-        (&*stream).read_exact(&mut hello)?;
-        let (token, pe) = hello.split_at(16);
-        if token != self.invitation.token {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        let pe = u32::from_le_bytes(pe.try_into().expect("four bytes are left"));
-        Ok((pe, receive(stream)?))
     }
 }
 

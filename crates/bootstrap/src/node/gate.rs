@@ -1,0 +1,156 @@
+//! The leader's socket, where the other PEs of the node come in and strangers do not.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_os::{descriptors, sockets};
+
+use super::{GLANCE, Invitation, PATIENCE, Parcel, failed, late, receive};
+use crate::Job;
+
+/// How long somebody may take to say the job's word, and a member to hand in its parcel.
+const STALL: Duration = Duration::from_secs(5);
+
+/// The leader's socket.
+pub(super) struct Gate {
+    listener: UnixListener,
+    pub(super) invitation: Invitation,
+}
+
+impl Gate {
+    /// Opens a socket of a random name, for who knows a random word.
+    pub(super) fn open() -> io::Result<Gate> {
+        let mut random = [0; 32];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let invitation = Invitation::read(&random).map_err(io::Error::other)?;
+        let listener = descriptors::listen(&invitation.address())?;
+        Ok(Gate { listener, invitation })
+    }
+
+    /// Waits for every other member and drops everybody else. The result is in the members' order. Those who have not said
+    /// who they are wait beside each other, so that silence of one delays nobody.
+    pub(super) fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
+        let others = &job.node().members[1..];
+        let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
+        let mut guests: Vec<Guest> = Vec::new();
+        let deadline = Instant::now() + patience;
+        self.listener.set_nonblocking(true).map_err(|error| failed(job, &error))?;
+        while arrived.iter().any(Option::is_none) {
+            let sockets = std::iter::once(self.listener.as_fd()).chain(guests.iter().map(|guest| guest.stream.as_fd()));
+            if !sockets::wait_any_readable(sockets, GLANCE).map_err(|error| failed(job, &error))? {
+                job.end_if_orphaned();
+            }
+            if Instant::now() > deadline {
+                let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
+                return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
+            }
+            self.receive_guests(&mut guests);
+            for mut guest in std::mem::take(&mut guests) {
+                match guest.hear(&self.invitation) {
+                    Ok(None) if guest.since.elapsed() < STALL => guests.push(guest),
+                    Ok(None) | Err(_) => {}
+                    Ok(Some((pe, parcel))) => {
+                        let place = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none());
+                        if let Some(place) = place {
+                            arrived[place] = Some((guest.stream, parcel));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
+    }
+
+    /// Lets in all who knock and are of the same user.
+    fn receive_guests(&self, guests: &mut Vec<Guest>) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => guests.extend(Guest::new(stream)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // There are no more descriptors: the one who has been silent for the longest time makes room.
+                Err(_) if !guests.is_empty() => drop(guests.remove(0)),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Somebody who has connected and has not yet said the job's word.
+struct Guest {
+    stream: UnixStream,
+    since: Instant,
+    /// What has been heard.
+    hello: [u8; HELLO],
+    heard: usize,
+}
+
+/// The job's word and the number of the PE.
+const HELLO: usize = 16 + 4;
+
+impl Guest {
+    /// Only the same user gets in.
+    fn new(stream: UnixStream) -> Option<Self> {
+        let is_ours = descriptors::peer_uid(&stream).is_ok_and(|uid| uid == descriptors::own_uid());
+        stream.set_nonblocking(true).ok().filter(|()| is_ours)?;
+        Some(Self { stream, since: Instant::now(), hello: [0; HELLO], heard: 0 })
+    }
+
+    /// Hears what is there. A member of the job has its number and a parcel; an error is a stranger.
+    fn hear(&mut self, invitation: &Invitation) -> io::Result<Option<(u32, Parcel)>> {
+        while self.heard < HELLO {
+            match (&self.stream).read(&mut self.hello[self.heard..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => self.heard += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (token, pe) = self.hello.split_at(16);
+        if token != invitation.token {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        // A member sends its parcel at once, so that the leader may wait for it.
+        self.stream.set_nonblocking(false)?;
+        self.stream.set_read_timeout(Some(STALL))?;
+        self.stream.set_write_timeout(Some(PATIENCE))?;
+        let pe = u32::from_le_bytes(pe.try_into().expect("four bytes are left"));
+        receive(&self.stream).map(|parcel| Some((pe, parcel)))
+    }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use std::io::Write;
+
+    use super::super::{answer, pack, visit};
+    use super::*;
+
+    #[test]
+    fn fault_L6_silent_strangers_of_the_same_user_delay_nobody() {
+        const STRANGERS: u32 = 20;
+        let gate = Gate::open().unwrap();
+        let name = gate.invitation.address();
+        let nodes = [0, 0];
+        let silent: Vec<UnixStream> = (0..STRANGERS).map(|_| descriptors::connect(&name).unwrap()).collect();
+        // One begins to speak.
+        (&silent[3]).write_all(&gate.invitation.token[..7]).unwrap();
+        let invitation = gate.invitation;
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let visitor = scope.spawn(move || visit(&Job::placed(1, &nodes), &invitation, &Parcel::default()));
+            let (guests, parcels) = gate.admit(&Job::placed(0, &nodes), 10 * PATIENCE).unwrap();
+            let (common, own) = (Parcel::default(), Parcel::default());
+            let (bytes, fds) = pack([&common, &own].into_iter().chain(&parcels));
+            guests.iter().for_each(|guest| answer(guest, &bytes, &fds).unwrap());
+            assert_eq!(visitor.join().unwrap().unwrap().of.len(), 2);
+        });
+        // One after the other they would take the whole of it.
+        assert!(begun.elapsed() < STRANGERS * STALL / 2, "the meeting took {:?}", begun.elapsed());
+        drop(silent);
+    }
+}
