@@ -36,7 +36,7 @@ pub(crate) enum Side {
 /// The samples of a group's rows, by name and side.
 pub(crate) type Measured = BTreeMap<(String, Side), Samples>;
 
-/// What a PE prints: one line for each side of each row.
+/// The output of a PE: one line for each side of each row.
 #[derive(Deserialize)]
 struct Line {
     row: String,

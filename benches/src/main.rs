@@ -33,7 +33,7 @@ usage: oxshmem-benches [OPTIONS]
   --only PATTERN    only groups or operations whose names contain PATTERN
   --list            name groups and operations";
 
-/// What a step gives back: an error is a sentence for the user.
+/// The result of a step; an error is a sentence for the user.
 type Outcome<T = ()> = Result<T, String>;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What was found: as a table for the terminal and as data for other programs.
+//! The report: a table for the terminal and data for other programs.
 
 use std::fmt::{self, Display};
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is measured, beside which limit, and how close it should come.
+//! The rows of the benchmark: each operation with its limit and the ratio that it should reach.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) struct Group {
     pub(crate) rows: &'static [Row],
 }
 
-/// Who takes the time.
+/// The side that takes the time.
 pub(crate) enum Work {
     /// The PEs, each bound to its own processor or none, in batches of this length.
     Kernel { bound: bool, batch: Duration },
@@ -31,7 +31,7 @@ pub(crate) enum Work {
 /// One operation.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    /// What the operation is measured beside.
+    /// The limit beside which the operation is measured.
     pub(crate) limit: &'static str,
     pub(crate) target: Target,
 }

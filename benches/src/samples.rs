@@ -12,7 +12,7 @@ pub(crate) struct Samples {
     quiet: Vec<u64>,
 }
 
-/// What the report says about them.
+/// A summary of the samples for the report.
 #[derive(Serialize, Clone, Copy)]
 pub(crate) struct Summary {
     /// The smallest sample.
@@ -38,7 +38,7 @@ impl Samples {
         }
     }
 
-    /// What comes next is another job's.
+    /// Separates the samples of one job from those of the next.
     pub(crate) fn end_job(&mut self) {
         if !self.job.is_empty() {
             self.quiet.push(self.job.value_at_quantile(0.05));

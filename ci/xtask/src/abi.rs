@@ -1,4 +1,4 @@
-//! What a C, C++ or Fortran program sees of the library, checked on an installation.
+//! The interface that a C, C++ or Fortran program sees, checked on an installation.
 
 mod fortran;
 

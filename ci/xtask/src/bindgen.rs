@@ -52,7 +52,7 @@ pub(crate) fn check(names: &[String]) -> Outcome<Counts> {
     Ok(counts)
 }
 
-/// What the generator writes for one library, on standard output. This is the part that needs the feature.
+/// The generator's output for one library, on standard output. This is the part that needs the feature.
 #[cfg(feature = "bindgen")]
 pub(crate) fn print(names: &[String]) -> Outcome {
     for library in chosen(names)? {

@@ -27,7 +27,7 @@ use crate::hosts::Rig;
 /// Variables and their values.
 type Environment = Vec<(String, String)>;
 
-/// What to run, and on which installation.
+/// A selection of cases, and the installation that they run on.
 pub(crate) struct Options {
     /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
     pub(crate) prefix: PathBuf,
@@ -107,7 +107,7 @@ impl Options {
         Options { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
-    /// What depends on the network's addresses and on the host's files, with the nodes in network namespaces.
+    /// The cases that depend on the network's addresses and on the host's files, with the nodes in network namespaces.
     pub(crate) fn across_hosts() -> Options {
         let programs = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
         Options {
@@ -119,7 +119,7 @@ impl Options {
         }
     }
 
-    /// What `filter` selects, or a little, over a cable as bad as `quality`.
+    /// The cases that `filter` selects, or a few, over a cable as bad as `quality`.
     pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> Options {
         let filter = filter.unwrap_or("smoke/,rma/RMA_1");
         let hosts = Some(quality.to_string());
@@ -137,7 +137,7 @@ impl Options {
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
-    /// What updates words, with the atomics of this transport: those of a PE on itself and on its node go over it too.
+    /// The cases that update words, with the atomics of this transport: those of a PE on itself and on its node use it too.
     pub(crate) fn with_atomics_of(transport: &str) -> Options {
         let variables = [("SHMEM_TRANSPORT", transport), ("SHMEM_AMO", "network")];
         let environments = vec![variables.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()];
@@ -146,13 +146,13 @@ impl Options {
         Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
     }
 
-    /// What `filter` selects, or every case, with so many PEs on so many nodes over this transport.
+    /// The cases that `filter` selects, or all, with so many PEs on so many nodes over this transport.
     pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> Options {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
         Options { pes: vec![pes], nodes, filter, environments, ..Options::usual() }
     }
 
-    /// What `cases` selects.
+    /// The cases that `cases` selects.
     pub(crate) fn of(cases: &str) -> Options {
         Options { filter: Some(cases.into()), ..Options::usual() }
     }
@@ -274,7 +274,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What a report calls it.
+    /// Its name in a report.
     fn title(&self) -> String {
         let variables: String = self.environment.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         format!("{} on {} PEs{variables}", self.built.title(self.case), self.pes)

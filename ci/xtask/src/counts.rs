@@ -1,4 +1,4 @@
-//! What came of a set of checks.
+//! The result of a set of checks.
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,7 +31,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 const PLATFORM: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
-/// What to do.
+/// A selection of targets and the time for each.
 pub(crate) struct Options {
     /// For each target.
     seconds: u32,

@@ -16,7 +16,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("cargo-oxrun", &[]),
 ];
 
-/// What programs include, below `include`.
+/// The files that programs include, below `include`.
 const HEADERS: &[&str] = &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
 
 /// The same for Fortran, and the sources of its modules in the order of their use.

@@ -11,11 +11,11 @@ use oxshmem_api::expand::public_names;
 
 use crate::{Outcome, command, top};
 
-/// What the shared library is called on disk; the other names point to it.
+/// The shared library's file name; the other names point to it.
 const FILE: &str = "liboxshmem.so.1.0";
-/// What programs ask the loader for.
+/// The name that programs ask the loader for.
 const SONAME: &str = "liboxshmem.so.1";
-/// What rustc's static libraries need from the system.
+/// The system libraries that rustc's static libraries need.
 pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
 
 /// Makes both libraries in `folder` from `archive`, with or without what a debugger reads.

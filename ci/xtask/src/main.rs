@@ -64,7 +64,7 @@ usage: cargo xtask COMMAND
   demo                                    build, then run the demonstration on 4 PEs
   test [STEP...]                          every check, or the named steps; `test --list` names them";
 
-/// What a task gives back: an error is a sentence for the user.
+/// The result of a task; an error is a sentence for the user.
 type Outcome<T = ()> = Result<T, String>;
 
 fn main() -> ExitCode {

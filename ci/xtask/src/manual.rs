@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::library::write;
 use crate::{Outcome, command, packages, target};
 
-/// What tools say of themselves becomes part of their pages: the command, and how it is asked.
+/// The help texts of tools that become part of their pages: the command, and its arguments.
 const HELP: &[(&str, &str)] = &[
     ("oshrun", "--help"),
     ("oshcc", "-showme:help"),

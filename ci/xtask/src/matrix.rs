@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::conformance::{self, Options, numbers};
 use crate::counts::Counts;
 
-/// What carries a job here without a network card.
+/// The transports that carry a job here without a network card.
 const TRANSPORTS: &[&str] = &["tcp", "ofi:tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];
 
 /// A case that needs more has stopped: eight PEs on two processors take their time over sockets.

@@ -1,4 +1,4 @@
-//! What users of such libraries suffer from, reproduced. Tests of it carry `problem` and its number in their names:
+//! Problems of users of such libraries, reproduced. Tests of them carry `problem` and the number in their names:
 //!
 //! 1. several jobs of one PE instead of one job
 //! 3. launchers that refuse to run as root, or more PEs than they see processors

@@ -72,10 +72,10 @@ fn generate() -> Outcome<Result<String, String>> {
     Err(format!("the public interface of {PACKAGE} cannot be listed: {}", messages.trim_end()))
 }
 
-/// What the printer says when it does not understand rustdoc.
+/// The printer's message when it does not understand rustdoc.
 const OTHER_FORMAT: &str = "rustdoc's JSON is not understood";
 
-/// What rustdoc has written about the crate, an item to a line. This is the part that needs the feature.
+/// The public items of the crate by rustdoc's data, an item to a line. This is the part that needs the feature.
 #[cfg(feature = "public-api")]
 pub(crate) fn print(names: &[String]) -> Outcome {
     for json in names {

@@ -9,7 +9,7 @@ use crate::hosts::Rig;
 use crate::namespaces;
 use crate::{Outcome, command};
 
-/// What each of the cables carries.
+/// The bandwidth of each cable.
 const RATE: &str = "1gbit";
 
 /// Transfers of 1 MiB in each direction.

@@ -5,7 +5,7 @@ use crate::conformance::{self, Options};
 use crate::counts::Counts;
 use crate::rig::{self, Ending};
 
-/// What the checks have time for: a transport and cases.
+/// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
     (
         "ucx:rc",

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct Step {
     /// Name on the command line.
     pub(crate) name: &'static str,
-    /// What it checks.
+    /// Its subject.
     pub(crate) what: &'static str,
     run: fn() -> Outcome<Counts>,
 }
@@ -215,7 +215,7 @@ fn loom() -> Outcome<Counts> {
     count(command.arg(target().join("loom")))
 }
 
-/// What Miri runs: a package, its targets, the names of the tests. Others call C or the system, or take hours there.
+/// The tests that Miri runs: a package, its targets, the names. Others call C or the system, or take hours there.
 const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem-base", &["--lib"], &["size::", "error::", "names::"]),
     ("oxshmem-heap", &["--lib"], &[]),

@@ -37,7 +37,7 @@ impl Error {
         self
     }
 
-    /// What happened and why, for a list.
+    /// The first two parts, what happened and why, for a list.
     pub fn in_one_line(&self) -> String {
         let because = self.because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         format!("{}{because}", self.what).replace('\n', " ")

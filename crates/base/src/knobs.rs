@@ -12,16 +12,16 @@ pub struct Knob {
     pub name: &'static str,
     /// Other names that are read when `name` is not set: deprecated ones and those of other libraries.
     pub aliases: &'static [&'static str],
-    /// What its value looks like.
+    /// The form of its value.
     pub value: Value,
     /// The value that changes nothing, or a word on how the value is chosen when the variable is not set.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub doc: &'static str,
     apply: fn(&mut Settings, &Reading<'_>) -> Result<(), Error>,
 }
 
-/// What the value of a variable looks like.
+/// The form of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Set means on; empty, `0`, `n`, `no`, `f`, `false` and `off` mean off.
@@ -56,10 +56,10 @@ pub enum Wait {
     Sleep,
 }
 
-/// Who does the atomics of a job of several nodes.
+/// The device that does the atomics of a job of several nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomics {
-    /// Whoever is faster.
+    /// The faster one of the two.
     #[default]
     Auto,
     /// The processors of the targets.
@@ -96,7 +96,7 @@ pub enum NicPolicy {
     User,
 }
 
-/// What the target sizes that a program gives to alltoallv mean.
+/// The meaning of the target sizes that a program gives to alltoallv.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetSizes {
     /// Only results: how many bytes came in.
@@ -249,7 +249,7 @@ impl Knob {
         self.names().find_map(|name| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned())))
     }
 
-    /// What may stand behind the `=`.
+    /// The values that may stand behind the `=`.
     pub fn values(&self) -> String {
         match self.value {
             Value::Switch => "0 or 1".to_owned(),

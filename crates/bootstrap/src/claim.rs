@@ -1,11 +1,11 @@
-//! What the environment claims about the job: the signs that each launcher leaves.
+//! Signs that each launcher leaves in the environment: how many tasks the job claims to have, and which launcher started it.
 
 /// A launcher's claim that this process is one of several.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// `one of 4 tasks by Slurm (step 134.0)` or `one of several tasks by PALS`.
     pub(crate) what: String,
-    /// What makes this launcher answer us.
+    /// The option that makes this launcher answer us.
     pub(crate) remedy: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a process manager does for one process of its job, whichever way it is spoken to.
+//! The service of a process manager to one process of its job, whichever protocol carries it.
 
 use std::collections::BTreeMap;
 use std::fmt;

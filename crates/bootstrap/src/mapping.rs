@@ -37,7 +37,7 @@ pub fn of_nodes(nodes: &[u32]) -> Option<String> {
     Some(shortest).filter(|text| text.len() <= LONGEST)
 }
 
-/// What every server and client has room for.
+/// The length for which every server and client has room.
 const LONGEST: usize = 1000;
 
 /// The node number of every PE, or nothing if the text is not a mapping.

@@ -18,13 +18,13 @@ pub struct Limits {
     pub value: usize,
 }
 
-/// What every PMI-1 server in the field grants.
+/// The length that every PMI-1 server in use grants.
 pub const LIMITS: Limits = Limits { space: 256, key: 64, value: 1024 };
 
 /// The key under which a server publishes which PE is on which node.
 pub const PROCESS_MAPPING: &str = "PMI_process_mapping";
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Says who calls at a server's port, before anything else; on an inherited descriptor the server knows.
@@ -76,14 +76,14 @@ pub enum Request {
     Other(String),
 }
 
-/// What a server answers.
+/// A response of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// To [`Request::Here`]: whether the server expects this process. Some [`Reply::Set`] follow.
     Welcome(bool),
-    /// What a server at a port tells unasked: `size`, `rank`, `debug`.
+    /// A value that a server at a port sends without a request: `size`, `rank`, `debug`.
     Set {
-        /// What is told.
+        /// Its value.
         name: String,
         /// Its value.
         value: i32,
@@ -204,7 +204,7 @@ impl Reply {
                 let (name, value) = line.fields.split_once('=').ok_or_else(|| line.lacks("a name"))?;
                 Reply::Set { name: name.trim().into(), value: number_in(name, value.trim())? }
             }
-            // Who refuses need not say what it speaks, and who agrees need not say so.
+            // A refusal need not name a version, and an agreement need not repeat it.
             "response_to_init" => Reply::Init {
                 version: line.optional_number("pmi_version")?.unwrap_or(0),
                 subversion: line.optional_number("pmi_subversion")?.unwrap_or(0),
@@ -292,7 +292,7 @@ impl<'a> Line<'a> {
         self.field(name).map(|text| number_in(name, text)).transpose()
     }
 
-    /// What `rc` and `msg` say.
+    /// The status and the text in `rc` and `msg`.
     fn outcome(&self) -> Result<(), String> {
         match self.field("rc") {
             Some("0") | None => Ok(()),
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(decoded("cmd=barrier_out rc=0"), Reply::BarrierOut);
         assert_ne!(decoded("cmd=barrier_out rc=-1"), Reply::BarrierOut);
         assert_eq!(decoded("cmd=get_result rc=6"), Reply::Get(Err("6".into())));
-        // Who does not know the mapping says that it is empty.
+        // A server that does not know the mapping returns an empty one.
         assert_eq!(decoded("cmd=get_result rc=0 value="), Reply::Get(Ok(String::new())));
         assert_eq!(decoded("cmd=put_result rc=0"), Reply::Put(Ok(())));
         assert_eq!(decoded("cmd=finalize_ack rc=0"), Reply::Finalized);

@@ -7,16 +7,16 @@ pub(crate) mod client;
 use crate::pmi1::{LIMITS, number_in};
 use crate::stream::{Malformed, framed};
 
-/// What a client asks. A client with several threads marks its requests (`thrid`), and the answers carry the mark.
+/// A request of a client. A client with several threads marks its requests (`thrid`), and the answers carry the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked.
+    /// The question itself.
     pub ask: Ask,
     /// Which thread asks.
     pub thread: Option<String>,
 }
 
-/// What can be asked.
+/// The kinds of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Says who this is and asks for its place.
@@ -44,7 +44,7 @@ pub enum Ask {
     Get {
         /// The job that has it; the client's own where empty.
         job: String,
-        /// Who published it, or -1: a hint.
+        /// The process that published it, or -1: a hint.
         source: i32,
         /// The key.
         key: String,
@@ -62,7 +62,7 @@ pub enum Ask {
     Other(String),
 }
 
-/// What a server answers.
+/// A response of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The answer.
@@ -71,7 +71,7 @@ pub struct Reply {
     pub thread: Option<String>,
 }
 
-/// What can be answered. Whatever fails says why.
+/// The kinds of responses. A failure carries its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// To [`Ask::FullInit`].

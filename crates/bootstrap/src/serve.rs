@@ -9,12 +9,12 @@ use crate::pmi1::{PROCESS_MAPPING, Reply, Request};
 use crate::pmi2::{self, Answer, Ask};
 use crate::stream::{Incoming, Malformed};
 
-/// What one client has said and been told so far.
+/// The conversation with one client so far.
 #[derive(Debug, Default)]
 pub struct Conversation {
     incoming: Incoming,
     version: Version,
-    /// What the client waits for, oldest first; threads of a PMI-2 client may wait for several things.
+    /// Requests that the client waits for, oldest first; threads of a PMI-2 client may wait for several.
     awaited: VecDeque<Awaited>,
 }
 
@@ -118,7 +118,7 @@ impl Conversation {
             Reply::Finalized => *by == By::Finalize,
             _ => *by == By::Refused,
         };
-        // What nobody has asked for is not sent.
+        // A value that no client has requested is not sent.
         let Some(place) = self.awaited.iter().position(|awaited| fits(&awaited.by)) else { return Vec::new() };
         let Some(Awaited { by, thread }) = self.awaited.remove(place) else { return Vec::new() };
         let answer = match (reply, by) {

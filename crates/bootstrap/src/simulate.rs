@@ -1,4 +1,4 @@
-//! What the start of a job asks of its launcher, at sizes that no machine here has.
+//! The requests of a starting job to its launcher, counted at sizes that no machine here has.
 //!
 //! The very calls of a start are made, against a manager that counts: by PE 0, by the leader of every node and by one
 //! other PE of it, who stands for all others, because they ask the same.
@@ -11,7 +11,7 @@ use oxshmem_base::Error;
 use crate::manager::{Found, Manager, held};
 use crate::{Job, mapping, node, pmi1, wireup};
 
-/// What was asked in all.
+/// All requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Values published.
@@ -92,11 +92,11 @@ struct Stage {
 struct Actors {
     leader: Job,
     other: Option<Job>,
-    /// What the leader has asked, and what each of the others has.
+    /// The requests of the leader, and those of each other PE.
     asked: [u64; 2],
 }
 
-/// Who of a node acts.
+/// The PEs of a node that act.
 #[derive(Clone, Copy)]
 enum As {
     Leader,
@@ -158,7 +158,7 @@ fn example(pe: u32, length: usize) -> Vec<u8> {
     card
 }
 
-/// What all simulated PEs see.
+/// The state that all simulated PEs see.
 #[derive(Debug, Default)]
 struct Shared {
     nodes: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What arrives from a process manager or its client, cut into messages.
+//! Bytes from a process manager or its client, cut into messages.
 
 use std::fmt;
 

@@ -113,7 +113,7 @@ pub(crate) fn orphaned() -> ! {
     process::exit_now(1)
 }
 
-/// What a server says that was not asked.
+/// A message of a server that answers no request.
 pub(crate) fn confused(protocol: &str, about: &str, answer: &impl std::fmt::Debug) -> Error {
     Error::new(format!("the launcher's {protocol} server answered about {about} what was not asked"))
         .because(format!("its answer was {answer:?}"))

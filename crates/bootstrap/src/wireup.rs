@@ -19,7 +19,7 @@ pub fn announce(job: &Job, epoch: u32, words: &[u8]) -> Result<(), Error> {
     if job.rank() == 0 { job.put(&words_key(epoch), words) } else { Ok(()) }
 }
 
-/// What PE 0 has announced before the last fence, on every PE.
+/// The values that PE 0 has announced before the last fence, on every PE.
 pub fn announced(job: &Job, epoch: u32, circle: &Circle) -> Result<Vec<u8>, Error> {
     circle.spread(job, || heard(job, epoch))
 }
@@ -65,7 +65,7 @@ pub(crate) fn count(
     job.put(&outcome_key(epoch), &decide(votes)?)
 }
 
-/// What the leaders fetch in the end.
+/// The values that the leaders fetch in the end.
 pub(crate) fn outcome(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &outcome_key(epoch))
 }

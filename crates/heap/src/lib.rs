@@ -45,7 +45,7 @@ impl Block {
     }
 }
 
-/// What became of a block that was to change its size.
+/// The result of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Resized {
@@ -74,7 +74,7 @@ pub enum Refused {
 pub struct Exhausted {
     /// The largest block that could still be had, with the least alignment.
     pub largest_free: u64,
-    /// What all blocks take together.
+    /// The bytes that all blocks take together.
     pub in_use: u64,
     /// The size of the heap.
     pub capacity: u64,
@@ -146,7 +146,7 @@ impl Heap {
         self.high_water
     }
 
-    /// What all blocks take together.
+    /// The bytes that all blocks take together.
     pub fn in_use(&self) -> u64 {
         self.in_use
     }
@@ -211,7 +211,7 @@ impl Heap {
     }
 }
 
-/// What a block of this size takes.
+/// The bytes that a block of this size takes.
 fn extent(size: u64) -> Option<u64> {
     size.max(1).checked_next_multiple_of(MIN_ALIGN)
 }

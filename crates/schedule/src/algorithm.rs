@@ -14,7 +14,7 @@ pub mod ring;
 use crate::step::{Algorithm, Caller, Plan, Step, Traffic};
 use butterfly::Peers;
 
-/// What a call has to achieve.
+/// The result that a call has to achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// Nobody leaves before all have come.
@@ -37,7 +37,7 @@ pub enum Collective {
     Alltoall,
 }
 
-/// What the operator of a reduction allows.
+/// The freedom that the operator of a reduction leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
     /// An operand may count twice: and, or, max, min.
@@ -128,7 +128,7 @@ impl Algorithm for Schedule {
 }
 
 impl Schedule {
-    /// What the algorithm achieves, for reductions with the most demanding operator it serves.
+    /// The result of the algorithm, for reductions with the most demanding operator that it serves.
     pub const fn achieves(&self) -> Collective {
         match self {
             Self::Dissemination(d) if !d.payload => Collective::Sync,
@@ -183,7 +183,7 @@ impl Schedule {
     /// Whether it can stand for `wanted`.
     pub fn serves(&self, wanted: Collective) -> bool {
         match (self.achieves(), wanted) {
-            // What keeps one tree also suits operators that do not mind, and exact ones each operand once.
+            // An algorithm with one tree also serves operators that allow any tree, and exact ones.
             (Collective::Reduce(able), Collective::Reduce(needed)) => needed <= able,
             (able, needed) => able == needed,
         }

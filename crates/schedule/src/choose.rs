@@ -19,10 +19,10 @@ use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::ring::{RingGather, RingReduce};
 use crate::algorithm::{Collective, Operator, Schedule, gather};
 
-/// What all members know about a call.
+/// The facts about a call that all members know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What it has to achieve.
+    /// The result that it has to achieve.
     pub collective: Collective,
     /// Members of the team.
     pub size: u32,

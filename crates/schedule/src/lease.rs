@@ -51,7 +51,7 @@ pub struct Search {
     crowded: bool,
 }
 
-/// What a member put into an agreement. It must come back through [`Slots::settle`].
+/// The contribution of a member to an agreement. It must come back through [`Slots::settle`].
 #[derive(Debug)]
 #[must_use = "offered slots are lost unless the offer is settled"]
 pub struct Offer {

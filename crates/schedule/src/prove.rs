@@ -1,6 +1,6 @@
 //! The prover: it runs a sequence of calls in an abstract machine and rejects what could go wrong in any timing.
 //!
-//! What is checked of every call, on every PE:
+//! The checks of every call, on every PE:
 //!
 //! | | |
 //! |---|---|
@@ -52,7 +52,7 @@ pub enum DestMode {
 pub struct Call<'a> {
     /// The algorithm under proof.
     pub algorithm: &'a dyn Algorithm,
-    /// What it has to achieve.
+    /// The result that it has to achieve.
     pub wanted: Collective,
     /// Elements, as in [`Plan::count`](crate::step::Plan).
     pub count: u64,
@@ -80,7 +80,7 @@ pub struct Case<'a> {
     pub interleaving: u64,
 }
 
-/// What went wrong.
+/// The error that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An element of dest is not what it should be.
@@ -118,7 +118,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What an accepted case took.
+/// The cost of an accepted case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Steps of all PEs.

@@ -16,7 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What a simulation found. Simulated, never measured.
+/// The result of a simulation; nothing in it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// From the last arrival of a PE to the last departure, in nanoseconds.

@@ -50,7 +50,7 @@ pub const fn scratch(at: u64) -> Loc {
     Loc { place: Place::Scratch, at }
 }
 
-/// What a put tells its target once the data is there.
+/// The notice that a put gives to its target once the data is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Stores `value` in a word.
@@ -77,7 +77,7 @@ pub enum Step {
         into: Loc,
         /// Elements.
         len: u64,
-        /// What the target sees afterwards.
+        /// The change that the target sees afterwards.
         signal: Signal,
     },
     /// Waits until a word of this PE holds at least `value`.
@@ -130,7 +130,7 @@ pub enum Step {
     Done,
 }
 
-/// What all members of the team know about a call, identical on each.
+/// The facts about a call that all members of the team know, identical on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Members of the team.
@@ -180,7 +180,7 @@ impl Plan {
     }
 }
 
-/// What only the calling PE knows.
+/// The facts that only the calling PE knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller<'a> {
     /// Its number in the team.
@@ -211,7 +211,7 @@ pub struct Share<'a> {
     pub windows: &'a [u64],
 }
 
-/// Who waits for whom in a call; it decides which words a call may use.
+/// The dependence of members on each other in a call; it decides which words a call may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
     /// Nobody leaves before everybody has entered.
@@ -228,7 +228,7 @@ pub const LANES: u8 = 8;
 
 /// A collective as a pure function.
 pub trait Algorithm {
-    /// Who waits for whom.
+    /// The dependence of members on each other.
     fn traffic(&self) -> Traffic {
         Traffic::Synchronising
     }

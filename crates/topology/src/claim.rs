@@ -19,7 +19,7 @@ pub struct Claims(#[expect(dead_code, reason = "closing the files unlocks the co
 pub struct Taken {
     /// The core's first processor, by the system's number.
     pub cpu: u32,
-    /// What the other job said about itself.
+    /// The description that the other job gave of itself.
     pub by: String,
 }
 

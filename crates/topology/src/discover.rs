@@ -52,7 +52,7 @@ type Way = (Source, fn(&Path) -> Result<Node, Error>);
 pub struct Discovered {
     /// The node.
     pub node: Node,
-    /// Who told.
+    /// The source of the description.
     pub source: Source,
     /// Why better sources did not.
     pub rejected: Vec<String>,

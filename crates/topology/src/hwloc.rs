@@ -10,7 +10,7 @@ use oxshmem_hwloc2_sys::{self as sys, Functions, functions, hwloc_obj, hwloc_top
 
 use crate::node::{Found, FoundDevice, FoundMemory, FoundProcessor};
 
-/// What hwloc is to look at.
+/// The machine that hwloc is to look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Look<'t> {
     /// This machine.
@@ -21,7 +21,7 @@ pub(crate) enum Look<'t> {
     Synthetic(&'t str),
 }
 
-/// What hwloc sees, without the fabric devices that it does not know.
+/// The node as hwloc sees it, without the fabric devices that it does not know.
 pub(crate) fn found(look: Look<'_>) -> Result<Found, Error> {
     let failed = |why: &str| Error::new("hwloc cannot describe the machine").because(why);
     let functions = functions().map_err(|why| failed(&why.to_string()))?;
@@ -72,9 +72,9 @@ impl Topology {
         // SAFETY: the handle is not loaded yet.
         asked("hwloc_topology_set_flags")(unsafe { (functions.set_flags)(handle, whole) })?;
         let important = sys::HWLOC_TYPE_FILTER_KEEP_IMPORTANT;
-        // SAFETY: as above.
+        // SAFETY: the topology was initialised above and is not loaded yet, as hwloc demands of this call.
         asked("hwloc_topology_set_io_types_filter")(unsafe { (functions.set_io_types_filter)(handle, important) })?;
-        // SAFETY: as above; loads once.
+        // SAFETY: the topology was initialised above, and this is the only load of it.
         asked("hwloc_topology_load")(unsafe { (functions.load)(handle) })?;
         Ok(topology)
     }
@@ -185,7 +185,7 @@ impl Topology {
         let name = unsafe { device.name.as_ref().map(|name| CStr::from_ptr(name)) }?.to_string_lossy().into_owned();
         // SAFETY: the topology is borrowed and does not change.
         let near = unsafe { sys::non_io_ancestor(card) }.map(|place| self.numbers(place.nodeset)).unwrap_or_default();
-        // SAFETY: as above.
+        // SAFETY: the object belongs to the topology that `self` borrows, so hwloc keeps it and its children alive.
         let states = (1..=8_u8).filter_map(|port| unsafe {
             let key = CString::new(format!("Port{port}State")).ok()?;
             sys::info_by_name(device, &key)

@@ -1,4 +1,4 @@
-//! What a node is made of, and where its PEs belong.
+//! The parts of a node, and the places of its PEs.
 //!
 //! [`discover`] looks at the machine once per node and makes a [`Node`]; everything else is pure functions on it:
 //! [`place`] gives PEs their cores and NUMA nodes, [`nic`] their network cards, [`share`] is what they are told,

@@ -8,11 +8,11 @@ use crate::place::Place;
 /// A node with its PEs, to be shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'n> {
-    /// What the node is called.
+    /// The name of the node.
     pub host: &'n str,
     /// The node.
     pub node: &'n Node,
-    /// Who described it.
+    /// The source of the description.
     pub source: &'n str,
     /// The number in the job of each PE.
     pub pes: &'n [u32],

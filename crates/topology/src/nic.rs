@@ -7,7 +7,7 @@ use crate::cpulist;
 use crate::node::{Nic, Node};
 use crate::place::Place;
 
-/// What the user wants of cards.
+/// The user's demands on cards.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Wish {
     /// How they are given.
@@ -21,7 +21,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// What the environment wishes.
+    /// The demands in the environment.
     pub fn of(settings: &Settings) -> Result<Wish, Error> {
         Wish::new(settings.nic_policy, settings.nic_mapping.as_deref(), settings.nic_count.as_deref())
     }

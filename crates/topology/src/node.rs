@@ -60,7 +60,7 @@ pub struct Nic {
     pub up: bool,
 }
 
-/// What a loader has found; [`Node::assemble`] puts it in order.
+/// The findings of a loader; [`Node::assemble`] puts them in order.
 #[derive(Clone, Default, Debug)]
 pub struct Found {
     /// The processors.
@@ -109,9 +109,9 @@ pub struct FoundDevice {
     pub up: Option<bool>,
 }
 
-/// What the firmware calls local.
+/// The distance that firmware gives to local memory.
 const LOCAL: u16 = 10;
-/// What it calls remote if it does not say more.
+/// The distance to remote memory where firmware names none.
 const REMOTE: u16 = 20;
 
 impl Node {
@@ -170,7 +170,7 @@ impl Node {
             })
             .collect();
 
-        // What hangs at every NUMA node with processors hangs at none in particular, unless there is only one.
+        // A device at every NUMA node with processors is near none in particular, unless there is only one.
         let homes: Vec<u32> = places(&memories, |memory| !memory.cpus.is_empty());
         let near = |numbers: &[u32]| match places(&memories, |memory| numbers.contains(&memory.number)) {
             _ if homes.len() == 1 => homes.clone(),

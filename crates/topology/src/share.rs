@@ -1,4 +1,4 @@
-//! What the node's leader, who alone has looked at the machine, tells the PEs of the node.
+//! The description of the machine that the node's leader, which alone has looked at it, hands to the PEs of the node.
 
 use crate::node::Node;
 use crate::place::{Place, groups};

@@ -1,4 +1,4 @@
-//! What hwloc's headers define as inline functions, which no library exports.
+//! Inline functions of hwloc's headers, which no library exports.
 
 use core::ffi::CStr;
 

@@ -99,7 +99,7 @@ const MAJOR: u32 = 2;
 /// hwloc's functions, if it is installed and speaks our version.
 pub fn functions() -> Result<&'static Functions, Unusable> {
     let functions = Functions::open().map_err(|missing| Unusable(missing.to_string()))?;
-    // SAFETY: no preconditions.
+    // SAFETY: the function takes no arguments and only returns the version of the library's interface.
     let version = unsafe { (functions.api_version)() };
     accept(version)?;
     Ok(functions)
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_bindings_are_those_of_the_installed_library() {
         match functions() {
-            // SAFETY: no preconditions.
+            // SAFETY: the function takes no arguments and only returns a number.
             Ok(functions) => assert_eq!(unsafe { (functions.api_version)() } >> 16, HWLOC_API_VERSION >> 16),
             Err(why) => println!("not run: {why}"),
         }

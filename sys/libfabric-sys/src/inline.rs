@@ -1,4 +1,4 @@
-//! What the C headers have as inline functions: calls through the tables in the objects.
+//! Inline functions of the C headers: calls through the tables in the objects.
 //!
 //! Names and arguments are the headers'. A table that lacks a function answers `-FI_ENOSYS`, as libfabric's own empty
 //! entries do.
@@ -93,7 +93,7 @@ pub unsafe fn fi_mr_regattr(
     }
 }
 
-/// What the local memory is called in operations.
+/// The descriptor of the local memory, for operations.
 ///
 /// # Safety
 /// `mr` is open.
@@ -103,7 +103,7 @@ pub unsafe fn fi_mr_desc(mr: *mut fid_mr) -> *mut c_void {
     unsafe { (*mr).mem_desc }
 }
 
-/// What peers call the memory.
+/// The key by which peers reach the memory.
 ///
 /// # Safety
 /// `mr` is open.
@@ -163,7 +163,7 @@ pub unsafe fn fi_getname(ep: *mut fid_ep, addr: *mut c_void, addrlen: *mut usize
     }
 }
 
-/// What an error of a completion queue means.
+/// The text for an error of a completion queue.
 ///
 /// # Safety
 /// The queue is open, `data` is the error's.

@@ -56,7 +56,7 @@ oxshmem_os::function_table! {
         dupinfo: DupInfo, c"fi_dupinfo" c"FABRIC_1.3";
         /// Opens a fabric.
         fabric: OpenFabric, c"fi_fabric" c"FABRIC_1.1";
-        /// What an error means.
+        /// The text for an error.
         strerror: StrError, c"fi_strerror" c"FABRIC_1.0";
         /// The version of the library.
         version: Version, c"fi_version" c"FABRIC_1.0";

@@ -22,7 +22,7 @@ pub use bindings::*;
 /// PMI-2 has no function for it; its header does.
 const LONGEST_VALUE_2: usize = PMI2_MAX_VALLEN as usize;
 const LONGEST_NAME: usize = 256;
-/// What a server itself knows about the job may be longer than what clients publish.
+/// The length of a server's own values, which may exceed that of clients' values.
 const LONGEST_ATTRIBUTE: usize = 1 << 16;
 
 type Numbers = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -51,7 +51,7 @@ const _: Get2 = PMI2_KVS_Get;
 const _: Attribute2 = PMI2_Info_GetJobAttr;
 
 oxshmem_os::function_table! {
-    /// What we call of a library with the functions of PMI-2.
+    /// The functions of a PMI-2 library that we call.
     struct Pmi2 of c"libpmi2.so.0", Global {
         init: Init2, c"PMI2_Init";
         finalize: Nothing, c"PMI2_Finalize";
@@ -208,18 +208,18 @@ impl Client {
     pub fn fence(&self) -> Result<(), String> {
         let _turn = self.turn();
         match self.functions {
-            // SAFETY: it takes nothing.
+            // SAFETY: the function takes no arguments; the library is initialised, because only `init` makes this value.
             Two(library) => done(unsafe { (library.fence)() }, "PMI2_KVS_Fence"),
             One(library) => {
                 // SAFETY: the name that the library gave.
                 done(unsafe { (library.commit)(self.job.as_ptr()) }, "PMI_KVS_Commit")?;
-                // SAFETY: it takes nothing.
+                // SAFETY: the function takes no arguments; the library is initialised, because only `init` makes this value.
                 done(unsafe { (library.barrier)() }, "PMI_Barrier")
             }
         }
     }
 
-    /// What process `from` has published, or why there is nothing.
+    /// The value that process `from` has published, or the reason why there is none.
     pub fn get(&self, from: u32, key: &str) -> Result<String, String> {
         let key = c_string(key)?;
         let from = c_int::try_from(from).unwrap_or(-1);

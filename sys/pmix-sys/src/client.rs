@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::*;
 
-/// What to do when the server is gone. One process has one server.
+/// The action when the server is gone. One process has one server.
 static LOST: OnceLock<fn()> = OnceLock::new();
 
 /// A connection to the server of this process.
@@ -83,7 +83,7 @@ impl Client {
 
     /// Publishes what was put.
     pub fn commit(&self) -> Result<(), String> {
-        // SAFETY: it takes nothing.
+        // SAFETY: the function takes no arguments and may be called before `PMIx_Init`.
         self.done(unsafe { (self.library.commit)() }, "PMIx_Commit")
     }
 
@@ -149,7 +149,7 @@ impl Client {
     }
 }
 
-/// What PMIx has made for us.
+/// A value that PMIx has allocated for us.
 struct Value(&'static mut pmix_value_t);
 
 impl Value {

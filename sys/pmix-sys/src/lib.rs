@@ -59,7 +59,7 @@ const _: Version = bindings::PMIx_Get_version;
 const _: RegisterHandler = bindings::PMIx_Register_event_handler;
 
 oxshmem_os::function_table! {
-    /// What a client calls of PMIx. Its plug-ins expect the library's symbols to be global.
+    /// The functions of PMIx that a client calls. Its plug-ins expect the library's symbols to be global.
     pub struct Pmix of c"libpmix.so.2", Global {
         /// Connects to the server that the environment names.
         init: Init, c"PMIx_Init";
@@ -75,7 +75,7 @@ oxshmem_os::function_table! {
         fence: Fence, c"PMIx_Fence";
         /// Looks up a value.
         get: Get, c"PMIx_Get";
-        /// What a status means.
+        /// The text for a status.
         error_string: Text, c"PMIx_Error_string";
         /// Which PMIx this is.
         version: Version, c"PMIx_Get_version";

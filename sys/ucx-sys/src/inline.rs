@@ -21,7 +21,7 @@ pub unsafe fn ucp_init(
     unsafe { (ucx.init_version)(UCP_API_MAJOR, UCP_API_MINOR, params, config, context) }
 }
 
-/// What a non-blocking call returned.
+/// The outcome of a non-blocking call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
     /// It is complete.

@@ -26,7 +26,7 @@ macro_rules! functions {
         $(const _: $signature = bindings::$declared;)*
 
         oxshmem_os::function_table! {
-            /// What is called of UCX. Its plug-ins look for the symbols of their parents in the global scope.
+            /// The functions of UCX that we call. Its plug-ins look for the symbols of their parents in the global scope.
             pub struct Ucx of c"libucp.so.0", Global {
                 $($(#[$note])* $field: $signature, $name;)*
             }
@@ -37,11 +37,11 @@ macro_rules! functions {
 type Request = *const ucp_request_param_t;
 
 functions! {
-    /// What the library was built for.
+    /// The purpose for which the library was built.
     lib_query: unsafe extern "C" fn(*mut ucp_lib_attr_t) -> ucs_status_t, ucp_lib_query c"ucp_lib_query";
     /// Its version, as text.
     version: unsafe extern "C" fn() -> *const c_char, ucp_get_version_string c"ucp_get_version_string";
-    /// What an error means.
+    /// The text for an error.
     status_string: unsafe extern "C" fn(ucs_status_t) -> *const c_char, ucs_status_string c"ucs_status_string";
     /// Reads the environment.
     config_read: unsafe extern "C" fn(*const c_char, *const c_char, *mut *mut ucp_config_t) -> ucs_status_t,
@@ -70,7 +70,7 @@ functions! {
         ucp_worker_release_address c"ucp_worker_release_address";
     /// Moves a worker's operations on.
     worker_progress: unsafe extern "C" fn(ucp_worker_h) -> c_uint, ucp_worker_progress c"ucp_worker_progress";
-    /// What to poll for a worker.
+    /// The descriptor to poll for a worker.
     worker_get_efd: unsafe extern "C" fn(ucp_worker_h, *mut c_int) -> ucs_status_t,
         ucp_worker_get_efd c"ucp_worker_get_efd";
     /// Asks for a sign of the next event.
@@ -80,7 +80,7 @@ functions! {
     /// Completes what a worker has issued.
     worker_flush: unsafe extern "C" fn(ucp_worker_h, Request) -> ucs_status_ptr_t,
         ucp_worker_flush_nbx c"ucp_worker_flush_nbx";
-    /// Who is called for active messages.
+    /// The handler of active messages.
     worker_set_am_recv_handler: unsafe extern "C" fn(ucp_worker_h, *const ucp_am_handler_param_t) -> ucs_status_t,
         ucp_worker_set_am_recv_handler c"ucp_worker_set_am_recv_handler";
     /// An endpoint.

@@ -1,4 +1,4 @@
-//! What a Fortran program sees: include files in both source forms, modules, and names under other options.
+//! The interface that a Fortran program sees: include files in both source forms, modules, and names under other options.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What of generated bindings must not change: where members are, what type they have, values of constants, signatures.
+//! The parts of generated bindings that must not change: offsets and types of members, values of constants, signatures.
 //!
 //! Libraries grow their structs at the end; that changes nothing for us. So sizes may differ, and new members and
 //! constants are of no interest; what we have must be there and be the same.
@@ -11,7 +11,7 @@ pub(super) type Facts = BTreeMap<String, String>;
 /// Types without a name are numbered by where they stand, which is nobody's business.
 const NAMELESS: &str = "_bindgen_ty_";
 
-/// What `theirs` has otherwise than `ours`, one sentence each.
+/// The differences of `theirs` from `ours`, one sentence each.
 pub(super) fn changes(ours: &str, theirs: &str) -> Vec<String> {
     let theirs = facts(theirs);
     let change = |(name, fact): (&String, &String)| match theirs.get(name) {

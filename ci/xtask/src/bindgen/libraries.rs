@@ -1,4 +1,4 @@
-//! What we use of each library that is opened at run time. A new library is a new row here and a crate in `sys/`.
+//! The parts that we use of each library that is opened at run time. A new library is a new row here and a crate in `sys/`.
 
 /// A library and what we use of it.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Library {
     pub(super) folder: &'static str,
     /// The headers.
     pub(super) headers: &'static [&'static str],
-    /// What `pkg-config` calls it.
+    /// Its name for `pkg-config`.
     pub(super) pkg_config: &'static str,
     /// The Debian package that has the headers.
     pub(super) package: &'static str,

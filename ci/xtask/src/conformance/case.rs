@@ -1,6 +1,6 @@
 //! One case, as `prog --list` describes it (see `check.h`): NAME, then `key=value` fields, separated by tabs.
 
-/// What the runner has to know about a case.
+/// The facts about a case that the runner needs.
 #[derive(Debug, Default)]
 pub(super) struct Case {
     pub(super) name: String,

@@ -53,7 +53,7 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
             Ok(command) => command,
             Err(why) => return Verdict::Skipped(why),
         },
-        // What a killed job has there goes with the namespace, where one is permitted.
+        // Files that a killed job leaves there go with the namespace, where one is permitted.
         None if asks_for(row, "ofi:shm") => {
             private_dev_shm("mode=1777", &launcher).unwrap_or_else(|_| until_we_end(&launcher))
         }

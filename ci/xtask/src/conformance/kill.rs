@@ -20,7 +20,7 @@ const MARK: &str = "CONFORMANCE_KILL_JOB";
 /// How long the ends of processes may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who dies.
+/// The process that dies.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
     Launcher,

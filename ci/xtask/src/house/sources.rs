@@ -12,7 +12,7 @@ pub(super) struct Source {
     pub(super) package: Option<String>,
     /// Its path as a module of the package: empty for the root.
     pub(super) module: Vec<String>,
-    /// What it says.
+    /// Its contents.
     pub(super) text: String,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) expect: Expect,
 }
 
-/// What must come of a row.
+/// The expected result of a row.
 #[derive(Clone, Copy)]
 pub(super) enum Expect {
     /// The program runs well; `on_node`: for each PE, how many share its node.
@@ -97,7 +97,7 @@ pub(super) const ROWS: &[Row] = &[
         "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 4 {program}",
     ),
     ends("oshrun-needs-no-library", &["ldd"], "{launchers}/linked-statically {oshrun}", &[0], &["static"]),
-    // What hosts between which TCP does not pass have to say; a job waits three seconds for it here.
+    // The message of hosts between which TCP does not pass; a job waits three seconds for it here.
     ends(
         "problem-15-port-blocked",
         NAMESPACES,

@@ -76,7 +76,7 @@ fn joined(variable: impl Fn(&str) -> Option<String>, pmi: &str) -> Result<Job, E
     find::manager(&variable, &settings).and_then(Job::of)
 }
 
-/// What every PE does in these tests: long values in both directions, and a value that is not there.
+/// The steps of every PE in these tests: long values in both directions, and a value that is not there.
 fn exchange(job: &Job, size: u32) {
     let next = (job.rank() + 1) % size;
     job.put(&format!("long.{}", job.rank()), &vec![job.rank() as u8; 1000]).unwrap();

@@ -19,7 +19,7 @@ pub(crate) struct Client {
     limits: Limits,
 }
 
-/// What a launcher's variables say about this process.
+/// The facts about this process in a launcher's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) rank: u32,

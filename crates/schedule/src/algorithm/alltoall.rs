@@ -103,7 +103,7 @@ impl Algorithm for Bruck {
         };
         let (round, step) = match Self::round(size, rest) {
             Ok(found) => found,
-            // What has arrived in slot d comes from the PE d places back.
+            // The block in slot d came from the PE d places back.
             Err(slot) if slot < u64::from(size) => {
                 let from = plan.before(me.rank, slot as u32);
                 return Step::Copy { into: dest(u64::from(from) * len), from: scratch(slot * len), len };

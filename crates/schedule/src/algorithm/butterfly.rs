@@ -6,7 +6,7 @@
 
 use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
 
-/// Who exchanges with whom.
+/// The partners of each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
     /// Members whose numbers differ in one digit: recursive doubling and multiplying.
@@ -21,7 +21,7 @@ pub enum Peers {
 pub struct Butterfly {
     /// The largest group of a round; at most 8.
     pub radix: u32,
-    /// Who exchanges with whom.
+    /// The partners of each round.
     pub peers: Peers,
 }
 

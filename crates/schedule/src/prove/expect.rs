@@ -1,4 +1,4 @@
-//! What dest must hold after a call, and how long the arrays of a call are.
+//! The contents of `dest` after a call, and the lengths of a call's arrays.
 
 use super::memory::Value;
 use super::{Call, Fault, fault};

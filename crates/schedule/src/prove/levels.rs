@@ -12,7 +12,7 @@ use crate::step::{Algorithm, Caller, Loc, Place, Plan, Share, Signal, Step, dest
 use std::vec;
 use std::vec::Vec;
 
-/// What travels.
+/// The data that travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Load {
     Nothing,
@@ -73,7 +73,7 @@ impl<'a> Levels<'a> {
         if self.load == Load::Nothing { 0 } else { plan.count }
     }
 
-    /// What the leader keeps in scratch: lines or the board, then the sum, then the landing zone of the leaders.
+    /// The parts of the leader's scratch: lines or the board, then the sum, then the landing zone of the leaders.
     fn sum(&self, plan: &Plan) -> u64 {
         u64::from(plan.size) * self.len(plan)
     }

@@ -16,7 +16,7 @@ const ENDLESS: u64 = 1 << 20;
 
 /// A PE between its steps.
 struct Pe {
-    /// What it knows of everybody's time, its own included.
+    /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
     memory: Memory,
     /// By area: even, odd, then the lanes.
@@ -26,7 +26,7 @@ struct Pe {
     windows: Vec<u64>,
     call: usize,
     pc: u64,
-    /// What its puts of this call have read: from where to where, and which put.
+    /// The reads of its puts in this call: from where to where, and by which put.
     lent: Vec<(usize, usize, u32)>,
     /// Whether the current call's source is written.
     entered: bool,
@@ -38,7 +38,7 @@ struct Write {
     clock: Vec<u32>,
     at: usize,
     len: usize,
-    /// What waits in the box, if it went by mail.
+    /// The message that waits in the box, if it went by mail.
     mail: Vec<Value>,
     /// The target, and when it saw the signal.
     to: usize,
@@ -387,7 +387,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Who sees a signal sees the data and all its sender knew.
+    /// A member that sees a signal also sees its data and all that the sender knew.
     fn seen(&mut self, p: usize, write: u32) {
         let (pe, put) = (&mut self.pes[p], &mut self.writes[write as usize]);
         put.seen_at.get_or_insert(pe.clock[p]);

@@ -8,7 +8,7 @@ use core::ops::Range;
 /// The abstract content of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Whatever was there before.
+    /// The initial contents, which may be anything.
     Undefined,
     /// The number zero.
     Zero,

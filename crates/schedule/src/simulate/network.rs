@@ -39,7 +39,7 @@ pub struct Machine {
     pub per_byte: [f64; 4],
     /// Per byte copied or reduced.
     pub work: f64,
-    /// What the stages inside a node add when only one PE per node goes to the network.
+    /// The time of the stages inside a node when only one PE per node uses the network.
     pub node_stage: f64,
 }
 
