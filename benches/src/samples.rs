@@ -17,7 +17,7 @@ pub(crate) struct Samples {
 pub(crate) struct Summary {
     /// The smallest sample.
     pub(crate) min: f64,
-    /// What ratios are made of: of each job the median of its quietest tenth, of these the median. So a machine that
+    /// The base of ratios: of each job the median of its quietest tenth, of these the median. So a machine that
     /// is busy nine tenths of the time does not spoil it, nor does it hang on one job's luck with its cache lines.
     pub(crate) quiet: f64,
     pub(crate) median: f64,

@@ -1,4 +1,4 @@
-//! What process managers and their clients say: what is understood at all is understood the same way when it is said
+//! Messages of process managers and their clients: a message that is understood is understood the same way when it is said
 //! again.
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Bindings to the C libraries that are opened at run time: written from the installed headers, or compared with them.
 //!
-//! What is checked in is what users build, so that nobody else needs headers or libclang. [`libraries`] says what we use
-//! of each library; the check fails when anything of that is at another place, or of another type, in the headers here.
+//! Users build the bindings that are checked in, so nobody else needs headers or libclang. [`libraries`] lists the parts
+//! that we use of each library; the check fails when a part is at another place, or of another type, in the headers here.
 
 #[cfg(feature = "bindgen")]
 mod generator;

@@ -1,4 +1,4 @@
-//! What several rails are worth: the bandwidth of one PE's transfers between two hosts with two cables, each of which carries
+//! The worth of several rails: the bandwidth of one PE's transfers between two hosts with two cables, each of which carries
 //! 1 Gb/s, over one rail and over two.
 
 use std::path::Path;

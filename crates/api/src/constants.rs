@@ -3,7 +3,7 @@
 /// A group of constants in the header.
 #[derive(Debug)]
 pub struct Group {
-    /// What they are for.
+    /// Their purpose.
     pub title: &'static str,
     /// Whether Fortran has them too.
     pub fortran: bool,
@@ -84,7 +84,7 @@ pub const GROUPS: &[Group] = &[
     },
 ];
 
-/// What shmemx.h adds.
+/// The additions of shmemx.h.
 pub const EXTENSIONS: &[(&str, &str)] = &[("COLOR_UNDEFINED", "(-1)")];
 
 /// Handles of the predefined teams in shmemx.fh: what the runtime's `calls::fortran::team` knows.

@@ -24,11 +24,11 @@ use crate::table::{Family, families};
 /// One page.
 #[derive(Debug)]
 pub struct Page {
-    /// What `man` is asked for.
+    /// The name that `man` is asked for.
     pub name: String,
     /// Section of the manual: 1 for commands, 3 for routines, 7 for concepts.
     pub section: u8,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub purpose: String,
     /// The C routines it documents.
     pub families: Vec<&'static Family>,
@@ -54,7 +54,7 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// What is said about the things before the colon.
+    /// The text about the things before the colon.
     Term(String, String),
     /// An item of a list.
     Item(String),
@@ -221,7 +221,7 @@ fn listed<'t>(head: &'t str, key: &str) -> Vec<&'t str> {
     quoted(&list[..end])
 }
 
-/// What stands in backticks.
+/// The words in backticks.
 pub fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }

@@ -138,7 +138,7 @@ fn see_also_leads_to_pages() {
     }
 }
 
-/// What a conformance program shows, some page says.
+/// Each behaviour that a conformance program shows is on some page.
 #[test]
 fn every_behaviour_is_stated() {
     let pages = sources();

@@ -97,7 +97,7 @@ fn twins_agree_with_the_given_profiling_names() {
     assert_eq!(theirs, ours);
 }
 
-/// What is kept for other libraries' programs is what their programs call.
+/// Rows for programs of other libraries carry the names that those programs call.
 #[test]
 fn extras_are_among_the_given_ones() {
     let Some(rows) = given("symbols-compat.txt") else {

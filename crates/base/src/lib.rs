@@ -1,4 +1,4 @@
-//! What every other part of oxshmem leans on: the one error type, the one table of environment variables, the syntax
+//! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
 //! of sizes and the search for the name somebody meant to type.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! How PEs of different nodes find each other: one published value for each node, fetched when somebody needs it.
 //!
-//! What is published costs every launcher something, and what everybody fetches costs N times as much. So PE 0 says
-//! what all must know in one value, which the leaders fetch and hand on; a PE's card goes to its leader, which publishes
+//! A published value costs every launcher something, and a value that everybody fetches costs N times as much. So PE 0
+//! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's card goes to its leader, which publishes
 //! those of its node together; and nobody fetches a node's cards before it talks to that node. Launchers are asked
 //! O(1) times by each PE.
 
@@ -29,8 +29,8 @@ pub(crate) fn heard(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &words_key(epoch))
 }
 
-/// What the nodes say, what PE 0 makes of it, and that on every PE. PE 0 is the only one that asks once for each node,
-/// which a launcher answers faster than it passes on what all nodes have to say to all. Collective.
+/// Collects a value from each node, lets PE 0 decide, and returns the decision on every PE. Only PE 0 asks once for each
+/// node, which a launcher answers faster than it passes the values of all nodes on to all. Collective.
 pub fn agree(
     job: &Job,
     epoch: u32,

@@ -1,4 +1,4 @@
-//! What a C program needs to look at its own static data the way a peer sees it. The tests link it with programs of
+//! Functions by which a C program looks at its own static data the way a peer sees it. The tests link it with programs of
 //! every kind.
 
 use oxshmem_os::{AddressRange, program, statics};

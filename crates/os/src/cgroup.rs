@@ -1,4 +1,4 @@
-//! What the control groups around this process leave it, under both versions of the kernel's interface.
+//! The resources that the control groups around this process leave it, under both versions of the kernel's interface.
 
 use crate::Available;
 use std::fs;

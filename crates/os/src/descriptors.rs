@@ -10,7 +10,7 @@ use crate::uninterrupted;
 /// The kernel takes 253 descriptors in one message.
 const AT_A_TIME: usize = 250;
 
-/// What a parcel may hold at most: enough for every node, too little for a stranger to exhaust us.
+/// The most that a parcel may hold: enough for every node, too little for a stranger to exhaust us.
 const MOST_BYTES: usize = 64 << 20;
 const MOST_FDS: usize = 1 << 16;
 

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 /// The main executable as it is loaded.
 pub(crate) struct Executable {
-    /// What the loader added to every address of the file.
+    /// The offset that the loader added to every address of the file.
     bias: usize,
     headers: &'static [Elf64_Phdr],
 }

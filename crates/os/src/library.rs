@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 use crate::executable::Executable;
 
-/// Who else sees the symbols of a library that is opened.
+/// The libraries that see the symbols of one that is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// Only who asks for them.
@@ -74,7 +74,7 @@ impl Library {
         let address = match version {
             // SAFETY: the handle is open, both strings end in a zero byte.
             Some(version) => unsafe { libc::dlvsym(self.handle.as_ptr(), name.as_ptr(), version.as_ptr()) },
-            // SAFETY: as above.
+            // SAFETY: the handle is open, and the name ends in a zero byte.
             None => unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) },
         };
         NonNull::new(address).ok_or_else(|| {
@@ -87,7 +87,7 @@ impl Library {
 
 // SAFETY: a handle of the loader, which is the same in every thread.
 unsafe impl Send for Library {}
-// SAFETY: as above; looking up symbols is thread-safe.
+// SAFETY: `dlsym` on an open handle may be called by several threads at once, and nothing else is done through a reference.
 unsafe impl Sync for Library {}
 
 /// Declares the functions that are used of a library opened at run time.

@@ -114,7 +114,7 @@ pub struct AddressRange {
 
 // SAFETY: the range is a pair of numbers; what is read and written through them is up to whoever dereferences `base`.
 unsafe impl Send for AddressRange {}
-// SAFETY: as above; changing the mappings needs `&mut`.
+// SAFETY: a shared reference only reads the two numbers; changing the mappings needs `&mut`.
 unsafe impl Sync for AddressRange {}
 
 impl AddressRange {

@@ -1,4 +1,4 @@
-//! What a Unix socket needs beyond the standard library: adopting an inherited one, waiting on it with a limit, and
+//! Operations on Unix sockets that the standard library lacks: adopting an inherited one, waiting on it with a limit, and
 //! noticing that the other side is gone.
 
 use std::fs::File;

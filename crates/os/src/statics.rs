@@ -62,7 +62,7 @@ macro_rules! share_statics {
     };
 }
 
-/// What [`share_statics!`](crate::share_statics) has called before `main`.
+/// The functions that [`share_statics!`](crate::share_statics) has called before `main`.
 pub extern "C" fn before_main() {
     // In a static executable this variable lies in the static data itself. That is why it is set only here, after the
     // copy has taken the place of the original.
@@ -154,7 +154,7 @@ fn wanted() -> bool {
     oxshmem_base::knobs::is_on(&value.to_string_lossy())
 }
 
-/// What the executable's header calls a segment's flags, in the words of `mmap`.
+/// The flags of a segment in the executable's header, as flags of `mmap`.
 fn protection(flags: u32) -> c_int {
     let all = [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)];
     all.iter().filter(|(flag, _)| flags & flag != 0).fold(0, |access, (_, bit)| access | bit)
@@ -247,7 +247,7 @@ fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
     let mut at = 0;
     // SAFETY: takes no pointers. Other processes share the file's position, but only the results are used.
     while let Ok(start) = unsafe { syscall!(lseek(fd, at, libc::SEEK_DATA)) } {
-        // SAFETY: as above. Behind data there always is a hole, at the latest the end of the file.
+        // SAFETY: the call takes no pointers. Data is always followed by a hole, at the latest the end of the file.
         let end = unsafe { syscall!(lseek(fd, start, libc::SEEK_HOLE)) }?;
         at = start;
         while at < end {

@@ -71,7 +71,7 @@ pub struct Case<'a> {
     pub mode: DestMode,
     /// Whether dest is source; for reductions and scans.
     pub in_place: bool,
-    /// What is put with the setting of a word waits beside the word until the wait for it takes it to its place, so that
+    /// Data of a put that sets a word waits beside the word until the wait for it takes the data to its place. So
     /// nothing but boxes is written remotely.
     pub by_mail: bool,
     /// A put may read its operand until the target sees the signal; calls end when all their puts have been read.

@@ -28,8 +28,8 @@ pub(crate) fn found(look: Look<'_>) -> Result<Found, Error> {
     Topology::load(functions, look).map(|topology| topology.found()).map_err(|why| failed(&why))
 }
 
-/// What hwloc would start to learn about GPUs, in the user's process, and the part that moves the calling thread over all
-/// processors to ask each what it is.
+/// Parts of hwloc that stay off: those that would learn about GPUs in the user's process, and the one that moves the
+/// calling thread over all processors to ask each for its properties.
 const UNWANTED: [&CStr; 7] = [c"cuda", c"nvml", c"opencl", c"rsmi", c"levelzero", c"gl", c"x86"];
 
 /// A loaded topology. It does not change any more.
@@ -102,7 +102,7 @@ impl Topology {
     fn objects(&self, kind: sys::hwloc_obj_type_t) -> impl Iterator<Item = &hwloc_obj> {
         // SAFETY: the topology is loaded.
         let depth = unsafe { (self.functions.type_depth)(self.handle, kind) };
-        // SAFETY: as above; a depth that does not exist has no objects.
+        // SAFETY: the topology is loaded; a depth that does not exist has no objects.
         let count = unsafe { (self.functions.count_at_depth)(self.handle, depth) };
         // SAFETY: objects live as long as the topology, which is borrowed, and hwloc changes them no more.
         (0..count)

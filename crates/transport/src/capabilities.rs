@@ -1,4 +1,4 @@
-//! What a provider can do by itself.
+//! The properties of a provider.
 
 bitflags::bitflags! {
     /// Yes-or-no properties of a provider.
@@ -30,7 +30,7 @@ pub enum AmoDomain {
     None,
 }
 
-/// What a provider can do.
+/// The properties of a provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Capabilities {
     /// Yes-or-no properties.

@@ -17,12 +17,12 @@ pub struct Segment {
 
 // SAFETY: an address and a length; who uses the memory keeps the promises of `Lane`.
 unsafe impl Send for Segment {}
-// SAFETY: as above.
+// SAFETY: a shared reference only reads the address and the length.
 unsafe impl Sync for Segment {}
 
 /// Where peers' cards come from; a card is fetched when its PE is first needed.
 pub trait Cards: Send + Sync {
-    /// What PE `pe` returned from [`Fabric::card`].
+    /// The card that PE `pe` returned from [`Fabric::card`].
     fn card(&self, pe: u32) -> Result<Vec<u8>, Error>;
 }
 
@@ -35,7 +35,7 @@ pub struct LaneOptions {
 
 /// One job's view of a network.
 pub trait Fabric: Send + Sync {
-    /// What it can do.
+    /// Its properties.
     fn capabilities(&self) -> &Capabilities;
 
     /// Lets peers reach `segment` as `region`. Called once per region before [`Fabric::card`], and again with a longer
@@ -116,7 +116,7 @@ pub unsafe trait Lane: Send {
     /// As for `put_nbi`; `signal` is an aligned 8-byte object inside a region of the same PE.
     unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate);
 
-    /// What was issued before takes effect, at each PE, before what is issued after.
+    /// Operations issued before take effect, at each PE, before those issued after.
     fn fence(&mut self);
 
     /// How many operations are not complete: zero exactly when all are, otherwise never less than there are.

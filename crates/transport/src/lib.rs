@@ -5,8 +5,8 @@
 //! that a provider may use whatever keys and bases its network demands. The runtime reaches PEs of its own node without
 //! any of this.
 //!
-//! What a provider cannot do is filled in by software above the trait ([`software`]), by what its [`Capabilities`] say
-//! and not by its name. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
+//! Software above the trait ([`software`]) fills in the operations that a provider lacks, by its [`Capabilities`] and not
+//! by its name. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
 //! passes through any provider, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod capabilities;

@@ -19,7 +19,7 @@ use crate::{
     Segment, SignalUpdate, Width, deliver_old,
 };
 
-/// What kind of network it is.
+/// The kind of network.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Seed of an adversary that delays and reorders; without one, operations take effect as they are issued.
@@ -162,7 +162,7 @@ impl LoopbackLane {
 unsafe impl Lane for LoopbackLane {
     unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
         let mut copy = vec![0; n];
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller of `put` promises that `source` is readable for `n` bytes; `copy` has as many.
         unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
         self.issue(|queue| {
             queue.put(to, Source::Copied(copy.into()), n);
@@ -340,7 +340,7 @@ fn take_effect(world: &World, effect: Effect) -> Result<Option<Effect>, OutOfRan
         Effect::Update { to, width, amo, old } => {
             let object = Object::of(to, width)?;
             let value = card(to.pe).update(memory(to.pe), object, amo)?;
-            // SAFETY: as above.
+            // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
             unsafe { deliver_old(old, width, value) };
             return Ok(Some(Effect::WriteBack { pe: to.pe, object }));
         }

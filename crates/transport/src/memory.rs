@@ -110,8 +110,8 @@ impl Memory {
     }
 
     /// Writes to a region what a peer sent. An aligned word is one store: a PE that waits for it never sees a part of it.
-    /// Who sees the word sees what was written before. A short run of aligned 8-byte words is one store each, for those
-    /// who look at every word.
+    /// A PE that sees the word also sees what was written before. A short run of aligned 8-byte words is one store each,
+    /// for PEs that look at every word.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes.
@@ -182,7 +182,8 @@ impl Memory {
 /// `old` is null or writable for `width` bytes.
 pub unsafe fn deliver_old(old: *mut u8, width: Width, value: u64) {
     if !old.is_null() {
-        // SAFETY: the caller's promise; the low bytes come first on the little-endian machines this runs on.
+        // SAFETY: `old` is writable for `width` bytes, of which there are at most eight; the low bytes come first on
+        // little-endian machines.
         unsafe { ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), old, width.bytes()) }
     }
 }
@@ -201,6 +202,6 @@ fn word(at: *mut u8, n: usize) -> Option<Width> {
 /// # Safety
 /// `source` is readable for the size of `T`.
 unsafe fn unaligned<T>(source: *const u8) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: `source` is readable for the size of `T`; it need not be aligned.
     unsafe { source.cast::<T>().read_unaligned() }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a remote PE, and where.
+//! Operations on a remote PE, and places in its memory.
 
 /// The symmetric parts of a PE's memory. Each is registered once and may grow at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -85,15 +85,15 @@ pub enum Amo {
     Xor(u64),
     /// Stores `value` if `cond` is there.
     CompareSwap {
-        /// What must be there.
+        /// The expected value.
         cond: u64,
-        /// What is stored then.
+        /// The value that replaces it.
         value: u64,
     },
 }
 
 impl Amo {
-    /// What it makes of an object that holds `old`, in the low bytes.
+    /// The new value of an object that holds `old`, in the low bytes.
     pub const fn apply(self, old: u64) -> u64 {
         match self {
             Self::Fetch => old,
@@ -135,7 +135,7 @@ impl Amo {
     }
 }
 
-/// What becomes of a signal when the data of its put is there.
+/// The change of a signal when the data of its put is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignalUpdate {
     /// It becomes this number.

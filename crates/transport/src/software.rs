@@ -1,5 +1,5 @@
-//! What a provider lacks, made of what it has: atomics of messages that the target's processor executes, a signal of a
-//! put, a fence and an atomic, long operations of short ones.
+//! Operations that a provider lacks, made of those it has: atomics of messages that the target's processor executes, a
+//! signal of a put, a fence and an atomic, long operations of short ones.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -317,7 +317,7 @@ unsafe impl Lane for FilledLane {
 
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         if self.service.is_none() {
-            // SAFETY: the caller's promise.
+            // SAFETY: `old` and `to` go unchanged to the inner lane, which asks for the promise that our caller has made.
             return unsafe { self.lane.amo(to, width, amo, old) };
         }
         while self.waiting.len() >= MOST_ASKED && self.progress().is_ok() {

@@ -1,4 +1,4 @@
-//! What every provider has to pass. Each test is a function over one PE, so that the PEs may be threads of one process
+//! The tests that every provider has to pass. Each is a function over one PE, so that the PEs may be threads of one process
 //! ([`threads`]) or processes ([`processes`]); all PEs run the same tests in the same order.
 //!
 //! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.

@@ -52,7 +52,7 @@ impl Traced {
         Self { fabric, counts: Arc::default() }
     }
 
-    /// What has passed.
+    /// The operations so far.
     pub fn counts(&self) -> Arc<Counts> {
         self.counts.clone()
     }
@@ -114,35 +114,35 @@ unsafe impl Lane for TracedLane {
     unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
         tracing::trace!(?to, n, "put");
         self.counts.put.add(n);
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put(to, source, n) }
     }
 
     unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
         tracing::trace!(?to, n, "put_nbi");
         self.counts.put_nbi.add(n);
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put_nbi(to, source, n) }
     }
 
     unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
         tracing::trace!(?from, n, "get_nbi");
         self.counts.get_nbi.add(n);
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.get_nbi(dest, from, n) }
     }
 
     unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         tracing::trace!(?to, ?width, ?amo, "amo");
         self.counts.amo.add(width.bytes());
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.amo(to, width, amo, old) }
     }
 
     unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
         tracing::trace!(?to, n, ?signal, ?update, "put_signal");
         self.counts.put_signal.add(n);
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put_signal(to, source, n, signal, update) }
     }
 

@@ -55,7 +55,7 @@ fn with_a_card_whose_atomics_know_no_processor() {
     }
 }
 
-/// What that card is for: the processor's additions to a word on which its atomics are under way get lost.
+/// The adversarial card at work: the processor's additions to a word on which its atomics are under way get lost.
 #[test]
 fn a_processor_that_updates_what_the_card_has_is_found_out() {
     let lost = (1..20).any(|seed| {

@@ -1,5 +1,5 @@
-//! What oxshmem uses of hwloc 2: its types as bindgen wrote them, its functions found at run time, its inline functions
-//! ported. See the README.
+//! The parts of hwloc 2 that oxshmem uses: its types as bindgen wrote them, its functions found at run time, its inline
+//! functions ported. See the README.
 //!
 //! A signature that is not the header's does not compile:
 //!

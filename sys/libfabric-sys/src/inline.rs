@@ -99,7 +99,7 @@ pub unsafe fn fi_mr_regattr(
 /// `mr` is open.
 #[inline]
 pub unsafe fn fi_mr_desc(mr: *mut fid_mr) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: `mr` is open, so libfabric has filled its members.
     unsafe { (*mr).mem_desc }
 }
 
@@ -108,7 +108,7 @@ pub unsafe fn fi_mr_desc(mr: *mut fid_mr) -> *mut c_void {
 /// # Safety
 /// `mr` is open.
 pub unsafe fn fi_mr_key(mr: *mut fid_mr) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `mr` is open, so libfabric has filled its members.
     unsafe { (*mr).key }
 }
 
@@ -117,7 +117,7 @@ pub unsafe fn fi_mr_key(mr: *mut fid_mr) -> u64 {
 /// # Safety
 /// Both are open and of one domain.
 pub unsafe fn fi_bind(object: *mut fid, to: *mut fid, flags: u64) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `object` is open, so libfabric has filled its table; both are of one domain.
     unsafe {
         match (*(*object).ops).bind {
             Some(bind) => bind(object, to, flags),
@@ -131,7 +131,7 @@ pub unsafe fn fi_bind(object: *mut fid, to: *mut fid, flags: u64) -> c_int {
 /// # Safety
 /// The object is open and bound to what it needs.
 pub unsafe fn fi_enable(object: *mut fid) -> c_int {
-    // SAFETY: the caller's promise; this command takes no argument.
+    // SAFETY: `object` is open; this command takes no argument.
     unsafe { fi_control(object, FI_ENABLE as c_int, ptr::null_mut()) }
 }
 
@@ -140,7 +140,7 @@ pub unsafe fn fi_enable(object: *mut fid) -> c_int {
 /// # Safety
 /// The object is open and `argument` is what the command takes.
 pub unsafe fn fi_control(object: *mut fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `object` is open, so libfabric has filled its table; `argument` is of the kind that the command takes.
     unsafe {
         match (*(*object).ops).control {
             Some(control) => control(object, command, argument),
@@ -154,7 +154,7 @@ pub unsafe fn fi_control(object: *mut fid, command: c_int, argument: *mut c_void
 /// # Safety
 /// The endpoint is enabled; `addr` is writable for `*addrlen` bytes.
 pub unsafe fn fi_getname(ep: *mut fid_ep, addr: *mut c_void, addrlen: *mut usize) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the endpoint is open, so libfabric has filled its table; `addr` is writable for `*addrlen` bytes.
     unsafe {
         match (*(*ep).cm).getname {
             Some(getname) => getname(&raw mut (*ep).fid, addr, addrlen),
@@ -168,7 +168,7 @@ pub unsafe fn fi_getname(ep: *mut fid_ep, addr: *mut c_void, addrlen: *mut usize
 /// # Safety
 /// The queue is open, `data` is the error's.
 pub unsafe fn fi_cq_strerror(cq: *mut fid_cq, error: c_int, data: *const c_void) -> *const c_char {
-    // SAFETY: the caller's promise; no buffer is given, so the text is the provider's.
+    // SAFETY: the queue is open, so libfabric has filled its table; without a buffer the text belongs to the provider.
     unsafe {
         match (*(*cq).ops).strerror {
             Some(strerror) => strerror(cq, error, data, ptr::null_mut(), 0),
@@ -182,7 +182,7 @@ pub unsafe fn fi_cq_strerror(cq: *mut fid_cq, error: c_int, data: *const c_void)
 /// # Safety
 /// It is open, and nothing that is open depends on it.
 pub unsafe fn fi_close(object: *mut fid) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `object` is open, so libfabric has filled its table, and nothing depends on it any more.
     unsafe {
         match (*(*object).ops).close {
             Some(close) => close(object),

@@ -44,7 +44,8 @@ const _: StrError = bindings::fi_strerror;
 const _: Version = bindings::fi_version;
 
 oxshmem_os::function_table! {
-    /// What is called of libfabric by name. The symbols are versioned and plain `dlsym` would give the newest, whose
+    /// The functions of libfabric that are called by name. The symbols are versioned and plain `dlsym` would give the
+    /// newest, whose
     /// structs may be longer than ours; the versions named here are the ones of the bindings, and every later library
     /// keeps them.
     pub struct Libfabric of c"libfabric.so.1", Local {

@@ -65,7 +65,7 @@ oxshmem_os::function_table! {
 }
 
 oxshmem_os::function_table! {
-    /// What we call of a library with the functions of PMI-1. Slurm's has plug-ins that expect its symbols to be global.
+    /// The functions of a PMI-1 library that we call. Slurm's has plug-ins that expect its symbols to be global.
     struct Pmi1 of c"libpmi.so.0", Global {
         init: Numbers, c"PMI_Init";
         finalize: Nothing, c"PMI_Finalize";

@@ -160,7 +160,7 @@ impl Value {
     fn text(&self, key: &str) -> Result<String, String> {
         // SAFETY: the type says which member of the union counts, and a text ends in a zero byte.
         match self.is(PMIX_STRING) && unsafe { !self.0.data.string.is_null() } {
-            // SAFETY: as above; the copy is made while the value lives.
+            // SAFETY: a text ends in a zero byte; the copy is made while the value lives.
             true => Ok(unsafe { CStr::from_ptr(self.0.data.string) }.to_string_lossy().into_owned()),
             false => Err(format!("{key} is no text but of type {}", self.0.type_)),
         }

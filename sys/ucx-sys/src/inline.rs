@@ -17,7 +17,7 @@ pub unsafe fn ucp_init(
     config: *const ucp_config_t,
     context: *mut ucp_context_h,
 ) -> ucs_status_t {
-    // SAFETY: the caller's promise.
+    // SAFETY: the parameters are valid, the configuration came from `ucp_config_read`, and the handle has a place.
     unsafe { (ucx.init_version)(UCP_API_MAJOR, UCP_API_MINOR, params, config, context) }
 }
 

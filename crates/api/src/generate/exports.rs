@@ -12,7 +12,7 @@ use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
 IMPORTS
-/// What a put's signal does when the call does not say.
+/// The effect of a put's signal when the call does not name one.
 const SIGNAL_SET: i32 = VALUE;
 
 /// A routine under its profiling name, and its usual name as a weak alias that a tool may define itself.

@@ -1,4 +1,4 @@
-//! What Fortran programs include or use: `shmem.fh` and `shmemx.fh`, the modules `shmem` and `shmemx`.
+//! The files that Fortran programs include or use: `shmem.fh` and `shmemx.fh`, the modules `shmem` and `shmemx`.
 //!
 //! An include file declares constants and functions only, because programs declare the subroutines that they pass on as
 //! `external` themselves. A module declares everything. Its buffers take variables of any type and rank.

@@ -8,12 +8,12 @@ use super::manual_synopsis::{Forms, c, forms, fortran, generics};
 use crate::fortran::Status;
 use crate::manual::{Block, Page, quoted};
 
-/// What a tool prints when it is asked for help.
+/// A tool's answer to a request for help.
 #[derive(Debug)]
 pub struct Help {
     /// The tool, and the subcommand if it is about one.
     pub command: String,
-    /// What it prints.
+    /// Its text.
     pub text: String,
 }
 

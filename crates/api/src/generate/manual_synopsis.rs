@@ -1,4 +1,4 @@
-//! What a page of the manual says about its routines without being told: declarations, types and editions.
+//! The generated parts of a manual page: declarations, types and editions.
 
 use super::fortran_source::{dummy, is_buffer, result};
 use crate::expand::{Form, Symbol, expand};
@@ -184,7 +184,7 @@ fn statement(entries: &[&Entry]) -> Vec<String> {
         declare(spelled(sorts), "r");
     }
     for (at, parameter) in entry.prototype.parameters.iter().enumerate().filter(|(_, p)| p.ctype.ends_with('*')) {
-        // What has one C type in all kinds does not depend on the kind.
+        // A parameter with one C type in all kinds does not depend on the kind.
         let same = |other: &&Entry| other.prototype.parameters[at].ctype == parameter.ctype;
         let plain = Entry { kind: None, ..entry.clone() };
         let sort = |other: &&Entry| {

@@ -15,7 +15,7 @@ use Category::*;
 
 use crate::prototype::Prototype;
 
-/// What part of the library a routine belongs to; each has an exports file and a section in the header.
+/// The part of the library that a routine belongs to; each has an exports file and a section in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are the documentation")]
 pub enum Category {

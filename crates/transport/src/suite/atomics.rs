@@ -24,7 +24,7 @@ fn widths(pe: &Pe) -> &'static [Width] {
     if pe.fabric.capabilities().amo == AmoDomain::Network { &all[1..] } else { all }
 }
 
-/// What an atomic leaves behind, in plain arithmetic.
+/// The result of an atomic, in plain arithmetic.
 fn model(old: u64, amo: Amo) -> u64 {
     match amo {
         Amo::Fetch => old,

@@ -1,5 +1,5 @@
-//! Who sees the later sees the earlier: signals and fences. The PEs play in pairs around the ring; the reader looks at
-//! the later word in a tight loop and must find the earlier data complete.
+//! A reader that sees the later operation sees the earlier one: signals and fences. The PEs play in pairs around the
+//! ring; the reader looks at the later word in a tight loop and must find the earlier data complete.
 
 use std::sync::atomic::Ordering;
 

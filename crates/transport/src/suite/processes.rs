@@ -58,7 +58,7 @@ pub fn introduce(card: &[u8], pes: u32) -> Vec<Vec<u8>> {
 
 /// Does nothing until it is killed, or who has started it is gone.
 pub fn compute() {
-    // Whatever comes, it is over.
+    // Input or its end both end the wait.
     let _ = io::stdin().read_to_end(&mut Vec::new());
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, pattern, put, rounds};
 use crate::{Amo, LaneOptions, Region, Remote, Segment, Width};
 
-/// What is not registered is refused; after growth it is reached.
+/// Unregistered memory is refused; after growth it is reached.
 pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
     let place = heap(pe.next(), HEAP_BEFORE_GROWTH as u64 - 4);
     expect_error(pe, |lane| put(lane, place, &[1; 8]));
