@@ -119,11 +119,12 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
     }
 }
 
-/// How far `count` pieces of `piece` elements, `stride` elements apart, reach from their first byte: in bytes.
+/// What `count` pieces of `piece` elements cover, `stride` elements apart, in bytes: how far they reach back from the start of
+/// the first piece, which is where a negative stride leads, and how much they cover from the lowest byte on.
 #[inline(always)]
-fn reach<T>(stride: isize, piece: usize, count: usize) -> usize {
-    let before_last = (stride.max(0) as usize).saturating_mul(count.saturating_sub(1));
-    bytes::<T>(before_last.saturating_add(piece))
+fn cover<T>(stride: isize, piece: usize, count: usize) -> (usize, usize) {
+    let between = bytes::<T>(stride.unsigned_abs().saturating_mul(count.saturating_sub(1)));
+    (if stride < 0 { between } else { 0 }, between.saturating_add(bytes::<T>(piece)))
 }
 
 /// Copies `count` pieces of `piece` elements between memory that is strided on both sides.
@@ -136,7 +137,9 @@ unsafe fn copy_pieces<T>(from: *const T, from_stride: isize, to: *mut T, to_stri
     for i in 0..count as isize {
         // SAFETY: piece `i` starts `i` strides after the first on either side, which the caller vouches for.
         unsafe {
-            copy(from.wrapping_offset(i * from_stride).cast(), to.wrapping_offset(i * to_stride).cast(), n);
+            let (from, to) =
+                (from.wrapping_offset(i.wrapping_mul(from_stride)), to.wrapping_offset(i.wrapping_mul(to_stride)));
+            copy(from.cast(), to.cast(), n);
         }
     }
 }
@@ -159,13 +162,15 @@ pub unsafe fn ibput<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    let extent = reach::<T>(dst, bsize, nblocks);
-    match near(dest, extent, via.world(pe)) {
-        // SAFETY: `near` checked everything from the first block to the last; the caller vouches for the source.
-        Some(there) => unsafe { copy_pieces(source, sst, there, dst, bsize, nblocks) },
+    let (back, extent) = cover::<T>(dst, bsize, nblocks);
+    match near(dest.wrapping_byte_sub(back), extent, via.world(pe)) {
+        // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
+        // `back` bytes after the lowest; the caller vouches for the source.
+        Some(lowest) => unsafe { copy_pieces(source, sst, lowest.wrapping_byte_add(back), dst, bsize, nblocks) },
         None => {
             for i in 0..nblocks as isize {
-                let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
+                let to = dest.wrapping_offset(i.wrapping_mul(dst));
+                let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
                 unsafe { far::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
@@ -191,13 +196,17 @@ pub unsafe fn ibget<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    let extent = reach::<T>(sst, bsize, nblocks);
-    match near(source, extent, via.world(pe)) {
-        // SAFETY: `near` checked everything from the first block to the last; the caller vouches for the destination.
-        Some(there) => unsafe { copy_pieces(there.cast_const(), sst, dest, dst, bsize, nblocks) },
+    let (back, extent) = cover::<T>(sst, bsize, nblocks);
+    match near(source.wrapping_byte_sub(back), extent, via.world(pe)) {
+        // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
+        // `back` bytes after the lowest; the caller vouches for the destination.
+        Some(lowest) => unsafe {
+            copy_pieces(lowest.wrapping_byte_add(back).cast_const(), sst, dest, dst, bsize, nblocks)
+        },
         None => {
             for i in 0..nblocks as isize {
-                let (to, from) = (dest.wrapping_offset(i * dst), source.wrapping_offset(i * sst));
+                let to = dest.wrapping_offset(i.wrapping_mul(dst));
+                let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
                 unsafe { far::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
@@ -239,4 +248,20 @@ pub unsafe fn iget<V: Via, T>(
 ) {
     // SAFETY: a block of one element is that element.
     unsafe { ibget(via, dest, source, dst, sst, 1, nelems, pe) }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_M4_a_negative_stride_covers_what_lies_before_the_first_piece() {
+        assert_eq!(cover::<u32>(3, 2, 5), (0, 56));
+        assert_eq!(cover::<u32>(-3, 2, 5), (48, 56));
+        assert_eq!(cover::<u32>(-3, 2, 1), (0, 8));
+        assert_eq!(cover::<u8>(0, 7, 9), (0, 7));
+        // More than any memory has.
+        assert_eq!(cover::<u64>(isize::MIN, 1, 3), (usize::MAX, usize::MAX));
+    }
 }
