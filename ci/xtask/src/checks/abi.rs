@@ -12,7 +12,7 @@ use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
 use crate::counts::Counts;
-use crate::library::{SYSTEM, write};
+use crate::product::library::{SYSTEM, write};
 use crate::{Outcome, command, target};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];

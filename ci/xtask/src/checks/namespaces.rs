@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::conformance::{self, Options};
+use crate::checks::conformance::{self, Options};
 use crate::counts::Counts;
-use crate::hosts::Rig;
-use crate::rig::{self, Ending};
+use crate::rigs::hosts::Rig;
+use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
 
 /// A test of the cable, given the installation.
@@ -24,7 +24,7 @@ pub(crate) fn across() -> Counts {
 pub(crate) fn cable(prefix: &Path) -> Outcome<Counts> {
     let mut counts = pulled(prefix);
     program(prefix, "transfers")?;
-    counts += match rig::start("rdma", &["-t", "400", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
+    counts += match rigs::start("rdma", &["-t", "400", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
         Ending::Well => Counts { passed: 1, ..Counts::default() },
         Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::counts::Counts;
-use crate::rig::{self, Ending};
+use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
 
 /// Builds the programs that look, and runs `ci/placement/check` with them in the rig.
@@ -20,7 +20,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
         command::run(compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source))?;
         words.push(program.display().to_string());
     }
-    Ok(match rig::start("rdma", &words)? {
+    Ok(match rigs::start("rdma", &words)? {
         Ending::Well => Counts { passed: 1, ..Counts::default() },
         Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
     })

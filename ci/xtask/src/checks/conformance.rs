@@ -22,10 +22,13 @@ use program::Built;
 
 use crate::Outcome;
 use crate::counts::Counts;
-use crate::hosts::Rig;
+use crate::rigs::hosts::Rig;
 
 /// Variables and their values.
 type Environment = Vec<(String, String)>;
+
+/// Numbers of PEs of the usual runs.
+const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
 
 /// A selection of cases, and the installation that they run on.
 pub(crate) struct Options {
@@ -165,7 +168,7 @@ impl Options {
     fn usual() -> Options {
         Options {
             prefix: crate::default_prefix(),
-            pes: vec![1, 2, 3, 4, 8],
+            pes: USUAL_PES.into(),
             filter: None,
             from: None,
             sanitize: false,
@@ -180,51 +183,6 @@ impl Options {
         }
     }
 
-    /// The options of the command line: `[--prefix DIR] [--pes 1,2,4] [--filter TEXT] [--from PROGRAM] [--sanitize] [--kill]
-    /// [--nodes N] [--namespaces] [--emulated] [--transport NAME,NAME] [--amo processor,network] [--algorithms] [--at-once N]
-    /// [--limit SECONDS] [--progress]`, where each named transport, domain of atomics and set of algorithms is a run of its
-    /// own. Whoever looks on sees the progress unasked.
-    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options { progress: std::io::stdout().is_terminal(), ..Options::usual() };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-            match argument.as_str() {
-                "--prefix" => options.prefix = PathBuf::from(value()?),
-                "--pes" => options.pes = numbers(value()?)?,
-                "--filter" => options.filter = Some(value()?.clone()),
-                "--from" => options.from = Some(value()?.clone()),
-                "--sanitize" => options.sanitize = true,
-                "--kill" => options.kill = true,
-                "--emulated" => options.emulated = true,
-                "--at-once" => {
-                    options.at_once = value()?.parse().map_err(|_| "--at-once wants a number".to_string())?;
-                }
-                "--progress" => options.progress = true,
-                "--limit" => {
-                    let seconds = value()?.parse().map_err(|_| "--limit wants a number of seconds".to_string())?;
-                    options.limit = Some(Duration::from_secs(seconds));
-                }
-                "--transport" | "--amo" => {
-                    let name = if argument == "--amo" { "SHMEM_AMO" } else { "SHMEM_TRANSPORT" };
-                    let variable = |value: &str| vec![(name.to_string(), value.to_string())];
-                    options.environments = crossed(&options.environments, value()?.split(',').map(variable).collect());
-                }
-                "--algorithms" => {
-                    let Options { filter, environments, .. } = Options::algorithms();
-                    options.environments = crossed(&options.environments, environments);
-                    options.filter = options.filter.or(filter);
-                }
-                "--nodes" => options.nodes = value()?.parse().map_err(|_| "--nodes wants a number".to_string())?,
-                "--namespaces" => (options.nodes, options.hosts) = (2, Some(String::new())),
-                _ => {
-                    return Err(format!("`{argument}` is not an option of the conformance run"));
-                }
-            }
-        }
-        Ok(options)
-    }
-
     fn selects_everything(&self) -> bool {
         self.filter.is_none() && self.from.is_none()
     }
@@ -235,15 +193,89 @@ impl Options {
     }
 }
 
+/// The command line.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder of the installation [default: target/oxshmem]
+    #[arg(long)]
+    prefix: Option<PathBuf>,
+    /// Numbers of PEs, separated by commas; every case runs once with each
+    #[arg(long, value_delimiter = ',', default_values_t = USUAL_PES)]
+    pes: Vec<u32>,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
+    #[arg(long)]
+    filter: Option<String>,
+    /// Only programs from this one on
+    #[arg(long)]
+    from: Option<String>,
+    /// Build the programs with the address and undefined-behaviour sanitizers
+    #[arg(long)]
+    sanitize: bool,
+    /// Run the kill tests too
+    #[arg(long)]
+    kill: bool,
+    /// Spread the PEs over so many virtual nodes
+    #[arg(long, default_value_t = 1)]
+    nodes: u32,
+    /// Spread the PEs over two network namespaces
+    #[arg(long)]
+    namespaces: bool,
+    /// Run in an emulated machine: programs as they were built, and more patience
+    #[arg(long)]
+    emulated: bool,
+    /// Transports, separated by commas; each is a run of its own
+    #[arg(long, value_delimiter = ',')]
+    transport: Vec<String>,
+    /// Devices of atomics, separated by commas (processor, network); each is a run of its own
+    #[arg(long, value_delimiter = ',')]
+    amo: Vec<String>,
+    /// Run the collectives under every schedule
+    #[arg(long)]
+    algorithms: bool,
+    /// Jobs at a time
+    #[arg(long, default_value_t = AT_ONCE)]
+    at_once: usize,
+    /// Seconds after which a case counts as hung
+    #[arg(long)]
+    limit: Option<u64>,
+    /// Print each case as it ends, as on a terminal
+    #[arg(long)]
+    progress: bool,
+}
+
+impl Arguments {
+    /// The selection that they make.
+    pub(crate) fn options(self) -> Options {
+        let variable = |name: &str, values: Vec<String>| -> Vec<Environment> {
+            values.into_iter().map(|value| vec![(name.to_string(), value)]).collect()
+        };
+        let mut runs = vec![variable("SHMEM_TRANSPORT", self.transport), variable("SHMEM_AMO", self.amo)];
+        let Options { filter, environments, .. } = Options::algorithms();
+        runs.extend(self.algorithms.then_some(environments));
+        let alone = vec![Environment::new()];
+        let runs = runs.into_iter().filter(|values| !values.is_empty());
+        Options {
+            prefix: self.prefix.unwrap_or_else(crate::default_prefix),
+            pes: self.pes,
+            filter: self.filter.or(filter.filter(|_| self.algorithms)),
+            from: self.from,
+            sanitize: self.sanitize,
+            kill: self.kill,
+            nodes: if self.namespaces { 2 } else { self.nodes },
+            hosts: self.namespaces.then(String::new),
+            emulated: self.emulated,
+            at_once: self.at_once,
+            limit: self.limit.map(Duration::from_secs),
+            progress: self.progress || std::io::stdout().is_terminal(),
+            environments: runs.fold(alone, |environments, values| crossed(&environments, values)),
+        }
+    }
+}
+
 /// Each of the environments with each of the others.
 fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Environment> {
     let with = |other: Environment| environments.iter().map(move |one| [one.as_slice(), &other].concat());
     others.into_iter().flat_map(with).collect()
-}
-
-/// A list of numbers, as the command line has it.
-pub(crate) fn numbers(list: &str) -> Outcome<Vec<u32>> {
-    list.split(',').map(|n| n.parse().map_err(|_| format!("`{n}` in `{list}` is not a number"))).collect()
 }
 
 /// How one row came out; the texts say why.

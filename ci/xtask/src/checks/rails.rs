@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::checks::namespaces;
 use crate::counts::Counts;
-use crate::hosts::Rig;
-use crate::namespaces;
+use crate::rigs::hosts::Rig;
 use crate::{Outcome, command};
 
 /// The bandwidth of each cable.

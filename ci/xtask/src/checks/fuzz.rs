@@ -32,44 +32,28 @@ const PLATFORM: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
 /// A selection of targets and the time for each.
-pub(crate) struct Options {
-    /// For each target.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Seconds for each target
+    #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Keep what was found: the committed inputs become the fewest that reach all that is reached.
+    /// Keep what was found: the committed inputs become the fewest that reach all that is reached
+    #[arg(long)]
     keep: bool,
-    names: Vec<String>,
+    /// Targets; all if none is named
+    #[arg(value_parser = TARGETS.iter().map(|target| target.name).collect::<Vec<_>>())]
+    targets: Vec<String>,
 }
 
-impl Options {
+impl Arguments {
     /// Every target, so that the step takes half a minute.
-    pub(crate) fn brief() -> Options {
-        Options { seconds: 5, keep: false, names: Vec::new() }
-    }
-
-    /// `[--seconds N] [--keep] [TARGET...]`.
-    pub(crate) fn from_arguments(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options { seconds: 60, ..Options::brief() };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            let number = |text: &String| text.parse().ok();
-            match argument.as_str() {
-                "--keep" => options.keep = true,
-                "--seconds" => {
-                    options.seconds = arguments.next().and_then(number).ok_or("--seconds wants a number")?;
-                }
-                name if TARGETS.iter().any(|target| target.name == name) => options.names.push(name.into()),
-                other => {
-                    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-                    return Err(format!("`{other}` is no fuzz target; there are {}", names.join(", ")));
-                }
-            }
-        }
-        Ok(options)
+    pub(crate) fn brief() -> Arguments {
+        Arguments { seconds: 5, keep: false, targets: Vec::new() }
     }
 }
 
 /// Builds and runs the fuzzers.
-pub(crate) fn run(options: &Options) -> Outcome<Counts> {
+pub(crate) fn run(options: &Arguments) -> Outcome<Counts> {
     let manifest = top().join("ci/fuzz/Cargo.toml");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fetched = command::output(Command::new(&cargo).args(["fetch", "--manifest-path"]).arg(&manifest))?;
@@ -84,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Counts> {
     let programs = folder.join(PLATFORM).join("release");
     let mut counts = Counts::default();
     for target in TARGETS {
-        if options.names.is_empty() || options.names.iter().any(|name| name == target.name) {
+        if options.targets.is_empty() || options.targets.iter().any(|name| name == target.name) {
             match target.run(&programs, &folder.join("found").join(target.name), options) {
                 Ok(()) => counts.passed += 1,
                 Err(why) => {
@@ -103,7 +87,7 @@ impl Target {
     }
 
     /// Runs it. What it finds goes to `found`, an input that breaks it beside that.
-    fn run(&self, programs: &Path, found: &Path, options: &Options) -> Outcome {
+    fn run(&self, programs: &Path, found: &Path, options: &Arguments) -> Outcome {
         let committed = self.committed();
         for folder in [found, &committed] {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,7 +1,7 @@
 //! `cargo semver-checks` on the Rust API: does a program that compiled with the baseline still compile?
 //!
 //! No version is published yet, so the baseline is a revision of this repository, named in a committed file. The tool is
-//! not small, so the checks of the project go without it: they compare the list of public items ([`crate::public_api`]).
+//! not small, so the checks of the project go without it: they compare the list of public items ([`crate::checks::public_api`]).
 
 use std::fs;
 use std::path::PathBuf;

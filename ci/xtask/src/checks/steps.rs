@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::counts::Counts;
-use crate::{
-    Outcome, abi, bindgen, build, command, conformance, default_prefix, fuzz, generate, house, launchers, manual,
-    namespaces, packages, placement, public_api, rdma, target, top, tuning,
+use crate::checks::{
+    abi, conformance, fuzz, house, launchers, manual, namespaces, packages, placement, public_api, rdma, tuning,
 };
+use crate::counts::Counts;
+use crate::product::{bindgen, build, generate};
+use crate::{Outcome, command, default_prefix, target, top};
 
 /// One step of `cargo xtask test`.
 pub(crate) struct Step {
@@ -55,7 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "fuzz",
         what: "parsers and connections under libFuzzer, briefly",
-        run: || fuzz::run(&fuzz::Options::brief()),
+        run: || fuzz::run(&fuzz::Arguments::brief()),
     },
     Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },

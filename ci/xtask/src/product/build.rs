@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Outcome, command, install, library, target, top};
+use crate::product::{install, library};
+use crate::{Outcome, command, target, top};
 
 /// Builds the library and the tools with a cargo profile and lays them out below `prefix`.
 pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {

@@ -1,6 +1,6 @@
 //! The list of known breaches: one line `rule place number`.
 
-use crate::house::Tally;
+use crate::checks::house::Tally;
 use crate::{Outcome, top};
 
 /// Where the list is, from the top of the repository.

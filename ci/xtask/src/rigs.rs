@@ -1,18 +1,13 @@
 //! The rigs: other machines than this one, for a command of the checkout to run in.
 
+pub(crate) mod hosts;
+
 use std::process::Command;
 
 use crate::{Outcome, target, top};
 
 /// The status by which a rig says that it cannot be had here; its output says why.
 const SKIPPED: i32 = 77;
-
-const USAGE: &str = "\
-usage: cargo xtask rig NAME [OPTIONS] COMMAND [ARGUMENT...]
-
-  rdma [-t SECONDS] [-m MIB]   a virtual machine with InfiniBand verbs, two NUMA nodes and netem
-  slurm                        a Slurm of two nodes
-  hosts [-q QUALITY]           two network namespaces with a cable between them, as bad as QUALITY (words of `tc netem`)";
 
 /// How a command in a rig ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,21 +18,13 @@ pub(crate) enum Ending {
     Skipped,
 }
 
-/// `cargo xtask rig NAME ...`.
-pub(crate) fn run(arguments: &[String]) -> Outcome {
-    match arguments.split_first() {
-        Some((name, words)) if !words.is_empty() => start(name, words).map(drop),
-        _ => Err(USAGE.into()),
-    }
-}
-
 /// Runs a command, from the repository's top folder, in the rig `name`.
 pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
     let (script, verb) = match name {
         "rdma" => ("rdma-vm", None),
         "hosts" => ("network-namespaces", Some("run")),
         "slurm" => ("slurm-two-nodes", None),
-        other => return Err(format!("there is no rig `{other}`\n{USAGE}")),
+        other => return Err(format!("there is no rig `{other}`; there are rdma, slurm and hosts")),
     };
     let mut command = Command::new(top().join("ci/rigs").join(script));
     command

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::conformance::{self, Options};
+use crate::checks::conformance::{self, Options};
 use crate::counts::Counts;
 use crate::{Outcome, command, target};
 

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::checks::launchers;
 use crate::counts::Counts;
-use crate::{Outcome, command, launchers};
+use crate::{Outcome, command};
 
 /// So long may 64 empty programs take from the first to the last.
 const LIMIT: Duration = Duration::from_millis(500);

@@ -4,44 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_api::generate::{Help, manual_pages};
 use oxshmem_api::manual::{Page, pages};
 
+use crate::checks::packages;
 use crate::counts::Counts;
-use crate::library::write;
-use crate::{Outcome, command, packages, target};
-
-/// The help texts of tools that become part of their pages: the command, and its arguments.
-const HELP: &[(&str, &str)] = &[
-    ("oshrun", "--help"),
-    ("oshcc", "-showme:help"),
-    ("osh_info", "--help"),
-    ("oxshmem", "--help"),
-    ("oxshmem simulate", "--help"),
-    ("oxshmem schedule", "--help"),
-    ("oxshmem explain", "--help"),
-];
+use crate::product::library::write;
+use crate::{Outcome, command, target};
 
 /// Languages of programs on pages: the compiler, its options, the ending of a file's name.
 const LANGUAGES: &[(&str, &str, &[&str], &str)] =
     &[("c", "oshcc", &["-std=c11"], "c"), ("fortran", "oshfort", &[], "f90")];
-
-/// Writes the pages into an installation. The folder may hold the pages of others, so nothing is removed.
-pub(crate) fn install(prefix: &Path) -> Outcome {
-    let folder = prefix.join("share/man");
-    for section in ["man1", "man3", "man7"] {
-        let path = folder.join(section);
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    let mut help = Vec::new();
-    for (command, question) in HELP {
-        let mut words = command.split(' ');
-        let tool = prefix.join("bin").join(words.next().expect("a command has a name"));
-        let text = crate::command::read(Command::new(tool).args(words.clone()).arg(question).env("COLUMNS", "80"))?;
-        help.push(Help { command: command.to_string(), text });
-    }
-    manual_pages(&pages()?, &help).iter().try_for_each(|file| write(&folder.join(&file.path), &file.text))
-}
 
 /// Compiles every program of the manual as a user would, runs it on 4 PEs, and lets groff look at every page.
 pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {

@@ -3,8 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Outcome;
-use crate::conformance::{self, Options, numbers};
+use crate::checks::conformance::{self, Options};
 use crate::counts::Counts;
 
 /// The transports that carry a job here without a network card.
@@ -13,25 +12,30 @@ const TRANSPORTS: &[&str] = &["tcp", "ofi:tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "u
 /// A case that needs more has stopped: eight PEs on two processors take their time over sockets.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// `cargo xtask matrix [--transport NAME,NAME] [--nodes 2,4] [--pes 2,4,8] [--filter TEXT]`.
-pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
-    let mut transports: Vec<String> = TRANSPORTS.iter().map(|&name| name.into()).collect();
-    let (mut nodes, mut pes, mut filter) = (vec![2, 4], vec![2, 4, 8], None);
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        let value = arguments.next().ok_or(format!("{argument} needs a value"))?;
-        match argument.as_str() {
-            "--transport" => transports = value.split(',').map(str::to_string).collect(),
-            "--nodes" => nodes = numbers(value)?,
-            "--pes" => pes = numbers(value)?,
-            "--filter" => filter = Some(value.clone()),
-            other => return Err(format!("`{other}` is not an option of `matrix`")),
-        }
-    }
+/// The cells of the matrix.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Transports, separated by commas
+    #[arg(long = "transport", value_delimiter = ',', default_values = TRANSPORTS)]
+    transports: Vec<String>,
+    /// Numbers of nodes
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 4])]
+    nodes: Vec<u32>,
+    /// Numbers of PEs
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
+    pes: Vec<u32>,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// Runs one cell after the other.
+pub(crate) fn run(arguments: &Arguments) -> Counts {
+    let Arguments { transports, nodes, pes, filter } = arguments;
     let mut cells = Vec::new();
     let mut total = Counts::default();
-    for transport in &transports {
-        for &nodes in &nodes {
+    for transport in transports {
+        for &nodes in nodes {
             for &pes in pes.iter().filter(|&&pes| pes >= nodes) {
                 let begun = Instant::now();
                 let options = Options::between(transport, nodes, pes, filter.clone());
@@ -47,5 +51,5 @@ pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
         }
     }
     println!("\n{}", cells.join("\n"));
-    Ok(total)
+    total
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::program::output_folder;
 use super::{Options, Row, Verdict};
 use crate::command;
-use crate::hosts::Rig;
+use crate::rigs::hosts::Rig;
 
 /// A job that is still running after this time hangs.
 const LIMIT: Duration = Duration::from_secs(60);

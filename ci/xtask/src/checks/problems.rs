@@ -13,8 +13,9 @@
 
 use std::process::Command;
 
+use crate::Outcome;
+use crate::checks::{launchers, steps};
 use crate::counts::Counts;
-use crate::{Outcome, launchers, test};
 
 /// The crates that have such tests.
 const CRATES: &[&str] = &[
@@ -36,7 +37,7 @@ pub(crate) fn run() -> Outcome<Counts> {
         "--tests",
         "--examples",
     ]);
-    let mut counts = test::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
+    let mut counts = steps::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
     counts += launchers::run(&["problem".to_owned()])?;
     Ok(counts)
 }

@@ -1,9 +1,9 @@
 //! The conformance programs over emulated InfiniBand: PEs on two nodes in the rig `rdma`, each with the nearest of two cards.
 
 use crate::Outcome;
-use crate::conformance::{self, Options};
+use crate::checks::conformance::{self, Options};
 use crate::counts::Counts;
-use crate::rig::{self, Ending};
+use crate::rigs::{self, Ending};
 
 /// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
@@ -34,28 +34,45 @@ pub(crate) fn brief() -> Outcome<Counts> {
     in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
-/// `cargo xtask rdma [--transport NAME,NAME] [--amo NAME,NAME] [--pes N,N] [--from PROGRAM] [--limit SECONDS]
-/// [--at-once N] [--everything | FILTER]`. All cases are run in one machine, which prints each as it ends; one that hangs is ended after
-/// the limit, and the next begins. What a machine has not come to, another begins with by `--from`.
-pub(crate) fn run(arguments: &[String]) -> Outcome<Counts> {
-    let mut arguments = arguments.iter();
-    let (mut transports, mut pes, mut everything, mut filter) = ("ucx:rc", PES, false, None);
-    let mut more = String::new();
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--transport" => transports = value()?,
-            "--pes" => pes = value()?,
-            "--amo" | "--from" | "--limit" | "--at-once" => more += &format!(" {argument} '{}'", value()?),
-            "--everything" => everything = true,
-            text if !text.starts_with('-') => filter = Some(text),
-            other => return Err(format!("`{other}` is not an option of `rdma`")),
-        }
-    }
-    let run = || vec![run_of(transports, pes, filter) + &more];
+/// Runs in one machine.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Transports, separated by commas
+    #[arg(long = "transport", default_value = "ucx:rc")]
+    transports: String,
+    /// Devices of atomics, separated by commas: processor, network
+    #[arg(long)]
+    amo: Option<String>,
+    /// Numbers of PEs, separated by commas
+    #[arg(long, default_value = PES)]
+    pes: String,
+    /// Begin with this program: the one that an earlier machine did not reach
+    #[arg(long)]
+    from: Option<String>,
+    /// Seconds after which a case counts as hung
+    #[arg(long)]
+    limit: Option<u64>,
+    /// Jobs at a time
+    #[arg(long)]
+    at_once: Option<usize>,
+    /// Run every case, each printed as it ends, which takes hours
+    #[arg(long)]
+    everything: bool,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
+    filter: Option<String>,
+}
+
+/// Runs the cases that were asked for, or a brief selection.
+pub(crate) fn run(arguments: &Arguments) -> Outcome<Counts> {
+    let numbers = [("limit", arguments.limit), ("at-once", arguments.at_once.map(|number| number as u64))];
+    let numbers = numbers.map(|(name, number)| (name, number.map(|number| number.to_string())));
+    let texts = [("amo", arguments.amo.clone()), ("from", arguments.from.clone())];
+    let given = numbers.into_iter().chain(texts).filter_map(|(name, value)| Some(format!(" --{name} '{}'", value?)));
+    let filter = arguments.filter.as_deref();
+    let runs = vec![run_of(&arguments.transports, &arguments.pes, filter) + &given.collect::<String>()];
     match filter {
-        Some(cases) => in_one_machine(&Options::of(cases), &run(), SECONDS),
-        None if everything => in_one_machine(&Options::everything(), &run(), EVERYTHING_SECONDS),
+        Some(cases) => in_one_machine(&Options::of(cases), &runs, SECONDS),
+        None if arguments.everything => in_one_machine(&Options::everything(), &runs, EVERYTHING_SECONDS),
         None => brief(),
     }
 }
@@ -74,7 +91,7 @@ fn in_one_machine(programs: &Options, runs: &[String], seconds: &str) -> Outcome
     for options in runs {
         script += &format!("'{}' conformance {options} || status=1\n", crate::OWN_PATH.display());
     }
-    let ending = rig::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;
+    let ending = rigs::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;
     Ok(match ending {
         Ending::Well => Counts { passed: runs.len(), ..Counts::default() },
         Ending::Skipped => Counts { skipped: runs.len(), ..Counts::default() },

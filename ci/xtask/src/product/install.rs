@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::library::{SYSTEM, link_to, write};
-use crate::{Outcome, command, manual, top};
+use crate::product::library::{SYSTEM, link_to, write};
+use crate::{Outcome, command, top};
 
 /// The tools, and the other names they answer to.
 const TOOLS: &[(&str, &[&str])] = &[
@@ -55,7 +55,7 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     program(prefix, "oshdemo")?;
     program(prefix, "oshmeasure")?;
     program(prefix, "oshtune")?;
-    manual::install(prefix)?;
+    super::manual::install(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }

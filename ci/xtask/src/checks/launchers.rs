@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::checks::packages;
 use crate::counts::Counts;
-use crate::{Outcome, build, command, default_prefix, packages, target, top};
+use crate::product::build;
+use crate::{Outcome, command, default_prefix, target, top};
 
 mod table;
 
@@ -29,7 +31,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
     let shows = !words.is_empty();
     let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
     if rows.is_empty() {
-        return Err("no launcher has that name; ci/xtask/src/launchers/table.rs has them all".into());
+        return Err("no launcher has that name; ci/xtask/src/checks/launchers/table.rs has them all".into());
     }
     if !default_prefix().join("lib/liboxshmem.so").exists() {
         build::build("release", &default_prefix())?;

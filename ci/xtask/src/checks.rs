@@ -1,0 +1,20 @@
+//! The checks. `steps` lists those that `cargo xtask test` runs; the others take hours, or need something that few machines have.
+
+pub(crate) mod abi;
+pub(crate) mod conformance;
+pub(crate) mod fuzz;
+pub(crate) mod house;
+pub(crate) mod launchers;
+pub(crate) mod manual;
+pub(crate) mod matrix;
+pub(crate) mod namespaces;
+pub(crate) mod packages;
+pub(crate) mod placement;
+pub(crate) mod problems;
+pub(crate) mod public_api;
+pub(crate) mod rails;
+pub(crate) mod rdma;
+pub(crate) mod semver;
+pub(crate) mod starts;
+pub(crate) mod steps;
+pub(crate) mod tuning;

@@ -1,0 +1,216 @@
+//! The tasks by name, with their options.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::checks::{
+    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, rdma, semver, starts,
+    steps,
+};
+use crate::product::{bindgen, build, generate};
+use crate::{Outcome, command, default_prefix, rigs};
+
+/// Tasks of the project.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds, then runs the demonstration on 4 PEs
+    Demo,
+    /// Runs every check, or the named steps
+    Test {
+        /// Name the steps
+        #[arg(long)]
+        list: bool,
+        /// Steps to run
+        steps: Vec<String>,
+    },
+    /// Builds and links everything and lays it out below a folder
+    Build {
+        /// Profile of cargo
+        #[arg(long, default_value = "release")]
+        profile: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Builds for use outside of this folder
+    Install {
+        /// Folder of the installation
+        #[arg(long)]
+        prefix: PathBuf,
+    },
+    /// Writes what comes from the routine table
+    Generate {
+        /// Fail when a file is stale instead
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes the bindings to libraries from the installed headers
+    Bindgen {
+        /// Compare them with the headers instead
+        #[arg(long)]
+        check: bool,
+        /// Print them (the part of the task that needs the feature)
+        #[arg(long, hide = true)]
+        print: bool,
+        /// Libraries; all if none is named
+        libraries: Vec<String>,
+    },
+    /// Writes the list of the Rust API's public items
+    PublicApi {
+        /// Compare it with the code instead
+        #[arg(long)]
+        check: bool,
+        /// Print it (the part of the task that needs the feature)
+        #[arg(long, hide = true)]
+        print: bool,
+        #[arg(hide = true)]
+        files: Vec<String>,
+    },
+    /// Runs cargo-semver-checks on the Rust API
+    Semver {
+        /// A revision to compare with; the committed baseline if none is named
+        revision: Option<String>,
+    },
+    /// Checks rules that the compiler does not know: imports, lengths, names, comments
+    House {
+        /// Print every place that breaks a rule
+        #[arg(long)]
+        list: bool,
+        /// Write the list of known places anew
+        #[arg(long)]
+        write: bool,
+    },
+    /// Checks symbols, prototypes, macros and headers of an installation
+    CheckAbi(Installation),
+    /// Runs the conformance programs
+    Conformance(conformance::Arguments),
+    /// Runs every conformance case over every transport between virtual nodes, which takes hours
+    Matrix(matrix::Arguments),
+    /// Runs conformance programs over emulated InfiniBand
+    Rdma(rdma::Arguments),
+    /// Runs one program under every launcher here
+    Launchers {
+        /// Only launchers whose names contain one of these words
+        words: Vec<String>,
+    },
+    /// Reproduces problems of users and faults found from outside, and shows the messages
+    Problems,
+    /// Measures how long 64 empty programs take to start, and 1,000 PEs over 8 made-up hosts
+    Starts(Installation),
+    /// Measures two rails between two hosts with two cables
+    Rails(Installation),
+    /// Runs the fuzzers
+    Fuzz(fuzz::Arguments),
+    /// Inside `rig rdma`: transfers and conformance programs, as they were built, over a cable with delay, reordering and loss
+    BadCable {
+        #[command(flatten)]
+        installation: Installation,
+        /// Cases; an empty text means all programs
+        filter: Option<String>,
+    },
+    /// Runs a command in a rig
+    ///
+    /// `rdma [-t SECONDS] [-m MIB]`: a virtual machine with InfiniBand verbs, two NUMA nodes and netem.
+    /// `slurm`: a Slurm of two nodes.
+    /// `hosts [-q QUALITY]`: two network namespaces with a cable between them, as bad as QUALITY (words of `tc netem`).
+    #[command(verbatim_doc_comment)]
+    Rig {
+        /// `rdma`, `slurm` or `hosts`
+        name: String,
+        /// Options of the rig, then the command
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
+
+/// The installation that a task works on.
+#[derive(Args)]
+struct Installation {
+    /// Folder of the installation [default: target/oxshmem]
+    #[arg(long)]
+    prefix: Option<PathBuf>,
+}
+
+impl Installation {
+    fn folder(self) -> Outcome<PathBuf> {
+        self.prefix.map_or_else(|| Ok(default_prefix()), absolute)
+    }
+}
+
+fn absolute(path: PathBuf) -> Outcome<PathBuf> {
+    std::path::absolute(path).map_err(|error| format!("--prefix: {error}"))
+}
+
+impl CommandLine {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Outcome {
+        let counts = match self.task {
+            Task::Demo => return demo(),
+            Task::Test { list: true, .. } => {
+                steps::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
+                return Ok(());
+            }
+            Task::Test { steps, .. } => return steps::run(&steps),
+            Task::Build { profile, installation } => return build::build(&profile, &installation.folder()?),
+            Task::Install { prefix } => return build::build("release", &absolute(prefix)?),
+            Task::Generate { check: true } => return generate::check(),
+            Task::Generate { check: false } => return generate::write(),
+            Task::Bindgen { print: true, libraries, .. } => return bindgen::print(&libraries),
+            Task::Bindgen { check: false, libraries, .. } => return bindgen::write(&libraries),
+            Task::Bindgen { libraries, .. } => bindgen::check(&libraries)?,
+            Task::PublicApi { print: true, files, .. } => return public_api::print(&files),
+            Task::PublicApi { check: false, .. } => return public_api::write(),
+            Task::PublicApi { .. } => public_api::check()?,
+            Task::Semver { revision } => semver::check(revision.as_deref())?,
+            Task::House { list, write } => house::run(write, list)?,
+            Task::CheckAbi(installation) => abi::check(&installation.folder()?)?,
+            Task::Conformance(arguments) => conformance::run(&arguments.options()),
+            Task::Matrix(arguments) => matrix::run(&arguments),
+            Task::Rdma(arguments) => rdma::run(&arguments)?,
+            Task::Launchers { words } => launchers::run(&words)?,
+            Task::Problems => problems::run()?,
+            Task::Starts(installation) => starts::run(&installation.folder()?)?,
+            Task::Rails(installation) => rails::run(&installation.folder()?)?,
+            Task::Fuzz(arguments) => fuzz::run(&arguments)?,
+            Task::BadCable { installation, filter } => {
+                namespaces::bad_cable(&installation.folder()?, filter.as_deref())?
+            }
+            Task::Rig { name, words } => return rigs::start(&name, &words).map(drop),
+        };
+        steps::finish(counts)
+    }
+}
+
+fn demo() -> Outcome {
+    let prefix = default_prefix();
+    build::build("release", &prefix)?;
+    command::run(Command::new(prefix.join("bin/oshrun")).args(["-n", "4", "--demo"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_fit_together() {
+        use clap::CommandFactory;
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn words_after_a_rig_are_its_own() {
+        let line = ["cargo xtask", "rig", "rdma", "-t", "60", "sh", "-c", "exit 3"];
+        let Ok(CommandLine { task: Task::Rig { name, words } }) = CommandLine::try_parse_from(line) else {
+            panic!("the words are understood")
+        };
+        assert_eq!((name.as_str(), words.len()), ("rdma", 5));
+    }
+}
