@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::crew::Outlet;
 use crate::link::frame::{self, Frames, Order, Post, Report};
 use crate::link::greeting;
 use crate::link::pulse::{Need, Pulse};
@@ -73,7 +72,7 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
         // If this fails the start of a PE will say so.
         let _ = oxshmem_os::descriptors::raise_limit();
     }
-    let mut station = Station::new(Rc::clone(post), host, mark, Outlet::upward());
+    let mut station = Station::new(Rc::clone(post), host, mark);
     station.start_branches(below);
     match prepare(post) {
         Ok(prepared) => {

@@ -9,7 +9,7 @@ use oxshmem_bootstrap::pmi1::Reply;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin};
-use tokio::sync::{Mutex, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::arguments::Plan;
@@ -21,31 +21,24 @@ use crate::program::Unusable;
 use crate::watch::{Event, pass_on, watch_over};
 use crate::{guardian, input};
 
-/// Where the PEs' output goes.
+/// Where the PEs' output goes: up to the launcher, as far as there is room. The launcher's own PEs take the same way.
 #[derive(Clone)]
-pub(crate) enum Outlet {
-    /// To the launcher's own streams.
-    Own(Rc<(Mutex<tokio::io::Stdout>, Mutex<tokio::io::Stderr>)>),
-    /// Up the pipe, as far as there is room.
-    Upward { stdout: Room, stderr: Room },
+pub(crate) struct Outlet {
+    stdout: Room,
+    stderr: Room,
 }
 
 impl Outlet {
-    pub(crate) fn own() -> Outlet {
-        Outlet::Own(Rc::new((Mutex::new(tokio::io::stdout()), Mutex::new(tokio::io::stderr()))))
-    }
-
-    pub(crate) fn upward() -> Outlet {
+    pub(crate) fn new() -> Outlet {
         let room = || Rc::new(Semaphore::new(output::WINDOW));
-        Outlet::Upward { stdout: room(), stderr: room() }
+        Outlet { stdout: room(), stderr: room() }
     }
 
-    /// The room of one stream of an agent.
-    pub(crate) fn room(&self, of: Stream) -> Option<&Room> {
-        match (self, of) {
-            (Outlet::Own(_), _) => None,
-            (Outlet::Upward { stdout, .. }, Stream::Stdout) => Some(stdout),
-            (Outlet::Upward { stderr, .. }, Stream::Stderr) => Some(stderr),
+    /// The room of one stream.
+    pub(crate) fn room(&self, of: Stream) -> &Room {
+        match of {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
         }
     }
 }
@@ -103,13 +96,13 @@ impl Crew {
         let local = self.members.len();
         let Started { mut child, pid, pmi } = prepared.start(pe, local, &self.mark)?;
         self.carry_output(prepared.plan(), pe, &mut child);
-        let input = match (child.stdin.take(), &self.outlet) {
+        let input = match (child.stdin.take(), prepared.is_direct()) {
             (None, _) => None,
-            (Some(stdin), Outlet::Own(_)) => {
+            (Some(stdin), true) => {
                 self.readers.push(stdin);
                 None
             }
-            (Some(stdin), Outlet::Upward { .. }) => {
+            (Some(stdin), false) => {
                 let (input, bytes) = mpsc::unbounded_channel();
                 tokio::task::spawn_local(feed(pe, stdin, bytes, self.side.clone()));
                 Some(input)
@@ -130,30 +123,18 @@ impl Crew {
     }
 
     fn carry_output(&mut self, plan: &Plan, pe: u32, child: &mut Child) {
-        let style = |stream| Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
-        let (host, side) = (self.host, self.side.clone());
-        let upward = |stream, room: &Room| Upward { host, stream, room: Rc::clone(room), reports: side.clone() };
+        let way = |stream| {
+            let style = Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
+            let room = Rc::clone(self.outlet.room(stream));
+            (Upward { host: self.host, stream, room, reports: self.side.clone() }, style, self.over.subscribe())
+        };
         if let Some(source) = child.stdout.take() {
-            let (outlet, over, style) = (self.outlet.clone(), self.over.subscribe(), style(Stream::Stdout));
-            let upward = self.outlet.room(Stream::Stdout).map(|room| upward(Stream::Stdout, room));
-            self.pumps.spawn_local(async move {
-                match (upward, outlet) {
-                    (Some(upward), _) => output::pump(source, &upward, style, over).await,
-                    (None, Outlet::Own(sinks)) => output::pump(source, &sinks.0, style, over).await,
-                    (None, Outlet::Upward { .. }) => {}
-                }
-            });
+            let (upward, style, over) = way(Stream::Stdout);
+            self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
         }
         if let Some(source) = child.stderr.take() {
-            let (outlet, over, style) = (self.outlet.clone(), self.over.subscribe(), style(Stream::Stderr));
-            let upward = self.outlet.room(Stream::Stderr).map(|room| upward(Stream::Stderr, room));
-            self.pumps.spawn_local(async move {
-                match (upward, outlet) {
-                    (Some(upward), _) => output::pump(source, &upward, style, over).await,
-                    (None, Outlet::Own(sinks)) => output::pump(source, &sinks.1, style, over).await,
-                    (None, Outlet::Upward { .. }) => {}
-                }
-            });
+            let (upward, style, over) = way(Stream::Stderr);
+            self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
         }
     }
 

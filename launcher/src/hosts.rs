@@ -4,9 +4,11 @@ pub(crate) mod allocation;
 pub(crate) mod nodelist;
 pub(crate) mod placement;
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use oxshmem_base::Error;
+use oxshmem_os::interfaces;
 
 /// A host as the user or a scheduler named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,14 +85,38 @@ fn no_number(text: &str) -> String {
     format!("`{text}` is not a number of PEs")
 }
 
-/// Whether a name means the machine we are on.
+/// Whether a name means the machine we are on: one of its addresses, its name, or a name that every machine has for itself.
 pub(crate) fn is_here(name: &str) -> bool {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        let is_own = |(own, _): &(IpAddr, String)| *own == address;
+        return address.is_loopback() || interfaces::addresses().unwrap_or_default().iter().any(is_own);
+    }
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_string();
-    matches!(name, "localhost" | "127.0.0.1") || (!own.trim().is_empty() && short(name) == short(own.trim()))
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    short(name) == "localhost" || (!own.trim().is_empty() && short(name) == short(own.trim()))
+}
+
+/// The hosts with all names of this machine as one host, at the place of the first of them.
+pub(crate) fn together_here(hosts: &[Host]) -> Vec<Host> {
+    let mut together: Vec<Host> = Vec::with_capacity(hosts.len());
+    let mut here = None;
+    for host in hosts {
+        match here {
+            Some(at) if is_here(&host.name) => {
+                let known: &mut Host = &mut together[at];
+                known.slots = Some(known.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
+            }
+            _ => {
+                here = here.or(is_here(&host.name).then_some(together.len()));
+                together.push(host.clone());
+            }
+        }
+    }
+    together
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 
@@ -116,6 +142,21 @@ mod tests {
         for bad in ["", ",", "a:x", "a:0", "-oProxyCommand=x", "n[1-", "n[3-1]", "a b"] {
             assert!(from_option(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn fault_L1_all_names_of_this_machine_are_one_host() {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let own = own.trim();
+        for name in ["localhost", "localhost.localdomain", "127.0.0.1", "127.0.0.2", "::1", own] {
+            assert!(is_here(name), "{name}");
+        }
+        for name in ["2001:db8::1", "someone-elses", "me@localhost"] {
+            assert!(!is_here(name), "{name}");
+        }
+        let text = format!("n7,localhost:2,n8:3,{own},127.0.0.1:4");
+        let hosts = together_here(&from_option(&text).unwrap());
+        assert_eq!(shown(&hosts), "n7 localhost:7 n8:3");
     }
 
     #[test]

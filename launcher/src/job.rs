@@ -15,10 +15,10 @@ use tokio::time::Instant;
 
 use crate::arguments::{Plan, Stdin};
 use crate::binding::Display;
-use crate::crew::Outlet;
 use crate::input::{self, Reader};
 use crate::layout::Layout;
 use crate::link::frame::{Order, Post, Report};
+use crate::output::Stream;
 use crate::pmi::Stage;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
@@ -35,6 +35,10 @@ const LINGER: Duration = Duration::from_secs(2);
 const NOTE_AFTER: Duration = Duration::from_secs(1);
 /// How long the agents' pipes may take to swallow that the job stops.
 const STOP_AFTER: Duration = Duration::from_millis(100);
+/// How long PEs may outlive an interrupt before a note says how to kill them.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How long output may still take after the user has ended a job whose PEs have ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long hosts may take to say whether somebody died before a PE ended the job.
 const CENSUS: Duration = Duration::from_secs(1);
 
@@ -59,7 +63,7 @@ fn prepare(plan: &Plan) -> Result<i32, Unusable> {
         layout.show()?;
         return Ok(0);
     }
-    let prepared = match layout.here {
+    let prepared = match layout.post.is_here() {
         true => Some(Prepared::new(Rc::clone(&layout.post), layout.post.seats[0].clone(), true)?),
         false => None,
     };
@@ -91,7 +95,7 @@ async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
         }
     }
     job.attend(&mut signals).await;
-    job.end_output().await;
+    job.explain();
     if let Some(guard) = &mut guard {
         guardian::dismiss(guard);
     }
@@ -135,10 +139,18 @@ struct Job {
     /// A PE that ended well without having left the job, and when the user is told.
     deserter: Option<(u32, Instant)>,
     timeout: Option<Instant>,
+    /// When the user is told that PEs have outlived an interrupt.
+    remind_at: Option<Instant>,
     /// When we stop ourselves, after the PEs.
     stop_at: Option<Instant>,
+    /// All PEs have ended; what they have written is still on its way.
+    finishing: bool,
+    /// When we go although not everything is out, and the status if nothing else decides it.
+    leave_at: Option<(Instant, i32)>,
+    /// When the last signal was passed on that ends those that do not handle it.
+    forwarded_at: Option<Instant>,
     readers: Vec<Reader>,
-    screen: Option<Screen>,
+    screen: Screen,
     /// Orders from those who carry input and output.
     orders: mpsc::UnboundedReceiver<Order>,
     order: mpsc::UnboundedSender<Order>,
@@ -169,11 +181,11 @@ impl Job {
         for seat in &post.seats {
             seat.pes.iter().for_each(|&pe| hosts[pe as usize] = seat.host);
         }
-        let here = post.seats[0].name.is_empty();
+        let here = post.is_here();
         let host = if here { 0 } else { NO_HOST };
         let mark = format!("{}.{host}", post.mark);
         Job {
-            station: Station::new(Rc::clone(&post), host, mark, Outlet::own()),
+            station: Station::new(Rc::clone(&post), host, mark),
             pes: vec![Pe::Expected; size],
             hosts,
             left: size,
@@ -185,9 +197,13 @@ impl Job {
             aborters: BTreeSet::new(),
             deserter: None,
             timeout: post.plan.timeout.map(|timeout| Instant::now() + timeout),
+            remind_at: None,
             stop_at: None,
+            finishing: false,
+            leave_at: None,
+            forwarded_at: None,
             readers: Vec::new(),
-            screen: Some(Screen::new(order.clone())),
+            screen: Screen::new(order.clone()),
             orders,
             order,
             hosts_left: post.seats.iter().map(|seat| seat.host).chain((!here).then_some(NO_HOST)).collect(),
@@ -213,46 +229,68 @@ impl Job {
         &self.post.plan
     }
 
-    /// The loop: until the last PE has ended.
+    /// The job's whole life: until its last PE has ended, no host has anything left of it, and what PEs wrote is out.
+    ///
+    /// This is the only place that waits. So signals and deadlines are obeyed whatever the job waits for.
     async fn attend(&mut self, signals: &mut Signals) {
-        while self.left > 0 {
+        while !self.is_over() {
             let (ask_at, kill_at) = match self.ending {
                 Some(Ending::Awaited { ask_at }) => (Some(ask_at), None),
                 Some(Ending::Asked { kill_at }) => (None, Some(kill_at)),
                 _ => (None, None),
             };
-            let timeout = self.timeout.filter(|_| self.ending.is_none());
+            let timeout = self.timeout.filter(|_| self.ending.is_none() || self.finishing);
             let note_at = self.deserter.map(|(_, at)| at);
             let abort_at = self.abort.filter(|_| self.ending.is_none()).map(|(_, _, at)| at);
             tokio::select! {
                 biased;
                 wish = signals.next() => self.obey(wish),
                 // PEs that write without end shall not keep the time from passing.
-                () = at(ask_at) => self.end(SHORT_GRACE, None),
-                () = at(kill_at) => self.kill(),
+                () = at(ask_at), if !self.finishing => self.end(SHORT_GRACE, None),
+                () = at(kill_at), if !self.finishing => self.kill(),
                 () = at(timeout) => self.timed_out(),
                 () = at(abort_at) => self.aborted(),
+                () = at(self.remind_at) => self.remind(),
                 () = at(self.stop_at) => self.stop(),
+                () = at(self.leave_at.map(|(at, _)| at)) => break,
                 () = at(note_at) => self.note_deserter(),
                 Some(order) = self.orders.recv() => self.station.obey(order),
                 report = self.station.next() => self.take(report),
             }
+            if self.left == 0 && !self.finishing {
+                self.finish();
+            }
+        }
+        if let Some((_, status)) = self.leave_at.filter(|_| !self.is_over()) {
+            self.status.get_or_insert(status);
+        }
+        match (self.screen.lost(), self.status) {
+            (None, _) => {}
+            (Some(lost), None | Some(0)) => {
+                self.status = Some(lost.status());
+                self.sentence = Some(format!("{}; exit {}", lost.error(), lost.status()));
+            }
+            // The job has ended badly, perhaps because of it. That somebody stopped reading needs no words then.
+            (Some(lost), Some(_)) if lost.is_unread() => {}
+            (Some(lost), Some(_)) => say(&lost.error().to_string()),
         }
     }
 
-    /// Waits until what the PEs have written is out and no host has anything left of the job.
-    async fn end_output(&mut self) {
+    /// All PEs have ended.
+    fn finish(&mut self) {
+        self.finishing = true;
         self.station.obey(Order::Finish);
-        while !(self.hosts_left.is_empty() && self.station.is_alone()) {
-            tokio::select! {
-                Some(order) = self.orders.recv() => self.station.obey(order),
-                report = self.station.next() => self.take(report),
-            }
+        // A signal that came when the last PE was ending is for us.
+        if let Some(signal) = self.forwarded
+            && self.forwarded_at.is_some_and(|at| at.elapsed() < AGAIN_AFTER)
+        {
+            self.leave_at = Some((Instant::now() + LAST_WORDS, 128 + signal));
         }
-        if let Some(screen) = self.screen.take() {
-            screen.end().await;
-        }
-        self.explain();
+    }
+
+    /// Whether nothing is left to wait for.
+    fn is_over(&self) -> bool {
+        self.finishing && self.hosts_left.is_empty() && self.station.is_alone() && self.screen.is_empty()
     }
 
     fn take(&mut self, report: Report) {
@@ -271,9 +309,7 @@ impl Job {
             Report::Fence { values, last } => self.station.obey(Order::Fenced { values, last }),
             Report::Stuck { waiting } => self.stuck(waiting),
             Report::Output { host, stream, bytes } => {
-                if let Some(screen) = &self.screen {
-                    screen.show(host, stream, bytes);
-                }
+                self.screen.show(host, stream, bytes);
             }
             Report::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
@@ -316,8 +352,7 @@ impl Job {
             Some(Display::Picture) => picture::together(&maps),
             _ => maps.concat(),
         };
-        // Without anybody to read it the job goes on all the same.
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), all.as_bytes());
+        self.screen.show(NO_HOST, Stream::Stdout, all.into_bytes());
     }
 
     /// Counts a PE out.
@@ -431,6 +466,16 @@ impl Job {
     fn timed_out(&mut self) {
         let (running, all, code) = (self.running(), self.pes.len(), verdict::TIMED_OUT);
         let limit = self.plan().timeout.unwrap_or_default();
+        if self.finishing {
+            self.timeout = None;
+            self.leave_at = Some((Instant::now(), code));
+            self.sentence = self.sentence.take().or(Some(format!(
+                "the job did not end within {limit:?} (--timeout): its PEs have ended, but not everything that they wrote \
+                 could be shown; exit {}",
+                self.status.unwrap_or(code)
+            )));
+            return;
+        }
         let sentence =
             format!("the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}");
         self.fail(code, sentence, self.plan().grace);
@@ -463,6 +508,11 @@ impl Job {
 
     fn obey(&mut self, wish: Wish) {
         match wish {
+            // Nobody is left to signal. What is on its way gets a moment, and the second signal ends that too.
+            Wish::Forward(signal) if self.finishing && Wish::is_an_end(signal) => {
+                let patience = if self.leave_at.is_some() { Duration::ZERO } else { LAST_WORDS };
+                self.leave_at = Some((Instant::now() + patience, 128 + signal));
+            }
             Wish::Stop => {
                 self.signal(libc::SIGTSTP);
                 match self.station.is_alone() {
@@ -473,6 +523,7 @@ impl Job {
             Wish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => self.kill(),
             Wish::Forward(libc::SIGTERM) => {
                 self.forwarded = Some(libc::SIGTERM);
+                self.forwarded_at = Some(Instant::now());
                 if self.ending.is_none() {
                     self.end(self.plan().grace, None);
                 }
@@ -480,9 +531,23 @@ impl Job {
             Wish::Forward(signal) => {
                 if Wish::is_an_end(signal) {
                     self.forwarded = Some(signal);
+                    self.forwarded_at = Some(Instant::now());
+                }
+                if signal == libc::SIGINT {
+                    self.remind_at = Some(Instant::now() + AGAIN_AFTER);
                 }
                 self.signal(signal);
             }
+        }
+    }
+
+    /// The interrupt was the PEs' to handle, and they have not ended by it.
+    fn remind(&mut self) {
+        self.remind_at = None;
+        let running = self.running();
+        if self.ending.is_none() && running > 0 {
+            let s = if running == 1 { " still runs" } else { "s still run" };
+            say(&format!("note: {running} PE{s} after the interrupt; interrupt again (Ctrl-C) to kill"));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::arguments::Plan;
 use crate::branch::words_for;
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
-use crate::hosts::{Host, is_here};
+use crate::hosts::{self, Host, is_here};
 use crate::link::frame::{Post, Seat};
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
@@ -25,8 +25,6 @@ const EXPORTED_TOO: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 /// A job that is laid out.
 pub(crate) struct Layout {
     pub(crate) post: Rc<Post>,
-    /// Whether the PEs are all on this machine and need no agents.
-    pub(crate) here: bool,
 }
 
 impl Layout {
@@ -44,23 +42,23 @@ impl Layout {
         if hosts.is_empty() {
             let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
             let seat = Seat { host: 0, name: String::new(), pes: (0..size).collect() };
-            return Ok(Layout { post: Rc::new(post(plan, mark, mapping, vec![seat])), here: true });
+            return Ok(Layout { post: Rc::new(post(plan, mark, mapping, vec![seat])) });
         }
         let places = &plan.places;
         let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
-        let seats = seats(&hosts, &nodes);
-        // Where the user has named a remote shell it is used for every host, be it this one.
-        let here = !shell_was_named && seats.len() == 1 && is_here(&seats[0].name);
+        let mut seats = seats(&hosts, &nodes);
         let mapping = process_mapping_of(&numbered(&seats, size));
-        if !here {
-            plan.export();
+        match &mut seats[..] {
+            // Where the user has named a remote shell it is used for every host, be it this one.
+            [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
+            _ => plan.export(),
         }
-        Ok(Layout { post: Rc::new(post(plan, mark, mapping, seats)), here })
+        Ok(Layout { post: Rc::new(post(plan, mark, mapping, seats)) })
     }
 
     /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Whether the job is to go on.
     pub(crate) fn map(&self) -> Result<bool, Unusable> {
-        if !self.here {
+        if !self.post.is_here() {
             return Ok(true);
         }
         let prepared = Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?;
@@ -70,7 +68,7 @@ impl Layout {
 
     /// `--dry-run`: hosts, how they are reached, PEs and what they run.
     pub(crate) fn show(&self) -> Result<(), Unusable> {
-        if self.here {
+        if self.post.is_here() {
             Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?.show();
             return Ok(());
         }
@@ -126,6 +124,11 @@ fn hosts_of(plan: &Plan) -> Result<Hosts, Error> {
     let room = |host: &Host| (host.name.clone(), Room { slots: host.slots, most: None });
     let by_place = |shell: &&str| !shell.contains("{index}");
     let shell = granted.and_then(|granted| granted.shell).filter(by_place).map(String::from);
+    let named = match plan.places.launch_agent {
+        None => hosts::together_here(named),
+        // The user's own remote shell knows which of its names mean one machine.
+        Some(_) => named.clone(),
+    };
     Ok((named.iter().map(room).collect(), shell))
 }
 

@@ -44,8 +44,22 @@ pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     error.exit_code()
 }
 
-/// A sentence of the launcher's own. Without anybody to read it there is nothing better to do than to go on.
+/// How long a sentence may take to be written.
+const TO_SAY: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// A sentence of the launcher's own. Without anybody to read it there is nothing better to do than to go on, and so if it
+/// cannot be written for a while: signals and deadlines must be obeyed even if nobody empties the pipe of standard error.
 fn say(sentence: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "oshrun: {sentence}");
+    let text = format!("oshrun: {sentence}\n");
+    let (done, written) = std::sync::mpsc::channel();
+    let write = move || {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        // The one who waits may have given up.
+        let _ = done.send(());
+    };
+    // Without a thread nothing can be written beside the launcher's own work; then the sentence is lost.
+    if std::thread::Builder::new().spawn(write).is_ok() {
+        let _ = written.recv_timeout(TO_SAY);
+    }
 }

@@ -6,7 +6,6 @@
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use oxshmem_base::Error;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
@@ -22,14 +21,6 @@ const LULL: Duration = Duration::from_millis(300);
 const LONGEST: usize = 1 << 20;
 /// How much of one stream of a host may be on its way to the launcher. If nobody reads that, PEs wait when they write.
 pub(crate) const WINDOW: usize = 256 << 10;
-
-/// Says why output is lost, unless it is because nobody wants it.
-pub(crate) fn complain(what: &str, error: &std::io::Error) {
-    if error.kind() != std::io::ErrorKind::BrokenPipe {
-        let fix = "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE";
-        eprintln!("oshrun: {}", Error::new(format!("{what} cannot be written")).because(error).fix(fix));
-    }
-}
 
 /// Which of a PE's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +132,7 @@ pub(crate) async fn pump(
         let length = tokio::select! {
             length = source.read(&mut bytes) => length.unwrap_or(0),
             () = tokio::time::sleep(PROMPT), if style.is_plain() && !held.is_empty() => {
-                if write(sink, &std::mem::take(&mut held), &style).await.is_err() { return }
+                if write(sink, &std::mem::take(&mut held)).await.is_err() { return }
                 continue;
             }
             () = lull(&mut over) => 0,
@@ -158,17 +149,14 @@ pub(crate) async fn pump(
         if !style.is_plain() && !shown.is_empty() && !shown.ends_with(b"\n") {
             shown.push(b'\n');
         }
-        if write(sink, &shown, &style).await.is_err() || length == 0 {
+        if write(sink, &shown).await.is_err() || length == 0 {
             return;
         }
     }
 }
 
-async fn write(sink: &impl Sink, bytes: &[u8], style: &Style) -> std::io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    sink.write(bytes).await.inspect_err(|error| complain(&format!("the {} of PE {}", style.stream, style.pe), error))
+async fn write(sink: &impl Sink, bytes: &[u8]) -> std::io::Result<()> {
+    if bytes.is_empty() { Ok(()) } else { sink.write(bytes).await }
 }
 
 /// Returns when the job has been over for a while.

@@ -58,6 +58,11 @@ impl Prepared {
         &self.post.plan
     }
 
+    /// Whether the launcher itself is on this host, without a pipe between.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.directly
+    }
+
     /// The PEs of this host.
     pub(crate) fn pes(&self) -> &[u32] {
         &self.seat.pes

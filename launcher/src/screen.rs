@@ -1,52 +1,106 @@
-//! What PEs of other hosts write, on its way to the launcher's own output. For everything that is out, the host gets
-//! room for more; if nobody reads the launcher's output, the PEs wait.
+//! What PEs write, on its way to the launcher's own output. There is one queue for all PEs and both streams, so everything
+//! leaves in the order in which it came. For everything that is out, the host gets room for more; if nobody reads the
+//! launcher's output, the PEs wait.
 
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+
+use oxshmem_base::Error;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 use crate::link::frame::Order;
-use crate::output::{Stream, complain};
+use crate::output::Stream;
+
+/// A piece of output and the host that it comes from.
+type Piece = (u32, Stream, Vec<u8>);
 
 pub(crate) struct Screen {
-    lines: mpsc::UnboundedSender<(u32, Stream, Vec<u8>)>,
-    writer: JoinHandle<()>,
+    pieces: mpsc::UnboundedSender<Piece>,
+    progress: Rc<Progress>,
+}
+
+/// How far the writer has come.
+#[derive(Default)]
+struct Progress {
+    /// Pieces that are not out.
+    left: Cell<usize>,
+    lost: Cell<Option<Lost>>,
+}
+
+/// Output that could not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) stream: Stream,
+    why: Option<i32>,
 }
 
 impl Screen {
-    /// What the writer has to say to the hosts goes to `orders`.
+    /// What the writer has to say to the hosts goes to `orders`: something for every piece.
     pub(crate) fn new(orders: mpsc::UnboundedSender<Order>) -> Screen {
-        let (lines, to_write) = mpsc::unbounded_channel();
-        Screen { lines, writer: tokio::task::spawn_local(write(to_write, orders)) }
+        let (pieces, to_write) = mpsc::unbounded_channel();
+        let progress = Rc::<Progress>::default();
+        tokio::task::spawn_local(write(to_write, orders, Rc::clone(&progress)));
+        Screen { pieces, progress }
     }
 
     pub(crate) fn show(&self, host: u32, stream: Stream, bytes: Vec<u8>) {
+        self.progress.left.set(self.progress.left.get() + 1);
         // The writer ends after us.
-        let _ = self.lines.send((host, stream, bytes));
+        let _ = self.pieces.send((host, stream, bytes));
     }
 
-    /// Waits until everything is out.
-    pub(crate) async fn end(self) {
-        drop(self.lines);
-        // It has no way to fail.
-        let _ = self.writer.await;
+    /// Whether everything is out or lost.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.progress.left.get() == 0
+    }
+
+    /// The first output that could not be written.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.progress.lost.get()
     }
 }
 
-async fn write(mut lines: mpsc::UnboundedReceiver<(u32, Stream, Vec<u8>)>, orders: mpsc::UnboundedSender<Order>) {
+impl Lost {
+    /// Whether nobody reads the stream any more.
+    pub(crate) fn is_unread(self) -> bool {
+        self.why == Some(libc::EPIPE)
+    }
+
+    /// The exit status of a job that ended well but for this: that of a writer without a launcher.
+    pub(crate) fn status(self) -> i32 {
+        if self.is_unread() { 128 + libc::SIGPIPE } else { 1 }
+    }
+
+    /// What is to be said about it.
+    pub(crate) fn error(self) -> Error {
+        let why = self.why.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
+        let fix = match self.is_unread() {
+            true => "let the reader read until the end; PEs that go on writing get SIGPIPE",
+            false => "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE",
+        };
+        Error::new(format!("the {} cannot be written, and output of PEs is lost", self.stream)).because(why).fix(fix)
+    }
+}
+
+async fn write(
+    mut pieces: mpsc::UnboundedReceiver<Piece>,
+    orders: mpsc::UnboundedSender<Order>,
+    progress: Rc<Progress>,
+) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
-    let mut complained = false;
-    while let Some((host, stream, bytes)) = lines.recv().await {
+    while let Some((host, stream, bytes)) = pieces.recv().await {
         let written = match stream {
             Stream::Stdout => put(&mut stdout, &bytes).await,
             Stream::Stderr => put(&mut stderr, &bytes).await,
         };
+        progress.left.set(progress.left.get() - 1);
         let order = match written {
             Ok(()) => Order::Written { host, stream, bytes: bytes.len() as u32 },
             Err(error) => {
-                if !std::mem::replace(&mut complained, true) {
-                    complain(&stream.to_string(), &error);
-                }
+                let first = progress.lost.get().unwrap_or(Lost { stream, why: error.raw_os_error() });
+                progress.lost.set(Some(first));
                 Order::Closed { stream }
             }
         };
@@ -55,7 +109,7 @@ async fn write(mut lines: mpsc::UnboundedReceiver<(u32, Stream, Vec<u8>)>, order
     }
 }
 
-async fn put(sink: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<()> {
+async fn put(sink: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
     sink.write_all(bytes).await?;
     sink.flush().await
 }

@@ -54,7 +54,8 @@ struct Census {
 
 impl Station {
     /// A place with nobody in it, on the host with this number. `mark` is that of the host's processes.
-    pub(crate) fn new(post: Rc<Post>, host: u32, mark: String, outlet: Outlet) -> Station {
+    pub(crate) fn new(post: Rc<Post>, host: u32, mark: String) -> Station {
+        let outlet = Outlet::new();
         let (reports, side) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::unbounded_channel();
         let (happens, events) = mpsc::unbounded_channel();
@@ -142,15 +143,11 @@ impl Station {
         match order {
             Order::Input { pe, bytes } => self.crew.input(pe, bytes),
             Order::Written { host, stream, bytes } => {
-                if let Some(room) = self.outlet.room(stream).filter(|_| host == self.host) {
-                    output::make_room(room, bytes);
+                if host == self.host {
+                    output::make_room(self.outlet.room(stream), bytes);
                 }
             }
-            Order::Closed { stream } => {
-                if let Some(room) = self.outlet.room(stream) {
-                    room.close();
-                }
-            }
+            Order::Closed { stream } => self.outlet.room(stream).close(),
             Order::Signal { signal, except } => {
                 self.crew.signal(signal, except);
                 self.signalled(signal);

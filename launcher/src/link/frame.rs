@@ -101,14 +101,30 @@ pub(crate) struct Post {
     pub(crate) seats: Vec<Seat>,
 }
 
+impl Post {
+    /// Whether all PEs are on the launcher's own machine and need no agents. Nothing else decides that.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(&self.seats[..], [only] if only.name.is_empty())
+    }
+}
+
 /// A host and its PEs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seat {
     /// Its place in the job's list of hosts.
     pub(crate) host: u32,
+    /// How the remote shell is told of it. Empty: the launcher's own machine, without an agent.
     pub(crate) name: String,
     /// Ascending.
     pub(crate) pes: Vec<u32>,
+}
+
+impl Seat {
+    /// Lets the launcher look after its PEs itself.
+    pub(crate) fn needs_no_agent(&mut self) {
+        self.host = 0;
+        self.name.clear();
+    }
 }
 
 /// The bytes of a frame.

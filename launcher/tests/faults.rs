@@ -1,0 +1,112 @@
+//! Faults of the launcher that were found from outside, by their numbers (`ci/faults/README.md`).
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+mod launch;
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use launch::{Ended, Folder, oshrun, runs, send, status_within, until};
+
+/// A job that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What a job whose end has been waited for said on standard error.
+fn said(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.take().expect("it was asked for").read_to_string(&mut text).expect("text");
+    text
+}
+
+fn own_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a Linux system").trim().to_string()
+}
+
+#[test]
+fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
+    let folder = Folder::new();
+    let own = own_name();
+    let file = folder.0.join("hosts");
+    std::fs::write(&file, format!("{own} slots=2\n")).expect("our folder");
+    let file = file.to_str().expect("text");
+    for options in [
+        &["-H", "localhost:2"][..],
+        &["-H", &own, "-n", "2"],
+        &["-H", "127.0.0.1", "-N", "2"],
+        &["--hostfile", file],
+        &["-H", &format!("localhost,{own}")],
+    ] {
+        let mut command = oshrun(options.iter().chain(&["sh", "-c", "echo $PMI_RANK of $OXSHMEM_LOCAL_PES"]));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("oshrun starts");
+        assert_eq!(status_within(&mut child, LIMIT), Some(0), "{options:?}");
+        let ended = Ended::from(child.wait_with_output().expect("our child"));
+        assert_eq!((ended.sorted(), &ended.stderr[..]), (vec!["0 of 2", "1 of 2"], ""), "{options:?}");
+    }
+}
+
+#[test]
+fn fault_L1_this_machine_beside_another_host_has_an_agent_of_its_own() {
+    let ended = launch::run("-H localhost:2,n7 --dry-run -n 3 true");
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let hosts: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("host ")).collect();
+    assert!(hosts[0].starts_with("host localhost: ") && hosts[0].ends_with("oshrun --agent"), "{hosts:?}");
+    assert!(hosts[1].starts_with("host n7: ssh"), "{hosts:?}");
+}
+
+/// PEs have ended, but nobody reads what they wrote: the one thing left to wait for.
+#[test]
+fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_deadline() {
+    let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK";
+    for (options, signal, status) in [
+        (&["-n", "2"][..], Some("TERM"), 143),
+        (&["-n", "2"], Some("INT"), 130),
+        (&["--timeout", "1.5", "-n", "2"], None, 124),
+    ] {
+        let folder = Folder::new();
+        let mut command = oshrun(options.iter().chain(&["sh", "-c", write]));
+        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let job = launch::Running { child: command.spawn().expect("oshrun starts"), folder };
+        let pids = job.pids(2);
+        until("the PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
+        if let Some(signal) = signal {
+            send(signal, job.pid());
+        }
+        let mut job = job;
+        assert_eq!(status_within(&mut job.child, LIMIT), Some(status), "{options:?} {signal:?}");
+        let words = said(&mut job.child);
+        assert_eq!(words.contains("its PEs have ended, but not everything"), signal.is_none(), "{words}");
+    }
+}
+
+#[test]
+fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
+    let mut job = launch::Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
+    job.pids(2);
+    send("INT", job.pid());
+    let mut stderr = job.child.stderr.take().expect("it was asked for");
+    let mut words = [0; 500];
+    let length = stderr.read(&mut words).expect("a sentence");
+    let words = String::from_utf8_lossy(&words[..length]);
+    assert!(words.contains("2 PEs still run after the interrupt; interrupt again (Ctrl-C) to kill"), "{words}");
+    send("INT", job.pid());
+    assert_eq!(status_within(&mut job.child, LIMIT), Some(130));
+}
+
+#[test]
+fn fault_L8_lost_output_is_no_success() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    let mut child = oshrun(["-n", "2", "echo", "a word"]).stdout(full).stderr(Stdio::piped()).spawn().expect("starts");
+    assert_eq!(status_within(&mut child, LIMIT), Some(1));
+    let words = said(&mut child);
+    assert!(words.contains("output of PEs is lost") && words.ends_with("; exit 1\n"), "{words}");
+
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let script = "trap '' PIPE; echo a word";
+    let mut command = oshrun(["-n", "2", "sh", "-c", script]);
+    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().expect("starts");
+    assert_eq!(status_within(&mut child, LIMIT), Some(141));
+    let words = said(&mut child);
+    assert!(words.contains("output of PEs is lost") && words.contains("exit 141"), "{words}");
+}
