@@ -122,6 +122,17 @@ pub const UNDERSCORED: &[&str] = &[
     "CMP_LE",
 ];
 
-/// The objects behind the predefined handles, as the linker sees them.
-pub const OBJECTS: &[&str] =
-    &["oxshmem_context_default", "oxshmem_team_world", "oxshmem_team_shared", "oxshmem_team_node"];
+/// The objects behind the predefined handles, and the handles as objects, as the linker sees them.
+pub const OBJECTS: &[&str] = &[
+    "oxshmem_context_default",
+    "oxshmem_team_world",
+    "oxshmem_team_shared",
+    "oxshmem_team_node",
+    "SHMEM_CTX_DEFAULT",
+    "SHMEM_CTX_INVALID",
+    "SHMEM_TEAM_WORLD",
+    "SHMEM_TEAM_SHARED",
+    "SHMEM_TEAM_INVALID",
+    "SHMEM_TEAM_NULL",
+    "SHMEM_TEAM_NODE",
+];

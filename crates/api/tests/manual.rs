@@ -192,8 +192,9 @@ fn environment_and_options_come_from_their_own_places() {
 
 /// All that a page may name.
 fn known() -> BTreeSet<String> {
-    let mut known: BTreeSet<String> =
-        ["shmem.h", "shmemx.h", "shmem.fh", "shmemx.fh", "shmem", "shmemx"].map(String::from).into();
+    let mut known: BTreeSet<String> = ["shmem.h", "shmemx.h", "shmem", "shmemx"].map(String::from).into();
+    let includes = ["shmem.fh", "shmemx.fh", "shmem_functions.fh", "shmemx_functions.fh"];
+    known.extend(includes.map(String::from));
     for kind in ["shmem_ctx_t", "shmem_team_t", "shmem_team_config_t", "shmem_ctx_session_config_t"] {
         known.insert(kind.into());
     }

@@ -54,6 +54,18 @@
 #define SHMEM_ALLTOALLS_SYNC_SIZE 16
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE 16
 
+/* The version of the standard as one number, which many programs test. */
+#define OSHMEM_SPEC_VERSION 10600
+
+/* Python's shmem4py takes a library whose header has these two names of Sandia OpenSHMEM for one with all of
+ * OpenSHMEM 1.5. Without them it builds for OpenSHMEM 1.3. */
+#ifndef SHMEM_DEF_H
+#define SHMEM_DEF_H
+#endif
+#ifndef SHMEM_FUNCTION_ATTRIBUTES
+#define SHMEM_FUNCTION_ATTRIBUTES
+#endif
+
 /* Older spellings. */
 #define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
 #define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
@@ -82,15 +94,26 @@ typedef struct oxshmem_team *shmem_team_t;
 typedef struct { int num_contexts; } shmem_team_config_t;
 typedef struct { size_t total_ops; } shmem_ctx_session_config_t;
 
-#ifdef __cplusplus
-#define OXSHMEM_NO(handle) static_cast<handle>(nullptr)
-extern "C" {
-#else
+#if !defined(__cplusplus)
 #define OXSHMEM_NO(handle) ((handle) 0)
+#elif __cplusplus >= 201103L
+#define OXSHMEM_NO(handle) static_cast<handle>(nullptr)
+#else
+#define OXSHMEM_NO(handle) static_cast<handle>(0)
+#endif
+#ifdef __cplusplus
+extern "C" {
 #endif
 extern struct oxshmem_context oxshmem_context_default;
 extern struct oxshmem_team oxshmem_team_world;
 extern struct oxshmem_team oxshmem_team_shared;
+
+/* The handles as objects, for tools that make bindings and cannot read the macros below. */
+extern const shmem_ctx_t SHMEM_CTX_DEFAULT;
+extern const shmem_ctx_t SHMEM_CTX_INVALID;
+extern const shmem_team_t SHMEM_TEAM_WORLD;
+extern const shmem_team_t SHMEM_TEAM_SHARED;
+extern const shmem_team_t SHMEM_TEAM_INVALID;
 #ifdef __cplusplus
 }
 #endif
@@ -2322,6 +2345,8 @@ void oxshmem_no_such_routine_for_this_type(void);
 
 /* Overloads for C++. */
 #ifdef __cplusplus
+#define OXSHMEM_TWO_PARTS(complex, part) \
+    (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmem_p(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmem_p(T *dest, T value, int pe) { shmem_##N##_p(dest, value, pe); } \
@@ -2637,26 +2662,26 @@ OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
     inline int shmem_sum_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_sum_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { static_assert(sizeof(Z<double>) == 2 * sizeof(double), "a complex number is two doubles"); return shmem_complexd_sum_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
-template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { static_assert(sizeof(Z<float>) == 2 * sizeof(float), "a complex number is two floats"); return shmem_complexf_sum_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
+template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
+template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
 #define OXSHMEM_OVERLOAD(T, N) \
     inline int shmem_prod_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_prod_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { static_assert(sizeof(Z<double>) == 2 * sizeof(double), "a complex number is two doubles"); return shmem_complexd_prod_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
-template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { static_assert(sizeof(Z<float>) == 2 * sizeof(float), "a complex number is two floats"); return shmem_complexf_prod_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
+template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_prod_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
+template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_prod_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
 #define OXSHMEM_OVERLOAD(T, N) \
     inline int shmem_sum_inscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_inscan(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { static_assert(sizeof(Z<double>) == 2 * sizeof(double), "a complex number is two doubles"); return shmem_complexd_sum_inscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
-template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { static_assert(sizeof(Z<float>) == 2 * sizeof(float), "a complex number is two floats"); return shmem_complexf_sum_inscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
+template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_inscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
+template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_inscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
 #define OXSHMEM_OVERLOAD(T, N) \
     inline int shmem_sum_exscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_exscan(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { static_assert(sizeof(Z<double>) == 2 * sizeof(double), "a complex number is two doubles"); return shmem_complexd_sum_exscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
-template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { static_assert(sizeof(Z<float>) == 2 * sizeof(float), "a complex number is two floats"); return shmem_complexf_sum_exscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
+template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_exscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
+template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_exscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
 inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #undef OXSHMEM_EACH_shmem_p
 #undef OXSHMEM_EACH_shmem_atomic_fetch

@@ -6,17 +6,19 @@
 
 #include "shmem.h"
 
-#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
-#define SHMEM_TEAM_NODE (&oxshmem_team_node)
-#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
-#define SHMEM_COLOR_UNDEFINED (-1)
 #ifdef __cplusplus
 extern "C" {
 #endif
 extern struct oxshmem_team oxshmem_team_node;
+extern const shmem_team_t SHMEM_TEAM_NULL;
+extern const shmem_team_t SHMEM_TEAM_NODE;
 #ifdef __cplusplus
 }
 #endif
+#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
+#define SHMEM_TEAM_NODE (&oxshmem_team_node)
+#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
+#define SHMEM_COLOR_UNDEFINED (-1)
 
 #ifdef __cplusplus
 extern "C" {
@@ -515,6 +517,17 @@ void oxshmem_no_such_routine_for_this_type(void);
         default: oxshmem_no_such_routine_for_this_type), \
     arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
 #endif
+
+/* The last argument, a handle of former days, may be there or not; it is not evaluated. */
+#define OXSHMEM_NB(arms, head, tail, ...) OXSHMEM_SEVENTH(__VA_ARGS__, OXSHMEM_NB_SIX, OXSHMEM_NB_FIVE, \
+    OXSHMEM_CTX, OXSHMEM_CTX, 0, 0, 0)(arms, head, tail, __VA_ARGS__)
+#define OXSHMEM_SEVENTH(a, b, c, d, e, f, g, ...) g
+#define OXSHMEM_IF_CTX(a, yes, no) _Generic((a), shmem_ctx_t: (yes), default: (no))
+#define OXSHMEM_NB_FIVE(arms, head, tail, a, b, c, d, e) _Generic((a), \
+    shmem_ctx_t: _Generic((b), arms(, head##ctx_, tail), default: oxshmem_no_such_routine_for_this_type), \
+    arms(, head##ctx_, tail))(OXSHMEM_IF_CTX(a, a, SHMEM_CTX_DEFAULT), OXSHMEM_IF_CTX(a, b, a), \
+        OXSHMEM_IF_CTX(a, c, b), OXSHMEM_IF_CTX(a, d, c), OXSHMEM_IF_CTX(a, e, d))
+#define OXSHMEM_NB_SIX(arms, head, tail, a, b, c, d, e, f) OXSHMEM_CTX(arms, head, tail, a, b, c, d, e)
 #define OXSHMEM_ARMS_shmemx_put_nb(q, head, tail) \
     q float *: head##float##tail, \
     q double *: head##double##tail, \
@@ -530,8 +543,8 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned int *: head##uint##tail, \
     q unsigned long *: head##ulong##tail, \
     q unsigned long long *: head##ulonglong##tail
-#define shmemx_put_nb(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _put_nb, __VA_ARGS__)
-#define shmemx_get_nb(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _get_nb, __VA_ARGS__)
+#define shmemx_put_nb(...) OXSHMEM_NB(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _put_nb, __VA_ARGS__)
+#define shmemx_get_nb(...) OXSHMEM_NB(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _get_nb, __VA_ARGS__)
 #endif
 
 /* Overloads for C++. */
@@ -539,18 +552,84 @@ void oxshmem_no_such_routine_for_this_type(void);
 #define OXSHMEM_EACH_shmemx_put_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
-    inline void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); }
+    inline void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); } \
+    inline void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
+    inline void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
-    inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); }
+    inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); } \
+    inline void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
+    inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #undef OXSHMEM_EACH_shmemx_put_nb
 #endif
 
 /* A fifth argument, the handle of former days, is dropped. */
+#ifdef __cplusplus
+inline void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe, void **) { shmemx_float_put_nb(dest, source, nelems, pe); }
+inline void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe, void **) { shmemx_double_put_nb(dest, source, nelems, pe); }
+inline void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe, void **) { shmemx_longdouble_put_nb(dest, source, nelems, pe); }
+inline void shmemx_short_put_nb(short *dest, const short *source, size_t nelems, int pe, void **) { shmemx_short_put_nb(dest, source, nelems, pe); }
+inline void shmemx_int_put_nb(int *dest, const int *source, size_t nelems, int pe, void **) { shmemx_int_put_nb(dest, source, nelems, pe); }
+inline void shmemx_long_put_nb(long *dest, const long *source, size_t nelems, int pe, void **) { shmemx_long_put_nb(dest, source, nelems, pe); }
+inline void shmemx_longlong_put_nb(long long *dest, const long long *source, size_t nelems, int pe, void **) { shmemx_longlong_put_nb(dest, source, nelems, pe); }
+inline void shmemx_char_put_nb(char *dest, const char *source, size_t nelems, int pe, void **) { shmemx_char_put_nb(dest, source, nelems, pe); }
+inline void shmemx_schar_put_nb(signed char *dest, const signed char *source, size_t nelems, int pe, void **) { shmemx_schar_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uchar_put_nb(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, void **) { shmemx_uchar_put_nb(dest, source, nelems, pe); }
+inline void shmemx_ushort_put_nb(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, void **) { shmemx_ushort_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uint_put_nb(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, void **) { shmemx_uint_put_nb(dest, source, nelems, pe); }
+inline void shmemx_ulong_put_nb(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, void **) { shmemx_ulong_put_nb(dest, source, nelems, pe); }
+inline void shmemx_ulonglong_put_nb(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, void **) { shmemx_ulonglong_put_nb(dest, source, nelems, pe); }
+inline void shmemx_int8_put_nb(int8_t *dest, const int8_t *source, size_t nelems, int pe, void **) { shmemx_int8_put_nb(dest, source, nelems, pe); }
+inline void shmemx_int16_put_nb(int16_t *dest, const int16_t *source, size_t nelems, int pe, void **) { shmemx_int16_put_nb(dest, source, nelems, pe); }
+inline void shmemx_int32_put_nb(int32_t *dest, const int32_t *source, size_t nelems, int pe, void **) { shmemx_int32_put_nb(dest, source, nelems, pe); }
+inline void shmemx_int64_put_nb(int64_t *dest, const int64_t *source, size_t nelems, int pe, void **) { shmemx_int64_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uint8_put_nb(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, void **) { shmemx_uint8_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uint16_put_nb(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, void **) { shmemx_uint16_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uint32_put_nb(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, void **) { shmemx_uint32_put_nb(dest, source, nelems, pe); }
+inline void shmemx_uint64_put_nb(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, void **) { shmemx_uint64_put_nb(dest, source, nelems, pe); }
+inline void shmemx_size_put_nb(size_t *dest, const size_t *source, size_t nelems, int pe, void **) { shmemx_size_put_nb(dest, source, nelems, pe); }
+inline void shmemx_ptrdiff_put_nb(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, void **) { shmemx_ptrdiff_put_nb(dest, source, nelems, pe); }
+inline void shmemx_put8_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_put8_nb(dest, source, nelems, pe); }
+inline void shmemx_put16_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_put16_nb(dest, source, nelems, pe); }
+inline void shmemx_put32_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_put32_nb(dest, source, nelems, pe); }
+inline void shmemx_put64_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_put64_nb(dest, source, nelems, pe); }
+inline void shmemx_put128_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_put128_nb(dest, source, nelems, pe); }
+inline void shmemx_putmem_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_putmem_nb(dest, source, nelems, pe); }
+inline void shmemx_float_get_nb(float *dest, const float *source, size_t nelems, int pe, void **) { shmemx_float_get_nb(dest, source, nelems, pe); }
+inline void shmemx_double_get_nb(double *dest, const double *source, size_t nelems, int pe, void **) { shmemx_double_get_nb(dest, source, nelems, pe); }
+inline void shmemx_longdouble_get_nb(long double *dest, const long double *source, size_t nelems, int pe, void **) { shmemx_longdouble_get_nb(dest, source, nelems, pe); }
+inline void shmemx_short_get_nb(short *dest, const short *source, size_t nelems, int pe, void **) { shmemx_short_get_nb(dest, source, nelems, pe); }
+inline void shmemx_int_get_nb(int *dest, const int *source, size_t nelems, int pe, void **) { shmemx_int_get_nb(dest, source, nelems, pe); }
+inline void shmemx_long_get_nb(long *dest, const long *source, size_t nelems, int pe, void **) { shmemx_long_get_nb(dest, source, nelems, pe); }
+inline void shmemx_longlong_get_nb(long long *dest, const long long *source, size_t nelems, int pe, void **) { shmemx_longlong_get_nb(dest, source, nelems, pe); }
+inline void shmemx_char_get_nb(char *dest, const char *source, size_t nelems, int pe, void **) { shmemx_char_get_nb(dest, source, nelems, pe); }
+inline void shmemx_schar_get_nb(signed char *dest, const signed char *source, size_t nelems, int pe, void **) { shmemx_schar_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uchar_get_nb(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, void **) { shmemx_uchar_get_nb(dest, source, nelems, pe); }
+inline void shmemx_ushort_get_nb(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, void **) { shmemx_ushort_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uint_get_nb(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, void **) { shmemx_uint_get_nb(dest, source, nelems, pe); }
+inline void shmemx_ulong_get_nb(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, void **) { shmemx_ulong_get_nb(dest, source, nelems, pe); }
+inline void shmemx_ulonglong_get_nb(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, void **) { shmemx_ulonglong_get_nb(dest, source, nelems, pe); }
+inline void shmemx_int8_get_nb(int8_t *dest, const int8_t *source, size_t nelems, int pe, void **) { shmemx_int8_get_nb(dest, source, nelems, pe); }
+inline void shmemx_int16_get_nb(int16_t *dest, const int16_t *source, size_t nelems, int pe, void **) { shmemx_int16_get_nb(dest, source, nelems, pe); }
+inline void shmemx_int32_get_nb(int32_t *dest, const int32_t *source, size_t nelems, int pe, void **) { shmemx_int32_get_nb(dest, source, nelems, pe); }
+inline void shmemx_int64_get_nb(int64_t *dest, const int64_t *source, size_t nelems, int pe, void **) { shmemx_int64_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uint8_get_nb(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, void **) { shmemx_uint8_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uint16_get_nb(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, void **) { shmemx_uint16_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uint32_get_nb(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, void **) { shmemx_uint32_get_nb(dest, source, nelems, pe); }
+inline void shmemx_uint64_get_nb(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, void **) { shmemx_uint64_get_nb(dest, source, nelems, pe); }
+inline void shmemx_size_get_nb(size_t *dest, const size_t *source, size_t nelems, int pe, void **) { shmemx_size_get_nb(dest, source, nelems, pe); }
+inline void shmemx_ptrdiff_get_nb(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, void **) { shmemx_ptrdiff_get_nb(dest, source, nelems, pe); }
+inline void shmemx_get8_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get8_nb(dest, source, nelems, pe); }
+inline void shmemx_get16_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get16_nb(dest, source, nelems, pe); }
+inline void shmemx_get32_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get32_nb(dest, source, nelems, pe); }
+inline void shmemx_get64_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get64_nb(dest, source, nelems, pe); }
+inline void shmemx_get128_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get128_nb(dest, source, nelems, pe); }
+inline void shmemx_getmem_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_getmem_nb(dest, source, nelems, pe); }
+#else
 #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)
 #define shmemx_float_put_nb(...) OXSHMEM_FOUR(shmemx_float_put_nb, __VA_ARGS__, 0)
 #define shmemx_double_put_nb(...) OXSHMEM_FOUR(shmemx_double_put_nb, __VA_ARGS__, 0)
@@ -612,5 +691,6 @@ OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #define shmemx_get64_nb(...) OXSHMEM_FOUR(shmemx_get64_nb, __VA_ARGS__, 0)
 #define shmemx_get128_nb(...) OXSHMEM_FOUR(shmemx_get128_nb, __VA_ARGS__, 0)
 #define shmemx_getmem_nb(...) OXSHMEM_FOUR(shmemx_getmem_nb, __VA_ARGS__, 0)
+#endif
 
 #endif

@@ -20,7 +20,18 @@ const TOOLS: &[(&str, &[&str])] = &[
 const HEADERS: &[&str] = &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
 
 /// The same for Fortran, and the sources of its modules in the order of their use.
-const FORTRAN: &[&str] = &["shmem.fh", "shmemx.fh", "mpp/shmem.fh", "mpp/shmemx.fh", "shmem.f90", "shmemx.f90"];
+const FORTRAN: &[&str] = &[
+    "shmem.fh",
+    "shmem_functions.fh",
+    "shmemx.fh",
+    "shmemx_functions.fh",
+    "mpp/shmem.fh",
+    "mpp/shmem_functions.fh",
+    "mpp/shmemx.fh",
+    "mpp/shmemx_functions.fh",
+    "shmem.f90",
+    "shmemx.f90",
+];
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -1,7 +1,9 @@
 //! The files that Fortran programs include or use: `shmem.fh` and `shmemx.fh`, the modules `shmem` and `shmemx`.
 //!
-//! An include file declares constants and functions only, because programs declare the subroutines that they pass on as
-//! `external` themselves. A module declares everything. Its buffers take variables of any type and rank.
+//! `shmem.fh` declares constants and the functions of [`TYPED`], as the include files of other libraries do. Programs
+//! declare all other functions themselves, in their own words, or use `my_pe` as the name of a variable; a second
+//! declaration would be an error. `shmem_functions.fh` declares the other functions for programs that want that. A module
+//! declares everything. Its buffers take variables of any type and rank.
 
 use super::{File, NOTE};
 use crate::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS};
@@ -24,14 +26,20 @@ pub(super) fn files(folder: &str) -> Vec<File> {
     };
     let mut files = Vec::new();
     for interface in [standard, extensions] {
-        let (name, include) = (interface.name, interface.include());
+        let name = interface.name;
         let file = |name: String, text: &str| File { path: format!("{folder}/{name}"), text: text.into() };
-        files.push(file(format!("mpp/{name}.fh"), &include));
-        files.push(file(format!("{name}.fh"), &include));
+        for (name, text) in [(name.into(), interface.include()), (format!("{name}_functions"), interface.functions())] {
+            files.push(file(format!("mpp/{name}.fh"), &text));
+            files.push(file(format!("{name}.fh"), &text));
+        }
         files.push(file(format!("{name}.f90"), &interface.module()));
     }
     files
 }
+
+/// The functions whose types `shmem.fh` declares. Programs expect that, because their types are not the implicit ones and
+/// other libraries declare them.
+const TYPED: &[&str] = &["SHMEM_PE_ACCESSIBLE", "SHMEM_ADDR_ACCESSIBLE", "SHMEM_PTR"];
 
 /// One of the two interfaces.
 struct Interface {
@@ -70,19 +78,31 @@ fn constant(kind: &str, name: &str, value: &str) -> Constant {
 }
 
 impl Interface {
-    /// Valid in fixed and in free form: statements begin in column 7 and end before column 73.
+    /// Constants, and the functions that every program expects.
     fn include(&self) -> String {
-        let mut text = format!("! oxshmem: {}.\n", self.title);
-        text += "! For programs in fixed and in free form.\n";
-        text += &comment();
+        let mut text = self.head("For programs in fixed and in free form.");
         for Constant { kind, name, value } in &self.constants {
             text += &format!("      {kind} {name}\n      parameter ({name} = {value})\n");
         }
-        for (entry, kind) in self.entries.iter().filter_map(|entry| Some((entry, result(entry)?))) {
-            let name = entry.name();
-            text += &format!("      {kind} {name}\n      external {name}\n");
-        }
-        text
+        text + &self.declarations(true)
+    }
+
+    /// All other functions.
+    fn functions(&self) -> String {
+        self.head(&format!("Types of functions, to be included behind {}.fh.", self.name)) + &self.declarations(false)
+    }
+
+    fn head(&self, purpose: &str) -> String {
+        format!("! oxshmem: {}.\n! {purpose}\n{}", self.title, comment())
+    }
+
+    /// Valid in fixed and in free form: statements begin in column 7 and end before column 73.
+    fn declarations(&self, typed: bool) -> String {
+        let functions = self.entries.iter().filter_map(|entry| Some((entry.name(), result(entry)?)));
+        functions
+            .filter(|(name, _)| TYPED.contains(&name.as_str()) == typed)
+            .map(|(name, kind)| format!("      {kind} {name}\n      external {name}\n"))
+            .collect()
     }
 
     fn module(&self) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::expand::{Form, Symbol, expand};
 use crate::prototype::Parameter;
-use crate::table::{Category, Family, families};
+use crate::table::{Category, Family, Status, families};
 use crate::types::{self, Element};
 
 /// A macro: the family behind it, and one element of each distinct C type.
@@ -82,11 +82,30 @@ void oxshmem_no_such_routine_for_this_type(void);
 #endif
 "#;
 
+/// How the older nonblocking transfers are chosen. Cray's programs pass one argument more than the routine has, so that
+/// the plain form with it has as many arguments as the form with a context.
+const WITH_UNUSED_HANDLE: &str = r#"
+/* The last argument, a handle of former days, may be there or not; it is not evaluated. */
+#define OXSHMEM_NB(arms, head, tail, ...) OXSHMEM_SEVENTH(__VA_ARGS__, OXSHMEM_NB_SIX, OXSHMEM_NB_FIVE, \
+    OXSHMEM_CTX, OXSHMEM_CTX, 0, 0, 0)(arms, head, tail, __VA_ARGS__)
+#define OXSHMEM_SEVENTH(a, b, c, d, e, f, g, ...) g
+#define OXSHMEM_IF_CTX(a, yes, no) _Generic((a), shmem_ctx_t: (yes), default: (no))
+#define OXSHMEM_NB_FIVE(arms, head, tail, a, b, c, d, e) _Generic((a), \
+    shmem_ctx_t: _Generic((b), arms(, head##ctx_, tail), default: oxshmem_no_such_routine_for_this_type), \
+    arms(, head##ctx_, tail))(OXSHMEM_IF_CTX(a, a, SHMEM_CTX_DEFAULT), OXSHMEM_IF_CTX(a, b, a), \
+        OXSHMEM_IF_CTX(a, c, b), OXSHMEM_IF_CTX(a, d, c), OXSHMEM_IF_CTX(a, e, d))
+#define OXSHMEM_NB_SIX(arms, head, tail, a, b, c, d, e, f) OXSHMEM_CTX(arms, head, tail, a, b, c, d, e)
+"#;
+
 /// The macros' definitions for one header.
 pub(super) fn macros(prefix: &str) -> String {
     let mut text = String::from(SELECTORS);
     let mut lists: Vec<(Vec<&'static Element>, String)> = Vec::new();
-    for generic in generics(prefix) {
+    let generics = generics(prefix);
+    if generics.iter().any(|generic| has_unused_handle(generic.family)) {
+        text += WITH_UNUSED_HANDLE;
+    }
+    for generic in generics {
         let Generic { name, elements, .. } = &generic;
         if elements.is_empty() {
             text += &format!(
@@ -122,7 +141,16 @@ pub(super) fn synchronises_both_ways() -> bool {
     landed("team::sync") && landed("active_set::sync")
 }
 
+/// Whether programs may pass a handle behind the arguments of this family.
+pub(super) fn has_unused_handle(family: &Family) -> bool {
+    let is_extension = family.parts.iter().all(|part| part.status == Status::Extension);
+    is_extension && matches!(family.function(), "rma::put_nbi" | "rma::get_nbi")
+}
+
 fn selector(generic: &Generic) -> &'static str {
+    if has_unused_handle(generic.family) {
+        return "OXSHMEM_NB";
+    }
     let pattern = expand(generic.family, false).swap_remove(0).prototype;
     let constant = pattern.parameters[generic.position - 1].ctype.starts_with("const ");
     match (generic.position, generic.family.ctx, constant) {

@@ -1,10 +1,24 @@
 //! The C headers.
 
-use super::generics::with_complex;
+use super::generics::{has_unused_handle, with_complex};
 use super::{NOTE, generics, overloads};
-use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED};
+use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED, value};
 use crate::expand::{Symbol, exported};
 use crate::table::{Category, Status, families};
+
+/// shmem4py chooses its code by names that the headers of the libraries which it knows happen to define. Of its branches
+/// only the one for Sandia OpenSHMEM uses OpenSHMEM 1.5 as the standard has it; the default replaces all later routines
+/// by code over active sets.
+const SANDIA: &str = "
+/* Python's shmem4py takes a library whose header has these two names of Sandia OpenSHMEM for one with all of
+ * OpenSHMEM 1.5. Without them it builds for OpenSHMEM 1.3. */
+#ifndef SHMEM_DEF_H
+#define SHMEM_DEF_H
+#endif
+#ifndef SHMEM_FUNCTION_ATTRIBUTES
+#define SHMEM_FUNCTION_ATTRIBUTES
+#endif
+";
 
 const HANDLES: &str = "
 /* Handles. The predefined ones are addresses of objects, so they work in static initialisers. */
@@ -15,15 +29,26 @@ typedef struct oxshmem_team *shmem_team_t;
 typedef struct { int num_contexts; } shmem_team_config_t;
 typedef struct { size_t total_ops; } shmem_ctx_session_config_t;
 
-#ifdef __cplusplus
-#define OXSHMEM_NO(handle) static_cast<handle>(nullptr)
-extern \"C\" {
-#else
+#if !defined(__cplusplus)
 #define OXSHMEM_NO(handle) ((handle) 0)
+#elif __cplusplus >= 201103L
+#define OXSHMEM_NO(handle) static_cast<handle>(nullptr)
+#else
+#define OXSHMEM_NO(handle) static_cast<handle>(0)
+#endif
+#ifdef __cplusplus
+extern \"C\" {
 #endif
 extern struct oxshmem_context oxshmem_context_default;
 extern struct oxshmem_team oxshmem_team_world;
 extern struct oxshmem_team oxshmem_team_shared;
+
+/* The handles as objects, for tools that make bindings and cannot read the macros below. */
+extern const shmem_ctx_t SHMEM_CTX_DEFAULT;
+extern const shmem_ctx_t SHMEM_CTX_INVALID;
+extern const shmem_team_t SHMEM_TEAM_WORLD;
+extern const shmem_team_t SHMEM_TEAM_SHARED;
+extern const shmem_team_t SHMEM_TEAM_INVALID;
 #ifdef __cplusplus
 }
 #endif
@@ -85,17 +110,19 @@ pub(super) fn pshmem() -> String {
 }
 
 const TEAM_EXTENSIONS: &str = "
-#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
-#define SHMEM_TEAM_NODE (&oxshmem_team_node)
-#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
-CONSTANTS#ifdef __cplusplus
+#ifdef __cplusplus
 extern \"C\" {
 #endif
 extern struct oxshmem_team oxshmem_team_node;
+extern const shmem_team_t SHMEM_TEAM_NULL;
+extern const shmem_team_t SHMEM_TEAM_NODE;
 #ifdef __cplusplus
 }
 #endif
-";
+#define SHMEM_TEAM_NULL SHMEM_TEAM_INVALID
+#define SHMEM_TEAM_NODE (&oxshmem_team_node)
+#define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
+CONSTANTS";
 
 /// `shmemx.h`: extensions of other vendors.
 pub(super) fn shmemx() -> String {
@@ -114,19 +141,24 @@ pub(super) fn shmemx() -> String {
     guarded("SHMEMX_H", "extensions to OpenSHMEM 1.6", &body)
 }
 
-/// Programs of the first days of `put_nb` and `get_nb` pass a handle as fifth argument, which never had a use.
+/// Programs of the first days of `put_nb` and `get_nb` pass a handle as fifth argument, which never had a use: a macro
+/// drops it in C, an overload in C++.
 fn with_unused_handle() -> String {
-    let mut text = String::from(
+    let routines = || exported().into_iter().filter(|symbol| has_unused_handle(symbol.family) && !symbol.ctx);
+    let overloads: String = routines()
+        .map(|Symbol { prototype, .. }| {
+            let head = prototype.to_c().replace(");", ", void **)");
+            format!("inline {head} {{ {}({}); }}\n", prototype.name, prototype.arguments())
+        })
+        .collect();
+    let macros: String = routines()
+        .map(|Symbol { name, .. }| format!("#define {name}(...) OXSHMEM_FOUR({name}, __VA_ARGS__, 0)\n"))
+        .collect();
+    format!(
         "\n/* A fifth argument, the handle of former days, is dropped. */\n\
-         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n",
-    );
-    for symbol in exported() {
-        let is_nb = matches!(symbol.family.function(), "rma::put_nbi" | "rma::get_nbi");
-        if symbol.status == Status::Extension && is_nb && !symbol.ctx {
-            text += &format!("#define {0}(...) OXSHMEM_FOUR({0}, __VA_ARGS__, 0)\n", symbol.name);
-        }
-    }
-    text
+         #ifdef __cplusplus\n{overloads}#else\n\
+         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n{macros}#endif\n"
+    )
 }
 
 /// `mpp/<name>.h`: where old programs look.
@@ -163,6 +195,11 @@ fn constants() -> String {
             text += &format!("#define SHMEM_{name} {value}\n");
         }
     }
+    let number = |name| value(name).parse::<u32>().expect("versions are numbers");
+    let version = 10_000 * number("MAJOR_VERSION") + 100 * number("MINOR_VERSION");
+    text += "\n/* The version of the standard as one number, which many programs test. */\n";
+    text += &format!("#define OSHMEM_SPEC_VERSION {version}\n");
+    text += SANDIA;
     text += "\n/* Older spellings. */\n";
     for name in UNDERSCORED {
         text += &format!("#define _SHMEM_{name} SHMEM_{name}\n");

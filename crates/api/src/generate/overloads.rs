@@ -1,10 +1,15 @@
 //! C++ overloads: what the C11 macros are for C.
 
-use super::generics::{Generic, generics, synchronises_both_ways, with_complex};
+use super::generics::{Generic, generics, has_unused_handle, synchronises_both_ways, with_complex};
 use crate::expand::{Form, Symbol, expand, exported};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;
 use crate::types::Element;
+
+/// Refuses a template of one type that is no complex number. C++98 has no `static_assert`.
+const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
+    (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
+";
 
 /// The overloads for one header: those whose name begins with `prefix`.
 pub(super) fn functions(prefix: &str) -> String {
@@ -36,7 +41,11 @@ pub(super) fn functions(prefix: &str) -> String {
                 each
             }
         };
-        let bodies: Vec<String> = contexts.iter().map(|&ctx| pattern(&generic, ctx)).collect();
+        let mut bodies: Vec<String> = contexts.iter().map(|&ctx| pattern(&generic, ctx)).collect();
+        if has_unused_handle(generic.family) {
+            let with_handle = |body: &String| body.replacen(", int pe)", ", int pe, void **)", 1);
+            bodies.extend(bodies.iter().map(with_handle).collect::<Vec<_>>());
+        }
         text += &format!("#define OXSHMEM_OVERLOAD(T, N) \\\n    {}\n", bodies.join(" \\\n    "));
         text += &format!("{each}(OXSHMEM_OVERLOAD)\n#undef OXSHMEM_OVERLOAD\n");
         text += &std_complex(&generic);
@@ -45,7 +54,8 @@ pub(super) fn functions(prefix: &str) -> String {
         text += "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
     }
     let undefine: String = lists.iter().map(|(_, each)| format!("#undef {each}\n")).collect();
-    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\n{text}{undefine}#endif\n")
+    let parts = if text.contains("OXSHMEM_TWO_PARTS") { TWO_PARTS } else { "" };
+    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\n{parts}{text}{undefine}#endif\n")
 }
 
 /// The plain symbol of one element.
@@ -93,7 +103,7 @@ fn std_complex(generic: &Generic) -> String {
             .collect();
         format!(
             "template <template <typename> class Z> inline int {}({}) {{ \
-             static_assert(sizeof(Z<{part}>) == 2 * sizeof({part}), \"a complex number is two {part}s\"); \
+             OXSHMEM_TWO_PARTS(Z<{part}>, {part}); \
              return {}({}); }}\n",
             generic.name,
             list.join(", "),

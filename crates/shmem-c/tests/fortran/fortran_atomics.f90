@@ -4,6 +4,7 @@
 program atomics
     implicit none
     include 'shmem.fh'
+    include 'shmem_functions.fh'
     include 'check_vars.inc'
     integer(4), save :: small
     integer(8), save :: wide

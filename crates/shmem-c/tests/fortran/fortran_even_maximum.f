@@ -5,6 +5,7 @@
 ! build: -Wno-extra
       PROGRAM EVNMAX
       INCLUDE 'shmem.fh'
+      INTEGER SHMEM_MY_PE, SHMEM_N_PES
       INTEGER NR, NWRK
       PARAMETER (NR = 25)
       PARAMETER (NWRK = 13 + SHMEM_REDUCE_MIN_WRKDATA_SIZE)

@@ -5,6 +5,7 @@ program extensions
     implicit none
     include 'shmem.fh'
     include 'shmemx.fh'
+    include 'shmemx_functions.fh'
     include 'check_vars.inc'
     integer, parameter :: most = 64, room = 40
     integer(8), save :: t_offsets(most), t_sizes(most), s_offsets(most), s_sizes(most), t_size

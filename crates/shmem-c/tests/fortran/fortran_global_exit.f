@@ -3,6 +3,7 @@
 ! build: -Wno-extra
       PROGRAM ENDALL
       INCLUDE 'shmem.fh'
+      INTEGER SHMEM_MY_PE, SHMEM_N_PES
       CALL SHMEM_INIT()
       IF (SHMEM_MY_PE() .EQ. SHMEM_N_PES() - 1) THEN
         PRINT '(A)', 'ok'

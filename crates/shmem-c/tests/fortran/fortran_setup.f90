@@ -4,6 +4,7 @@
 program setup
     implicit none
     include 'shmem.fh'
+    include 'shmem_functions.fh'
     include 'check_vars.inc'
     integer, save :: cell(4)
     integer :: major, minor

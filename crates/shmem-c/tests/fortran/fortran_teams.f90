@@ -5,6 +5,7 @@ program teams
     implicit none
     include 'shmem.fh'
     include 'shmemx.fh'
+    include 'shmemx_functions.fh'
     include 'check_vars.inc'
     integer(8) :: even, upper, coloured, predefined
     integer :: half, pe, want

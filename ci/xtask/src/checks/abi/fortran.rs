@@ -56,7 +56,9 @@ fn includes(folder: &str) -> String {
 const INCLUDES: &str = "      program main
       implicit none
       include 'FOLDER/shmem.fh'
+      include 'FOLDER/shmem_functions.fh'
       include 'FOLDER/shmemx.fh'
+      include 'FOLDER/shmemx_functions.fh'
       integer psync(SHMEM_REDUCE_SYNC_SIZE)
       integer(8) there
       save psync

@@ -1,0 +1,90 @@
+//! Programs in Fortran, C, C++ and Python as people write them for other libraries.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use oxshmem_faults::{Job, program, program_with, source, tool};
+
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
+
+/// Runs a program that checks itself on two PEs.
+fn passes(executable: &Path) {
+    Job::new("-n 2").run(executable, [""; 0]).expect(0);
+}
+
+/// Whether a tool is installed here; if not, says which test does not run.
+fn is_there(test: &str, name: &str) -> bool {
+    let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        println!("not run: {test}: {name} is not installed");
+    }
+    found
+}
+
+/// Fortran programs declare functions themselves, or use their names otherwise; the include files leave room for that.
+#[test]
+fn fault_C1_fortran_programs_declare_functions_themselves() {
+    let fixed = ["fortran_fixed.f", "fortran_old_names.f"];
+    let free = ["fortran_external.f90", "fortran_variable.f90", "fortran_module.f90"];
+    let legacy = ["-Wall", "-std=legacy"];
+    for name in fixed.iter().chain(&free) {
+        for options in [&[][..], &legacy, &["-Wall", "-Wextra", "-std=gnu"]] {
+            // The checks of a program are the same after every compilation, so that one run is enough.
+            let executable = program_with(name, options);
+            if options == legacy {
+                let ended = Job::new("-n 2").run(&executable, [""; 0]).expect(0);
+                assert_eq!(ended.stdout, "ok\n", "{name}: {ended}");
+            }
+        }
+    }
+}
+
+/// C and C++ examples ask for the edition of the standard by one number.
+#[test]
+fn fault_C3_the_edition_is_one_number() {
+    passes(&program("clients_header.c"));
+    passes(&program("clients_header.cc"));
+}
+
+/// Tools that make bindings see declarations only. The handles are objects for them and constants for C.
+#[test]
+fn fault_C4_handles_are_objects_and_constants() {
+    passes(&program("clients_handles.c"));
+    passes(&program_with("clients_handles.c", &["-no-pie", "-fno-pie"]));
+}
+
+/// Cray's nonblocking transfers have one argument more, which the generic forms take as the typed ones do.
+#[test]
+fn fault_C5_generic_put_nb_takes_the_unused_handle() {
+    passes(&program_with("clients_put_nb.c", &[&WARNINGS[..], &["-std=c11"]].concat()));
+    passes(&program_with("clients_put_nb.cc", &[&WARNINGS[..], &["-std=c++11"]].concat()));
+}
+
+/// The headers are silent in every edition of C from C99 and of C++ from C++98. C++98 has no `long long`, so that the
+/// pedantic mode refuses every OpenSHMEM header.
+#[test]
+fn fault_C8_headers_compile_in_every_edition() {
+    let c = ["c99", "gnu99", "c11", "c17", "c2x"];
+    let cxx = ["c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "c++2b"];
+    let languages = [
+        ("oshcc", "OSHCC", "gcc", "clients_header.c", &c[..]),
+        ("oshcc", "OSHCC", "clang", "clients_header.c", &c),
+        ("oshc++", "OSHCXX", "g++", "clients_header.cc", &cxx),
+        ("oshc++", "OSHCXX", "clang++", "clients_header.cc", &cxx),
+    ];
+    for (wrapper, variable, compiler, name, editions) in languages {
+        if !is_there("fault_C8_headers_compile_in_every_edition", compiler) {
+            continue;
+        }
+        for edition in editions {
+            let mut command = tool(wrapper);
+            command.env(variable, compiler).args(WARNINGS).arg(format!("-std={edition}"));
+            if ["c++98", "c++03"].contains(edition) {
+                command.arg("-Wno-long-long");
+            }
+            let output = command.arg("-fsyntax-only").arg(source(name)).output().expect("the wrapper starts");
+            assert!(output.status.success(), "{compiler} -std={edition}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
