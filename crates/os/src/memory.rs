@@ -117,6 +117,20 @@ unsafe impl Send for AddressRange {}
 // SAFETY: a shared reference only reads the two numbers; changing the mappings needs `&mut`.
 unsafe impl Sync for AddressRange {}
 
+/// Puts private memory of zeros in the place of a mapping; where the system counts its memory strictly, addresses that
+/// cannot be used. Only makes system calls, so that it may run in the child of a fork.
+///
+/// # Safety
+/// The range is one mapping of the caller's, and nobody counts on what it holds.
+pub unsafe fn detach(base: usize, len: usize) -> io::Result<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    let replace = |access| {
+        // SAFETY: replaces a mapping of the caller's, by its promise.
+        unsafe { syscall!(mmap(base as *mut libc::c_void, len, access, flags, -1, 0)) }.map(drop)
+    };
+    replace(libc::PROT_READ | libc::PROT_WRITE).or_else(|_| replace(libc::PROT_NONE))
+}
+
 impl AddressRange {
     /// Reserves `len` bytes of addresses that begin at a multiple of `align`, a power of two. Costs no memory.
     pub fn reserve(len: usize, align: usize) -> io::Result<Self> {

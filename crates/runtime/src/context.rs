@@ -168,6 +168,14 @@ impl Context {
         object.session.store(0, Relaxed);
     }
 
+    /// Lets the default context belong to nothing, and leaves its lane to the parent: this process is the child of a fork.
+    pub(crate) fn leave_to_parent(self) {
+        let Some(object) = self.object() else { return };
+        object.size.store(0, Relaxed);
+        object.team.store(core::ptr::null_mut(), Relaxed);
+        self.leave_lane();
+    }
+
     /// Frees what `create` made.
     ///
     /// # Safety

@@ -52,15 +52,32 @@ const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have tho
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes the control windows at `base` the current ones; `own` is the caller's.
-pub(crate) fn open(base: usize, own: u32) {
+/// How many bytes all of them have.
+static LEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes the control windows at `base`, `len` bytes in all, the current ones; `own` is the caller's.
+pub(crate) fn open(base: usize, len: usize, own: u32) {
     BASE.store(base, Relaxed);
+    LEN.store(len, Relaxed);
     OWN.store(base + ((own as usize) << SHIFT), Relaxed);
 }
 
 /// There are no current ones any more.
 pub(crate) fn close() {
     OWN.store(0, Relaxed);
+    LEN.store(0, Relaxed);
+}
+
+/// Leaves the windows to the parent of this process, the child of a fork: what the child still does there, by the handle of
+/// a team say, it does in memory of its own. Only makes system calls.
+pub(crate) fn leave_to_parent() {
+    let (base, len) = (BASE.load(Relaxed), LEN.load(Relaxed));
+    close();
+    // SAFETY: `open` was given a mapping of this length, which stays until the last finalize; this process is no PE.
+    if len > 0 && unsafe { oxshmem_os::memory::detach(base, len) }.is_err() {
+        // It must not go on writing to what its parent shares with other PEs.
+        std::process::abort();
+    }
 }
 
 /// Address of the caller's own control window.
@@ -278,7 +295,7 @@ pub(crate) mod tests {
             let file = SharedMemory::create(c"oxshmem test", (WINDOWS as u64) << SHIFT, Pages::Small).expect("memory");
             let mut range = AddressRange::reserve(WINDOWS << SHIFT, page_size()).expect("addresses");
             range.map(0, &file, 0, WINDOWS << SHIFT).expect("a mapping");
-            open(range.base() as usize, 0);
+            open(range.base() as usize, range.len(), 0);
             range
         });
     }

@@ -21,6 +21,7 @@ pub(crate) fn fail(error: &Error) -> ! {
         job::abort(1, "");
     }
     let message = match job::identity() {
+        Some((pe, pes)) if job::is_stranger() => format!("oxshmem: a child of PE {pe} of {pes}: {error}"),
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
@@ -34,6 +35,9 @@ fn first_to_speak() -> bool {
 /// The library is not in use.
 #[cold]
 pub(crate) fn not_initialised(call: &str) -> ! {
+    if job::is_stranger() {
+        fail(&forked(call));
+    }
     fail(
         &Error::new(format!("{call}: the library is not initialised"))
             .because(if life::was_finalized() {
@@ -43,6 +47,22 @@ pub(crate) fn not_initialised(call: &str) -> ! {
             })
             .fix("call it between shmem_init and the last shmem_finalize"),
     )
+}
+
+/// A call in the child of a fork.
+#[cold]
+pub(crate) fn forked(call: &str) -> Error {
+    Error::new(format!("{call}: this process was forked by a PE and is no PE itself"))
+        .because("the connections, the memory of other PEs and the place in the job belong to its parent")
+        .fix("make the calls of OpenSHMEM in the process that called shmem_init; a child may use its own memory and exec")
+}
+
+/// A call in the child of a fork that has nothing to do there: says so and lets the child go on.
+#[cold]
+pub(crate) fn ignored_in_child(call: &str) {
+    if let Some((pe, pes)) = job::identity() {
+        eprintln!("oxshmem: a child of PE {pe} of {pes}: {}", forked(call));
+    }
 }
 
 /// A PE number that the team of the context does not have.

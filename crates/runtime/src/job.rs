@@ -13,6 +13,8 @@ use oxshmem_os::process;
 static JOB: OnceLock<Job> = OnceLock::new();
 /// Process that joined the job; a forked child has another number and must not act as the PE.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Whether this process is the child of a fork of a PE. Written by the child, which has one thread.
+static STRANGER: AtomicBool = AtomicBool::new(false);
 static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
 /// Whether the world numbers of the node's PEs have gaps.
 static SCATTERED: AtomicBool = AtomicBool::new(false);
@@ -24,8 +26,13 @@ pub(crate) static MY_PE: AtomicI32 = AtomicI32::new(-1);
 /// See [`MY_PE`].
 pub(crate) static N_PES: AtomicI32 = AtomicI32::new(-1);
 
-/// Joins the job, in the first life only. `leave` is called when the process exits by `exit` or by returning from `main`.
-pub(crate) fn join(settings: &Settings, leave: extern "C" fn()) -> Result<&'static Job, Error> {
+/// Joins the job, in the first life only. `leave` is called when the process exits by `exit` or by returning from `main`,
+/// `forked` in every child of a fork.
+pub(crate) fn join(
+    settings: &Settings,
+    leave: extern "C" fn(),
+    forked: extern "C" fn(),
+) -> Result<&'static Job, Error> {
     TRAP_ON_ABORT.store(settings.trap_on_abort, Relaxed);
     if let Some(job) = JOB.get() {
         return Ok(job);
@@ -40,6 +47,10 @@ pub(crate) fn join(settings: &Settings, leave: extern "C" fn()) -> Result<&'stat
     SCATTERED.store(!members.windows(2).all(|pair| pair[1] == pair[0] + 1), Relaxed);
     // SAFETY: `leave` is a function of this library, which is never unloaded.
     unsafe { libc::atexit(leave) };
+    // SAFETY: as above; `forked` only stores to atomics and makes system calls, as the child of a fork may.
+    if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {
+        return Err(Error::new("the system refused to watch for forks").because("pthread_atfork failed"));
+    }
     Ok(job)
 }
 
@@ -51,6 +62,16 @@ pub(crate) fn joined() -> Option<&'static Job> {
 /// Whether this process is the one that joined, and not a child of it.
 pub(crate) fn is_this_process() -> bool {
     PROCESS.load(Relaxed) == process::pid()
+}
+
+/// This process is the child of a fork from now on, and no PE.
+pub(crate) fn become_stranger() {
+    STRANGER.store(true, Relaxed);
+}
+
+/// Whether this process is the child of a fork of a PE.
+pub(crate) fn is_stranger() -> bool {
+    STRANGER.load(Relaxed)
 }
 
 /// Number of this PE and of all, once the job is joined.
@@ -98,8 +119,14 @@ pub(crate) fn end_if_orphaned() {
     }
 }
 
-/// Ends the whole job: prints `message` unless it is empty, flushes the C library's output.
+/// Ends the whole job: prints `message` unless it is empty, flushes the C library's output. The child of a fork ends alone.
 pub(crate) fn abort(status: c_int, message: &str) -> ! {
+    if is_stranger() {
+        if !message.is_empty() {
+            eprintln!("{message}");
+        }
+        process::exit_now(status)
+    }
     if TRAP_ON_ABORT.load(Relaxed) {
         eprintln!("{message}");
         std::process::abort();

@@ -27,7 +27,11 @@ pub(crate) struct ContextLane {
 
 impl ContextLane {
     fn new() -> Self {
-        let lane = network::lane().unwrap_or_else(|error| diagnose::fail(&error));
+        let lane = match network::lane() {
+            Some(lane) => lane.unwrap_or_else(|error| diagnose::fail(&error)),
+            // Lanes are made for PEs of other nodes only.
+            None => diagnose::not_initialised("an operation between nodes"),
+        };
         Self {
             lane: Mutex::new(lane),
             rests: AtomicU64::new(0),
@@ -221,6 +225,11 @@ pub(crate) fn forget(place: &AtomicPtr<ContextLane>) {
 /// Frees the runtime's own lane.
 pub(crate) fn forget_own() {
     forget(&OWN);
+}
+
+/// Forgets the runtime's own lane, which is the parent's: this process is the child of a fork.
+pub(crate) fn leave_to_parent() {
+    OWN.store(core::ptr::null_mut(), Relaxed);
 }
 
 /// Leaves all lanes to threads that may still be in a call.

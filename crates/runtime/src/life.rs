@@ -70,6 +70,11 @@ pub(crate) unsafe fn end(others: Others) {
     }
 }
 
+/// Forgets the current life, which is the parent's: this process is the child of a fork.
+pub(crate) fn leave_to_parent() {
+    LIFE.store(core::ptr::null_mut(), Relaxed);
+}
+
 /// The current life.
 pub(crate) fn life() -> Option<&'static Life> {
     // SAFETY: `begin` leaks a box into it; `end` takes it out after the last synchronisation, when the standard allows no

@@ -50,10 +50,14 @@ pub(crate) fn end() -> *mut Box<dyn Fabric> {
     FABRIC.swap(core::ptr::null_mut(), AcqRel)
 }
 
-/// A new lane. There must be a network.
-pub(crate) fn lane() -> Result<Box<dyn Lane>, Error> {
-    let Some(fabric) = fabric() else { unreachable!("lanes are made for PEs of other nodes only") };
-    fabric.lane(LaneOptions::default())
+/// Forgets the network, which is the parent's: this process is the child of a fork.
+pub(crate) fn leave_to_parent() {
+    let _ = end();
+}
+
+/// A new lane; `None` while there is no network.
+pub(crate) fn lane() -> Option<Result<Box<dyn Lane>, Error>> {
+    fabric().map(|fabric| fabric.lane(LaneOptions::default()))
 }
 
 /// Whether memory must have its pages when it is registered.

@@ -316,6 +316,14 @@ impl Team {
         handle
     }
 
+    /// Leaves the team to the parent: this process is the child of a fork.
+    pub(crate) fn leave_to_parent(self) {
+        // SAFETY: as in `state`.
+        if let Some(object) = unsafe { self.0.as_ref() } {
+            object.state.store(core::ptr::null_mut(), Relaxed);
+        }
+    }
+
     /// Takes the team away from behind the handle, with the contexts that still live on it. (Teams that the user has
     /// not destroyed by the last finalize stay in memory, where nobody may use them.)
     ///

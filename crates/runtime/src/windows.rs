@@ -127,7 +127,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         error.fix(format!("{RAISE}: addresses cost no memory, and these do not depend on the heap"))
     })?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
-    control::open(control.base() as usize, me as u32);
+    control::open(control.base() as usize, control.len(), me as u32);
     let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")
         .map_err(|error| error.fix(format!("{RAISE}, or lower SHMEM_SYMMETRIC_SIZE")))?;
     placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);

@@ -54,7 +54,8 @@ fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
 /// # Safety
 /// The handle is valid or invalid by value, and is not used again.
 pub unsafe fn destroy(context: Context) {
-    if !context.is_valid() || context == Context::default_context() {
+    // Without the library, in the child of a fork say, its lane is somebody else's.
+    if !context.is_valid() || context == Context::default_context() || !life::is_open() {
         return;
     }
     // SAFETY: no obligations.

@@ -29,13 +29,17 @@ static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Begins a life or deepens it. Returns the granted thread level.
 pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
+    // Another thread may have held the lock at the moment of the fork.
+    if job::is_stranger() {
+        return Err(diagnose::forked("shmem_init"));
+    }
     let mut inits = inits();
     if *inits > 0 {
         *inits += 1;
         return Ok(life::life().map_or(requested, |life| life.thread_level));
     }
     let (settings, warnings) = Settings::from_env()?;
-    let job = job::join(&settings, leave)?;
+    let job = job::join(&settings, leave, forked)?;
     if job.rank() == 0 {
         greet(&settings, &warnings);
     }
@@ -112,8 +116,11 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     Ok(())
 }
 
-/// Takes back one init; the last one ends the life.
+/// Takes back one init; the last one ends the life. The child of a fork has none to end: it learns that, and goes on.
 pub(crate) fn finalize(others: Others) {
+    if job::is_stranger() {
+        return diagnose::ignored_in_child("shmem_finalize");
+    }
     let mut inits = inits();
     match *inits {
         0 => {}
@@ -166,6 +173,21 @@ fn end(others: Others) {
 /// `start_pes` began this life.
 pub(crate) fn end_at_exit() {
     ENDS_AT_EXIT.store(true, Relaxed);
+}
+
+/// Runs in the child of a fork, which has one thread: everything that others share with the PE is left to the parent. So all
+/// calls of the child end where calls without the library end. Only stores to atomics and makes system calls.
+extern "C" fn forked() {
+    job::become_stranger();
+    FAST.close();
+    life::leave_to_parent();
+    network::leave_to_parent();
+    lane::leave_to_parent();
+    control::leave_to_parent();
+    Context::default_context().leave_to_parent();
+    for team in [Team::world(), Team::shared(), Team::node()] {
+        team.leave_to_parent();
+    }
 }
 
 /// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of

@@ -73,6 +73,9 @@ pub unsafe fn start_pes(_npes: c_int) {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn global_exit(status: c_int) -> ! {
+    if job::is_stranger() {
+        diagnose::ignored_in_child("shmem_global_exit");
+    }
     job::abort(status, "")
 }
 

@@ -1,0 +1,77 @@
+/* Each PE forks children that call the library, while it goes on itself. Arguments: nothing. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long counter, words[4];
+static long lock;
+static shmem_team_t team;
+static shmem_ctx_t context;
+static int me, npes;
+
+static void call(int which)
+{
+    long value = 7;
+    int other = (me + 1) % npes;
+    switch (which) {
+    case 0: shmem_finalize(); break;
+    case 1: shmem_barrier_all(); break;
+    case 2: shmem_long_p(&words[0], -1, other); break;
+    case 3: shmem_long_put(words, &value, 1, other); shmem_quiet(); break;
+    case 4: shmem_ctx_long_p(context, &words[1], -1, other); break;
+    case 5: shmem_long_atomic_add(&counter, 1000, other); break;
+    case 6: shmem_team_sync(team); break;
+    case 7: free(shmem_malloc(64)); break;
+    case 8: shmem_set_lock(&lock); break;
+    case 9: shmem_init(); break;
+    case 10: shmem_ctx_quiet(context); shmem_quiet(); shmem_ctx_destroy(context); shmem_team_destroy(team); break;
+    case 11: shmem_global_exit(3); break;
+    case 12: shmem_long_wait_until(&words[3], SHMEM_CMP_EQ, 99); break;
+    case 13: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &words[0], &words[1], 1); break;
+    case 14: break;
+    }
+}
+
+enum { CALLS = 15 };
+
+int main(void)
+{
+    shmem_init();
+    me = shmem_my_pe(), npes = shmem_n_pes();
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
+    shmem_ctx_create(0, &context);
+    int other = (me + 1) % npes;
+    /* The connections are there before the forks. */
+    shmem_ctx_long_atomic_inc(context, &counter, other);
+    shmem_ctx_quiet(context);
+    shmem_barrier_all();
+    for (int which = 0; which < CALLS; which++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            call(which);
+            exit(0);
+        }
+        for (int i = 0; i < 100; i++) {
+            shmem_long_p(&words[2], i, other);
+            shmem_long_atomic_inc(&counter, other);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        printf("PE %d call %d status %d\n", me, which, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        shmem_team_sync(team);
+        shmem_barrier_all();
+    }
+    if (counter != 1 + 100L * CALLS || words[0] != 0 || words[1] != 0 || words[2] != 99)
+        printf("PE %d has %ld %ld %ld %ld\n", me, counter, words[0], words[1], words[2]);
+    shmem_set_lock(&lock);
+    shmem_clear_lock(&lock);
+    shmem_ctx_destroy(context);
+    shmem_team_destroy(team);
+    shmem_finalize();
+    printf("PE %d done\n", me);
+    return 0;
+}

@@ -1,0 +1,49 @@
+//! What happens between hosts and processes: forks, strangers, encryption, what stays behind.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use oxshmem_faults::{Ended, Job, program};
+
+/// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
+fn over(transport: &str) -> Option<Job> {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    if transport.is_empty() {
+        return Some(Job::new("-n 2"));
+    }
+    let job = || Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport);
+    let tried = job().run(&program("hello.c"), [""; 0]);
+    if tried.stderr.contains("cannot carry a job") {
+        println!("not run: {name}: {transport} is not on this machine");
+        return None;
+    }
+    tried.expect(0);
+    Some(job())
+}
+
+/// All transports between nodes, and none.
+const TRANSPORTS: [&str; 5] = ["", "tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];
+
+#[test]
+fn fault_W5_a_forked_child_disturbs_nobody_and_gets_a_sentence() {
+    let forked = program("forked.c");
+    for transport in TRANSPORTS {
+        let Some(job) = over(transport) else { continue };
+        let ended: Ended = job.run(&forked, [""; 0]).expect(0);
+        assert!(!ended.stdout.contains("has"), "{transport}: {ended}");
+        assert_eq!(ended.stdout.matches("done").count(), 2, "{transport}: {ended}");
+        // The children of both PEs that make a call, and none of those that only exit.
+        let sentences = ended.stderr.matches("this process was forked by a PE and is no PE itself").count();
+        assert_eq!(sentences, 2 * 14, "{transport}: {ended}");
+        for call in 0..15 {
+            // The first child finalizes and the last one makes no call; one ends with a status of its own.
+            let status = match call {
+                0 | 14 => 0,
+                11 => 3,
+                _ => 1,
+            };
+            for pe in 0..2 {
+                let line = format!("PE {pe} call {call} status {status}\n");
+                assert!(ended.stdout.contains(&line), "{transport}: {line}{ended}");
+            }
+        }
+    }
+}
