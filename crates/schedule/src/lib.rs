@@ -2,11 +2,11 @@
 //!
 //! [`team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
 //! what a schedule is made of, [`algorithm`] holds the schedules and [`choose`](choose::choose) picks one. With the feature `tools`,
-//! `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down.
+//! `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down. [`node`] holds the
+//! protocols by which members meet in the memory of one node, in the same style.
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tools")]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
@@ -14,6 +14,7 @@ extern crate std;
 pub mod algorithm;
 pub mod choose;
 pub mod lease;
+pub mod node;
 #[cfg(feature = "tools")]
 pub mod print;
 #[cfg(feature = "tools")]

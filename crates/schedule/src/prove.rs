@@ -19,7 +19,7 @@
 mod cone;
 mod expect;
 mod machine;
-mod memory;
+pub(crate) mod memory;
 mod words;
 
 #[cfg(test)]
@@ -137,4 +137,4 @@ macro_rules! fault {
         $crate::prove::Fault { kind: $crate::prove::FaultKind::$kind, text: alloc::format!($($text)*) }
     };
 }
-use fault;
+pub(crate) use fault;

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 /// The abstract content of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// The initial contents, which may be anything.
     Undefined,
     /// The number zero.
@@ -26,12 +26,12 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub(super) fn operand(rank: u32, element: u64) -> Self {
+    pub(crate) fn operand(rank: u32, element: u64) -> Self {
         Self::Operands { element, of: 1 << rank, repeated: false, tree: hash(u64::from(rank) + 1, element) }
     }
 
     /// `self ∘ right`.
-    pub(super) fn with(self, right: Self) -> Self {
+    pub(crate) fn with(self, right: Self) -> Self {
         match (self, right) {
             (Self::Zero, other) | (other, Self::Zero) => other,
             (

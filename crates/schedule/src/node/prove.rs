@@ -1,0 +1,445 @@
+//! The prover of the node's protocols: it runs a sequence of calls in an abstract memory and rejects what could go wrong
+//! in any timing.
+//!
+//! What is checked of every call, on every member:
+//!
+//! | | |
+//! |---|---|
+//! | result | every element of dest holds the operands it should; with [`Operator::FixedTree`] as the fold in team order |
+//! | race | whoever reads an element or a payload knows (by a chain of numbers) that it is written, whoever writes one knows that all who read what was there before are done; when a member leaves a call its arrays are its user's again |
+//! | entry | nobody touches a member's arrays before it knows that the member has entered |
+//! | deadlock | everybody arrives |
+//! | numbers | lines are in bounds, numbers grow, an awaited number is written in the call that awaits it, a payload is the one that came with the number |
+//! | synchronising | nobody leaves before it knows that all have entered, if the protocol says so |
+//! | purity | same answer when asked twice |
+//!
+//! One run proves its verdict for all timings, as in [`crate::prove`]: a line has one writer, so a wait ends with one
+//! particular write, whatever the order of events, and the race check asks for knowledge, not for luck.
+
+mod memory;
+
+#[cfg(test)]
+mod mutants;
+#[cfg(test)]
+mod suite;
+
+use self::memory::{Cell, Counter, Line};
+use super::{Members, Move, Operands, Place, Plan, Protocol, Shape, Spot};
+use crate::algorithm::{Collective, Operator};
+use crate::prove::memory::Value;
+use crate::prove::{Fault, fault};
+use crate::step::{LANES, Traffic, Turn};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// More steps of one member in one call than any protocol needs.
+const ENDLESS: u64 = 1 << 20;
+
+/// One call of a sequence.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The protocol under proof.
+    pub protocol: &'a dyn Protocol,
+    /// What it has to achieve: a synchronisation, a reduction or a broadcast.
+    pub wanted: Collective,
+    /// Elements of the arrays.
+    pub count: u64,
+    /// The root of a broadcast.
+    pub root: u32,
+}
+
+/// A sequence of calls on one team.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// The team, of 64 members at most.
+    pub shape: &'a Shape,
+    /// The calls, back to back, on the same arrays, with no synchronisation of the user's between them.
+    pub calls: &'a [Call<'a>],
+    /// Whether dest is source.
+    pub in_place: bool,
+    /// Elements that a line carries.
+    pub line: u64,
+    /// Elements of a piece of a long array.
+    pub piece: u64,
+    /// Which interleaving: 0 in turns, 1 each member as far as it gets, others at random.
+    pub interleaving: u64,
+}
+
+/// A member between its steps.
+struct Pe {
+    /// What it knows of everybody's time, its own included.
+    clock: Vec<u32>,
+    /// Source, then dest; or both at once.
+    arrays: Vec<Cell>,
+    hand: Vec<Value>,
+    /// By area: even, odd, then the lanes.
+    lines: Vec<Vec<Line>>,
+    call: usize,
+    pc: u64,
+    entered: bool,
+    counted: bool,
+    /// When it entered each call.
+    entries: Vec<u32>,
+}
+
+enum Progress {
+    Moved,
+    Blocked,
+    Finished,
+}
+
+struct Machine<'a> {
+    case: &'a Case<'a>,
+    plans: Vec<Plan>,
+    areas: Vec<usize>,
+    /// Where dest begins in the arrays.
+    dest: usize,
+    pes: Vec<Pe>,
+    counters: [Counter; 2],
+    steps: u64,
+}
+
+/// Runs the case and returns the number of steps of all members; an error names the first rule that was broken.
+pub fn prove(case: &Case) -> Result<u64, Fault> {
+    Machine::new(case).run()
+}
+
+impl<'a> Machine<'a> {
+    fn new(case: &'a Case<'a>) -> Self {
+        let (mut turn, mut plans, mut areas) = (Turn::default(), Vec::new(), Vec::new());
+        let mut lines = vec![0; 2 + usize::from(LANES)];
+        let longest = case.calls.iter().map(|call| call.count).max().unwrap_or(0) as usize;
+        for call in case.calls {
+            let traffic = call.protocol.traffic();
+            turn = turn.next(traffic);
+            let plan = Plan { count: call.count, root: call.root, turn, line: case.line, piece: case.piece };
+            let area = match traffic {
+                Traffic::Synchronising => turn.parity(),
+                Traffic::OneWay { lane } => 2 + usize::from(lane),
+            };
+            lines[area] = call.protocol.lines(case.shape, &plan).max(lines[area]);
+            plans.push(plan);
+            areas.push(area);
+        }
+        let n = case.shape.size() as usize;
+        let dest = if case.in_place { 0 } else { longest };
+        let pe = |_| Pe {
+            clock: vec![0; n],
+            arrays: vec![Cell::default(); dest + longest],
+            hand: Vec::new(),
+            lines: lines.iter().map(|&lines| (0..lines).map(|_| Line::default()).collect()).collect(),
+            call: 0,
+            pc: 0,
+            entered: false,
+            counted: false,
+            entries: vec![0; case.calls.len()],
+        };
+        let pes = (0..n).map(pe).collect();
+        let counters = [Counter::new(n), Counter::new(n)];
+        Self { case, plans, areas, dest, pes, counters, steps: 0 }
+    }
+
+    /// Lets members run until all have left or nobody can go on.
+    fn run(mut self) -> Result<u64, Fault> {
+        let n = self.pes.len();
+        let mut random = self.case.interleaving;
+        let mut ready: Vec<usize> = (0..n).collect();
+        while !ready.is_empty() {
+            let mut moved = false;
+            if self.case.interleaving > 1 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let first = (random >> 33) as usize % ready.len();
+                ready.rotate_left(first);
+            }
+            let mut still = Vec::new();
+            for p in ready {
+                let most = match self.case.interleaving {
+                    0 => 1,
+                    1 => u64::MAX,
+                    _ => 1 + (random >> (p % 32)) % 16,
+                };
+                let mut turns = 0;
+                let progress = loop {
+                    match self.advance(p)? {
+                        Progress::Moved if turns + 1 < most => turns += 1,
+                        progress => break progress,
+                    }
+                };
+                moved |= turns > 0 || !matches!(progress, Progress::Blocked);
+                if !matches!(progress, Progress::Finished) {
+                    still.push(p);
+                }
+            }
+            ready = still;
+            if !moved {
+                let p = ready[0];
+                let Pe { call, pc, .. } = &self.pes[p];
+                return Err(fault!(Deadlock, "{n} members: PE {p} is stuck in call {} at step {pc}", call + 1));
+            }
+        }
+        Ok(self.steps)
+    }
+
+    fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
+        let index = self.pes[p].call;
+        let Some(call) = self.case.calls.get(index) else { return Ok(Progress::Finished) };
+        let (plan, pc) = (self.plans[index], self.pes[p].pc);
+        if !self.pes[p].entered {
+            self.enter(p, call.protocol.hand(self.case.shape, &plan))?;
+        }
+        let step = call.protocol.step(self.case.shape, &plan, p as u32, pc);
+        let again = call.protocol.step(self.case.shape, &plan, p as u32, pc);
+        if step != again || pc > ENDLESS {
+            return Err(fault!(Impure, "PE {p}, call {}, step {pc}: {step:?}, then {again:?}", index + 1));
+        }
+        self.pes[p].clock[p] += 1;
+        let moved = self.execute(p, step)?;
+        if !moved {
+            return Ok(Progress::Blocked);
+        }
+        self.pes[p].pc += u64::from(step != Move::Done);
+        self.steps += 1;
+        Ok(Progress::Moved)
+    }
+
+    /// The user writes the source and calls.
+    fn enter(&mut self, p: usize, hand: u64) -> Result<(), Fault> {
+        let (index, plan) = (self.pes[p].call, self.plans[self.pes[p].call]);
+        self.pes[p].clock[p] += 1;
+        for at in 0..plan.count {
+            self.write(p, p, at as usize, Value::operand(p as u32, element(&plan, at)))?;
+        }
+        let pe = &mut self.pes[p];
+        (pe.entered, pe.entries[index]) = (true, pe.clock[p]);
+        pe.hand.clear();
+        pe.hand.resize(hand as usize, Value::Undefined);
+        Ok(())
+    }
+
+    /// Whether the member gets on.
+    fn execute(&mut self, p: usize, step: Move) -> Result<bool, Fault> {
+        let index = self.pes[p].call;
+        let area = self.areas[index];
+        match step {
+            Move::Skip => {}
+            Move::Done => self.leave(p)?,
+            Move::Write { line, number, from, len } => {
+                self.in_bounds(p, line, 0)?;
+                let range = self.in_hand(p, from, len)?;
+                let Pe { lines, hand, clock, .. } = &mut self.pes[p];
+                lines[area][line as usize].write(number, &hand[range], clock, p)?;
+            }
+            Move::Wait { of, line, number } => {
+                self.in_bounds(p, line, of)?;
+                let Some(known) = self.pes[of as usize].lines[area][line as usize].reached(number)? else {
+                    return Ok(false);
+                };
+                let known = known.to_vec();
+                learn(&mut self.pes[p].clock, &known);
+            }
+            Move::Take { of, line, number, into, len } => {
+                self.in_bounds(p, line, of)?;
+                let range = self.in_hand(p, into, len)?;
+                let clock = self.pes[p].clock.clone();
+                let line = &mut self.pes[of as usize].lines[area][line as usize];
+                let payload = line.take(number, len as usize, &clock, p, of as usize)?;
+                self.pes[p].hand[range].copy_from_slice(&payload);
+            }
+            Move::Meet { number } => return self.meet(p, number),
+            Move::Copy { into, from, len } => {
+                for at in 0..len {
+                    let cells = (self.cell(p, from, at)?, self.cell(p, into, at)?);
+                    if cells.0.is_some() && cells.0 == cells.1 {
+                        continue;
+                    }
+                    let value = self.load(p, from, at)?;
+                    self.store(p, into, at, value)?;
+                }
+            }
+            Move::Fold { into, operands, len } => {
+                for at in 0..len {
+                    let value = self.fold(p, operands, at, len)?;
+                    self.store(p, into, at, value)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn meet(&mut self, p: usize, number: u64) -> Result<bool, Fault> {
+        let parity = self.plans[self.pes[p].call].turn.parity();
+        let (counter, size) = (&mut self.counters[parity], self.pes.len());
+        if !self.pes[p].counted {
+            self.pes[p].counted = true;
+            counter.arrive(number, &self.pes[p].clock, size);
+        }
+        let Some(known) = counter.released(number) else { return Ok(false) };
+        let known = known.to_vec();
+        learn(&mut self.pes[p].clock, &known);
+        self.pes[p].counted = false;
+        Ok(true)
+    }
+
+    /// Element `at` of the result of a fold.
+    fn fold(&mut self, p: usize, operands: Operands, at: u64, len: u64) -> Result<Value, Fault> {
+        let shape = self.case.shape;
+        let mut result = None;
+        let mut with = |value: Value| result = Some(result.map_or(value, |left: Value| left.with(value)));
+        match operands {
+            Operands::Pair(left, right) => {
+                with(self.load(p, left, at)?);
+                with(self.load(p, right, at)?);
+            }
+            Operands::Hands => {
+                for member in 0..shape.size() {
+                    let spot = super::hand(p as u32, u64::from(shape.place(member)) * len);
+                    with(self.load(p, spot, at)?);
+                }
+            }
+            Operands::Sources { before, of, at: begin } => {
+                if let Some(before) = before {
+                    with(self.load(p, before, at)?);
+                }
+                let all: Vec<u32> = match of {
+                    Members::All => (0..shape.size()).collect(),
+                    Members::Group { in_order, group } => shape.groups(in_order).members(group).to_vec(),
+                };
+                for member in all {
+                    with(self.load(p, super::source(member, begin), at)?);
+                }
+            }
+        }
+        Ok(result.unwrap_or(Value::Undefined))
+    }
+
+    fn load(&mut self, p: usize, spot: Spot, at: u64) -> Result<Value, Fault> {
+        match self.cell(p, spot, at)? {
+            None => Ok(self.pes[p].hand[self.in_hand(p, spot.at + at, 1)?.start]),
+            Some((q, cell)) => {
+                let clock = core::mem::take(&mut self.pes[p].clock);
+                let value = self.pes[q].arrays[cell].read(&clock, p, clock[p]);
+                self.pes[p].clock = clock;
+                value
+            }
+        }
+    }
+
+    fn store(&mut self, p: usize, spot: Spot, at: u64, value: Value) -> Result<(), Fault> {
+        match self.cell(p, spot, at)? {
+            None => {
+                let range = self.in_hand(p, spot.at + at, 1)?;
+                self.pes[p].hand[range.start] = value;
+                Ok(())
+            }
+            Some((q, cell)) => self.write(p, q, cell, value),
+        }
+    }
+
+    fn write(&mut self, p: usize, q: usize, cell: usize, value: Value) -> Result<(), Fault> {
+        let clock = core::mem::take(&mut self.pes[p].clock);
+        let written = self.pes[q].arrays[cell].write(&clock, p, clock[p], value);
+        self.pes[p].clock = clock;
+        written
+    }
+
+    /// Whose cell a spot is, and which; `None` in the caller's hand.
+    fn cell(&self, p: usize, spot: Spot, at: u64) -> Result<Option<(usize, usize)>, Fault> {
+        let (index, q) = (self.pes[p].call, spot.of as usize);
+        let start = match spot.place {
+            Place::Hand if q == p => return Ok(None),
+            Place::Source => 0,
+            Place::Dest => self.dest,
+            Place::Hand => return Err(fault!(Bounds, "PE {p} reaches into the hand of PE {q}")),
+        };
+        if q >= self.pes.len() || spot.at + at >= self.plans[index].count {
+            return Err(fault!(Bounds, "PE {p}: element {at} behind {spot:?}"));
+        }
+        let entered = self.pes[q].entries[index];
+        if entered == 0 || self.pes[p].clock[q] < entered {
+            return Err(fault!(
+                Race,
+                "PE {p} touches arrays of PE {q} before it knows that call {} is entered",
+                index + 1
+            ));
+        }
+        Ok(Some((q, start + (spot.at + at) as usize)))
+    }
+
+    fn in_hand(&self, p: usize, at: u64, len: u64) -> Result<core::ops::Range<usize>, Fault> {
+        let end = (at + len) as usize;
+        if end > self.pes[p].hand.len() && len > 0 {
+            return Err(fault!(Bounds, "PE {p}: {len} elements at {at} of a hand of {}", self.pes[p].hand.len()));
+        }
+        Ok(if len > 0 { at as usize..end } else { 0..0 })
+    }
+
+    fn in_bounds(&self, p: usize, line: u32, of: u32) -> Result<(), Fault> {
+        let index = self.pes[p].call;
+        let lines = self.case.calls[index].protocol.lines(self.case.shape, &self.plans[index]);
+        if line < lines && of < self.case.shape.size() {
+            return Ok(());
+        }
+        Err(fault!(Bounds, "PE {p}: line {line} of {lines}, of member {of}"))
+    }
+
+    /// The user reads dest, and may write it from now on.
+    fn leave(&mut self, p: usize) -> Result<(), Fault> {
+        let (index, plan) = (self.pes[p].call, self.plans[self.pes[p].call]);
+        let call = &self.case.calls[index];
+        for at in 0..if call.wanted == Collective::Sync { 0 } else { plan.count } {
+            let found = self.load(p, super::dest(p as u32, 0), at)?;
+            self.check(p, call, &plan, at, found)?;
+            self.store(p, super::dest(p as u32, 0), at, Value::Undefined)?;
+        }
+        let pe = &self.pes[p];
+        let unknown = |q: &usize| self.pes[*q].entries[index] == 0 || pe.clock[*q] < self.pes[*q].entries[index];
+        if call.protocol.traffic() == Traffic::Synchronising
+            && let Some(q) = (0..self.pes.len()).find(unknown)
+        {
+            return Err(fault!(Early, "PE {p} leaves call {} without a sign of PE {q}", index + 1));
+        }
+        let pe = &mut self.pes[p];
+        (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
+        Ok(())
+    }
+
+    fn check(&self, p: usize, call: &Call, plan: &Plan, at: u64, found: Value) -> Result<(), Fault> {
+        let size = self.case.shape.size();
+        let operand = |member| Value::operand(member, element(plan, at));
+        let wanted = match call.wanted {
+            Collective::Broadcast => operand(call.root),
+            _ => (1..size).fold(operand(0), |left, member| left.with(operand(member))),
+        };
+        let same = match (call.wanted, found, wanted) {
+            (
+                Collective::Reduce(Operator::Idempotent | Operator::Exact),
+                Value::Operands { element, of, repeated, .. },
+                Value::Operands { element: element2, of: of2, .. },
+            ) => {
+                let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
+                element == element2 && of == of2 && (forgiven || !repeated)
+            }
+            _ => found == wanted,
+        };
+        if same {
+            return Ok(());
+        }
+        let index = self.pes[p].call + 1;
+        // All operands are there, once each, and it is not the fold in team order.
+        let all = matches!((found, wanted), (Value::Operands { element: e, of: o, .. }, Value::Operands { element, of, .. })
+            if (e, o) == (element, of));
+        Err(match all {
+            true => fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way"),
+            false => fault!(Result, "call {index}, PE {p} of {size}: element {at} is {found:x?}, not {wanted:x?}"),
+        })
+    }
+}
+
+/// The name of an element of the sources of a call.
+fn element(plan: &Plan, at: u64) -> u64 {
+    plan.turn.call << 32 | at
+}
+
+fn learn(clock: &mut [u32], known: &[u32]) {
+    clock.iter_mut().zip(known).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+}
