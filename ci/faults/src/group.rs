@@ -42,7 +42,7 @@ impl MemoryGroup {
     /// Lets the command run inside the group.
     pub fn hold(&self, command: &mut Command) {
         let mut held = Command::new("/bin/sh");
-        held.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.folder.join("cgroup.procs"));
+        held.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.door());
         held.arg(command.get_program()).args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {
@@ -54,6 +54,11 @@ impl MemoryGroup {
             held.current_dir(folder);
         }
         *command = held;
+    }
+
+    /// The file to which a process writes its number to enter the group.
+    pub fn door(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
     }
 
     /// The most memory that the group has used so far, in bytes.

@@ -2,7 +2,130 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, program};
+use std::path::{Path, PathBuf};
+
+use oxshmem_faults::{Ended, Job, MemoryGroup, Running, program};
+
+const MIB: u64 = 1 << 20;
+
+/// Asserts that a job ended well although it was refused memory, and that all its PEs were told the same.
+fn expect_agreement(ended: &Ended) {
+    assert_eq!(ended.status, Some(0), "{ended}");
+    assert!(!ended.stdout.contains("DIFFERENT") && !ended.stdout.contains("WRONG"), "{ended}");
+}
+
+#[test]
+fn fault_M1_an_allocation_beyond_the_memory_returns_null_everywhere() {
+    let allocate = program("allocate.c");
+    let Some(group) = MemoryGroup::or_say(256 * MIB) else { return };
+    // Each alone would fit; a small one after it fits again.
+    for options in ["-n 2", "-n 4", "-n 2 --nodes 2"] {
+        let sizes = [160 * MIB, 32 * MIB, 1 << 45, 160 * MIB, 16 * MIB];
+        let job = Job::new(options).env("SHMEM_SYMMETRIC_SIZE", "1G").inside(&group);
+        let ended = job.run(&allocate, sizes.map(|size| size.to_string()));
+        expect_agreement(&ended);
+        let answers: Vec<&str> = ended.stdout.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        assert_eq!(answers, ["NULL", "served", "NULL", "NULL", "served"], "{options}: {ended}");
+        ended.says(&["this node has no 160 MiB more", "memory.", "allocate less"]);
+    }
+}
+
+#[test]
+fn fault_M1_a_block_that_cannot_grow_stays_as_it_was() {
+    let grow = program("grow.c");
+    let Some(group) = MemoryGroup::or_say(256 * MIB) else { return };
+    let ended = Job::new("-n 2").env("SHMEM_SYMMETRIC_SIZE", "1G").inside(&group).run(&grow, [""; 0]);
+    expect_agreement(&ended);
+    assert!(ended.stdout.contains("refused, then served") && !ended.stdout.contains("0 refused"), "{ended}");
+}
+
+/// Two jobs of 1 to 8 PEs at once, whose allocations are around the limit that they share. `OXSHMEM_MEMORY_RUNS` says how
+/// many pairs of jobs run.
+#[test]
+fn fault_M1_two_jobs_at_once_are_never_promised_the_same_memory() {
+    let runs = std::env::var("OXSHMEM_MEMORY_RUNS").ok().map_or(4, |runs| runs.parse().expect("a number of runs"));
+    let allocate = program("allocate.c");
+    let (mut served, mut refused) = (0, 0);
+    for run in 0..runs {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ run);
+        let limit = 128 + random.below(256);
+        let Some(group) = MemoryGroup::or_say(limit * MIB) else { return };
+        let mut start = || {
+            let pes = 1 + random.below(8);
+            let size = |random: &mut Random| (1 + random.below(limit * 5 / 4 * 1024 / pes)) * 1024;
+            let sizes: Vec<String> = (0..6).map(|_| size(&mut random).to_string()).collect();
+            let job = Job::new(&format!("-n {pes}")).env("SHMEM_SYMMETRIC_SIZE", "1G").inside(&group);
+            job.start(&allocate, &sizes)
+        };
+        let jobs = [start(), start()];
+        for ended in jobs.map(|job| Running::wait(job, std::time::Duration::from_secs(120))) {
+            expect_agreement(&ended);
+            served += ended.stdout.matches("served").count();
+            refused += ended.stdout.matches("NULL").count();
+        }
+    }
+    println!("{runs} runs: {served} allocations served, {refused} refused");
+    assert!(served > 0 && refused > 0);
+}
+
+/// Numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+#[test]
+fn fault_M3_memory_that_one_pe_lacks_is_no_accusation() {
+    let allocate = program("allocate.c");
+    let Some(group) = MemoryGroup::or_say(64 * MIB) else { return };
+    let enter = "if [ $PMI_RANK = 1 ]; then echo $$ > \"$0\"; fi; exec \"$@\"";
+    let sizes = [40 * MIB, 96 * MIB, 8 * MIB, 96 * MIB, 8 * MIB];
+    for options in ["-n 3", "-n 3 --nodes 3"] {
+        let words = ["-c".into(), enter.into(), group.door(), allocate.clone()];
+        let sizes = sizes.map(|size| PathBuf::from(size.to_string()));
+        let job = Job::new(options).env("SHMEM_SYMMETRIC_SIZE", "256M");
+        let ended = job.run(Path::new("/bin/sh"), words.into_iter().chain(sizes));
+        expect_agreement(&ended);
+        let answers: Vec<&str> = ended.stdout.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        assert_eq!(answers, ["served", "NULL", "served", "NULL", "served"], "{options}: {ended}");
+        ended.says(&["PE 1 of 3: shmem_malloc: this node has no"]);
+    }
+}
+
+#[test]
+fn fault_M2_a_core_file_has_what_the_pe_used_and_costs_no_memory() {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").expect("Linux has it");
+    if pattern.starts_with(['|', '/']) {
+        return println!("not run: fault_M2: core files go to {}", pattern.trim());
+    }
+    let crash = program("crash.c");
+    let Some(group) = MemoryGroup::or_say(256 * MIB) else { return };
+    let folder = crash.with_extension("core.d");
+    std::fs::create_dir_all(&folder).expect("a folder for the core file");
+    let mut job = Job::new("-n 2").inside(&group);
+    job.command().current_dir(&folder);
+    let shell = ["-c", "ulimit -c unlimited; exec \"$0\"", &crash.display().to_string()];
+    let ended = job.run(Path::new("/bin/sh"), shell);
+    let cores: Vec<u64> = std::fs::read_dir(&folder)
+        .expect("our folder")
+        .flatten()
+        .filter(|file| file.file_name().to_string_lossy().starts_with("core"))
+        .filter_map(|file| file.metadata().ok())
+        .map(|core| std::os::unix::fs::MetadataExt::blocks(&core) * 512)
+        .collect();
+    std::fs::remove_dir_all(&folder).expect("our folder");
+    let ended = ended.expect(139);
+    assert!(ended.stderr.contains("core dumped") && cores.len() == 1, "{cores:?} {ended}");
+    println!("a core file of {} KiB", cores[0] / 1024);
+    // The block of a megabyte is in it.
+    assert!((MIB..64 * MIB).contains(&cores[0]), "a core file of {} bytes", cores[0]);
+}
 
 #[test]
 fn fault_M4_a_negative_stride_stays_inside_the_target() {
@@ -22,5 +145,15 @@ fn fault_M4_a_negative_stride_stays_inside_the_target() {
         assert!(!ended.stdout.contains("element"), "another PE's heap was written: {ended}");
         assert!(ended.status != Some(0) && !ended.crashed(), "{ended}");
         ended.says(&["shmem_long_", call, "no symmetric object"]);
+    }
+}
+
+#[test]
+fn fault_M5_the_default_cap_is_a_share_of_what_the_pes_may_use() {
+    let allocate = program("allocate.c");
+    let Some(group) = MemoryGroup::or_say(512 * MIB) else { return };
+    for (options, cap) in [("-n 1", "496 MiB"), ("-n 2", "248 MiB"), ("-n 4", "124 MiB")] {
+        let ended = Job::new(options).env("SHMEM_INFO", "1").inside(&group).run(&allocate, [""; 0]).expect(0);
+        assert!(ended.stdout.contains(&format!("symmetric heap of at most {cap}")), "{options}: {ended}");
     }
 }

@@ -130,6 +130,18 @@ impl Heap {
         })
     }
 
+    /// Takes back the last allocation, which is at `offset`: the heap is as if there had been no room for it. `high_water` is
+    /// what it was before.
+    pub fn withdraw(&mut self, offset: u64, high_water: u64) {
+        self.remove(offset).expect("the caller has just allocated it");
+        self.high_water = high_water;
+    }
+
+    /// Takes back all that was done since `before` was copied from this heap, but for the fingerprint: the calls were made.
+    pub fn restore(&mut self, before: Heap) {
+        *self = Heap { sequence: self.sequence, ..before };
+    }
+
     /// The block that contains this offset.
     pub fn block_at(&self, offset: u64) -> Option<Block> {
         let (&start, &size) = self.blocks.range(..=offset).next_back()?;

@@ -264,3 +264,29 @@ fn a_heap_without_room_says_how_much_there_is() {
     assert_eq!(text, "512 KiB of 1 MiB are in use, the largest free part has 512 KiB");
     assert!(Heap::new(u64::MAX).allocate(u64::MAX - 100, 1 << 63).is_ok());
 }
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_M3_calls_that_are_taken_back_look_like_calls_that_were_refused() {
+    let heap = || {
+        let mut heap = Heap::new(CAPACITY);
+        heap.allocate(100, 1).expect("room");
+        heap
+    };
+    let (mut served, mut refused) = (heap(), heap());
+    // Another capacity stands for another reason to refuse.
+    let (mut small, before) = (Heap::new(200), served.high_water());
+    small.allocate(100, 1).expect("room");
+    let block = served.allocate(1 << 20, 1).expect("room");
+    served.withdraw(block, before);
+    small.allocate(1 << 20, 1).expect_err("no room");
+    assert_eq!((served.sequence(), served.high_water()), (small.sequence(), small.high_water()));
+
+    refused.resize(0, u64::MAX).expect_err("no room");
+    let mut served = heap();
+    let before = served.clone();
+    let _ = served.resize(0, u64::MAX).expect_err("no room");
+    served.restore(before);
+    assert_eq!((served.sequence(), served.high_water()), (refused.sequence(), refused.high_water()));
+    assert_eq!(served.allocate(64, 1), refused.allocate(64, 1));
+}

@@ -1,7 +1,8 @@
 //! The resources that the control groups around this process leave it, under both versions of the kernel's interface.
 
-use crate::Available;
+use crate::limits::Limit;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the groups of this process are found in the file system, from its own group up to the mount.
@@ -46,19 +47,43 @@ impl Hierarchies {
         found
     }
 
-    /// For every group with a limit: the limit less what is in use. Cached file pages do not count as used, because the
-    /// kernel drops them before it kills.
-    pub(crate) fn memory_left(&self) -> impl Iterator<Item = Available> {
+    /// Every group with a limit. Cached file pages do not count as used, because the kernel drops them before it kills.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = Limit> {
         self.memory.iter().filter_map(|level| {
             let (limit, usage, cached) = match level {
                 Level::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
                 Level::V2(_) => ("memory.max", "memory.current", "inactive_file"),
             };
-            let most = number(&level.read(limit)?)?;
+            let whole = number(&level.read(limit)?)?;
             let cached = level.read("memory.stat").and_then(|text| labelled(&text, cached)).unwrap_or(0);
             let used = number(&level.read(usage)?)?.saturating_sub(cached);
-            Some(Available { bytes: most.saturating_sub(used), limited_by: level.path(limit).display().to_string() })
+            let limited_by = level.path(limit).display().to_string();
+            Some(Limit::new(level.identity(), whole, whole.saturating_sub(used), limited_by))
         })
+    }
+
+    /// How many processes the kernel has killed for memory in the innermost group that counts them.
+    pub(crate) fn memory_kills(&self) -> Option<u64> {
+        self.memory.iter().find_map(|level| {
+            let counts = match level {
+                Level::V1(_) => "memory.oom_control",
+                Level::V2(_) => "memory.events",
+            };
+            labelled(&level.read(counts)?, "oom_kill")
+        })
+    }
+
+    /// For the group that has come closest to its limit: the most it has used, its limit, and the file that says so.
+    pub(crate) fn memory_peak(&self) -> Option<(u64, u64, String)> {
+        let peaks = self.memory.iter().filter_map(|level| {
+            let (limit, peak) = match level {
+                Level::V1(_) => ("memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+                Level::V2(_) => ("memory.max", "memory.peak"),
+            };
+            let limit_file = level.path(limit).display().to_string();
+            Some((number(&level.read(peak)?)?, number(&level.read(limit)?)?, limit_file))
+        });
+        peaks.min_by_key(|(peak, limit, _)| limit.saturating_sub(*peak))
     }
 
     /// The fewest processors' worth of time any of the groups grants, in whole processors.
@@ -79,6 +104,12 @@ impl Hierarchies {
 }
 
 impl Level {
+    /// The same for every process that sees this group, wherever it is mounted.
+    fn identity(&self) -> u64 {
+        let found = fs::metadata(self.path("")).map_or((0, 0), |folder| (folder.dev(), folder.ino()));
+        (found.0.rotate_left(32) ^ found.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63
+    }
+
     fn path(&self, file: &str) -> PathBuf {
         let (Level::V1(group) | Level::V2(group)) = self;
         group.join(file)
@@ -116,7 +147,7 @@ pub(crate) fn number(text: &str) -> Option<u64> {
 }
 
 /// The number behind a label at the start of a line.
-fn labelled(text: &str, label: &str) -> Option<u64> {
+pub(crate) fn labelled(text: &str, label: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         (words.next()? == label).then(|| words.next()?.parse().ok())?
@@ -129,6 +160,7 @@ pub(crate) fn kilobytes(text: &str, label: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 
@@ -172,9 +204,9 @@ mod tests {
             ],
         );
         let found = Hierarchies::from_text("0::/job/step\n", &fixture.mount("/", "cgroup2", "rw"));
-        let limits: Vec<_> = found.memory_left().collect();
+        let limits: Vec<_> = found.memory().collect();
         assert_eq!(limits.len(), 1);
-        assert_eq!(limits[0].bytes, 500);
+        assert_eq!((limits[0].whole, limits[0].free), (1000, 500));
         assert!(limits[0].limited_by.ends_with("/job/memory.max"));
         assert_eq!(found.processor_quota(), Some(3));
     }
@@ -196,15 +228,48 @@ mod tests {
             fixture.mount("/docker/x", "cgroup", "rw,memory") + &fixture.mount("/", "cgroup", "rw,cpuacct,cpu");
         let groups = "5:name=systemd:/\n4:memory:/docker/x\n2:cpu,cpuacct:/step\nnonsense\n";
         let found = Hierarchies::from_text(groups, &mounts);
-        assert_eq!(found.memory_left().map(|limit| limit.bytes).collect::<Vec<_>>(), [0]);
+        assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [0]);
         assert_eq!(found.processor_quota(), Some(0));
     }
 
     #[test]
     fn without_groups_there_is_no_limit() {
         let found = Hierarchies::from_text("", "");
-        assert_eq!((found.memory_left().count(), found.processor_quota()), (0, None));
+        assert_eq!((found.memory().count(), found.processor_quota()), (0, None));
         let unmounted = Hierarchies::from_text("0::/a/b\n", "");
-        assert_eq!((unmounted.memory_left().count(), unmounted.processor_quota()), (0, None));
+        assert_eq!((unmounted.memory().count(), unmounted.processor_quota()), (0, None));
+    }
+
+    #[test]
+    fn fault_M1_processes_of_one_group_mean_the_same_limit() {
+        let files = [("a/memory.max", "9\n"), ("a/memory.current", "1\n"), ("b/memory.max", "9\n")];
+        let fixture = Fixture::new("identity", &[&files[..], &[("b/memory.current", "1\n")]].concat());
+        let mount = fixture.mount("/", "cgroup2", "rw");
+        let identity = |group: &str| Hierarchies::from_text(group, &mount).memory().next().expect("a limit").identity;
+        assert_eq!(identity("0::/a\n"), identity("0::/a\n"));
+        assert_ne!(identity("0::/a\n"), identity("0::/b\n"));
+    }
+
+    #[test]
+    fn fault_M6_kills_and_peaks_are_read_from_both_versions() {
+        let fixture = Fixture::new(
+            "kills",
+            &[
+                ("two/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
+                ("two/memory.max", "1000\n"),
+                ("two/memory.peak", "990\n"),
+                ("one/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"),
+                ("one/memory.limit_in_bytes", "4096\n"),
+                ("one/memory.max_usage_in_bytes", "4096\n"),
+            ],
+        );
+        let of = |groups, kind, options| Hierarchies::from_text(groups, &fixture.mount("/", kind, options));
+        let two = of("0::/two\n", "cgroup2", "rw");
+        assert_eq!(two.memory_kills(), Some(2));
+        assert_eq!(two.memory_peak().map(|(peak, limit, _)| (peak, limit)), Some((990, 1000)));
+        let one = of("4:memory:/one\n", "cgroup", "rw,memory");
+        assert_eq!(one.memory_kills(), Some(5));
+        assert_eq!(one.memory_peak().map(|(peak, limit, _)| (peak, limit)), Some((4096, 4096)));
+        assert_eq!(of("", "cgroup2", "rw").memory_kills(), None);
     }
 }

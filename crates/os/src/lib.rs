@@ -16,6 +16,7 @@ mod executable;
 pub mod futex;
 pub mod interfaces;
 pub mod library;
+pub mod limits;
 pub mod locks;
 pub mod memory;
 pub mod process;

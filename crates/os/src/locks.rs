@@ -14,6 +14,12 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Unlocks the file, also where a forked child still has it open.
+pub(crate) fn unlock(file: &File) -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    unsafe { syscall!(flock(file.as_raw_fd(), libc::LOCK_UN)) }.map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Memory that processes share: anonymous files, the addresses they are mapped at, and how much of it there is.
 
+use crate::limits::Limits;
 use crate::{cgroup, uninterrupted};
 use std::ffi::CStr;
 use std::fs;
@@ -72,7 +73,7 @@ impl SharedMemory {
     /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
     ///
     /// Shortage is an error (and may leave the first bytes of the part backed), except where a control group's limit is
-    /// hit: then the kernel kills. Ask [`available`] before.
+    /// hit: then the kernel kills. Look at the [limits](Limits) before.
     pub fn commit(&self, offset: u64, len: u64) -> io::Result<()> {
         // In pieces, because the kernel starts a piece again after each signal and a profiler's signals come often.
         const PIECE: u64 = 64 << 20;
@@ -165,7 +166,8 @@ impl AddressRange {
     }
 
     /// Lets `len` bytes at `offset` be those at `file_offset` of `memory`, readable and writable, in place of what was
-    /// mapped there before.
+    /// mapped there before. Core files leave them out until [`show_in_core`] is called: to write them the kernel would back
+    /// every page that has no memory yet.
     pub fn map(&mut self, offset: usize, memory: &SharedMemory, file_offset: u64, len: usize) -> io::Result<()> {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
         let Ok(file_offset) = libc::off_t::try_from(file_offset) else {
@@ -178,7 +180,9 @@ impl AddressRange {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the place lies in the range that this value alone owns, so no other mapping is replaced.
-        unsafe { syscall!(mmap(place, len, access, flags, memory.file.as_raw_fd(), file_offset)) }.map(drop)
+        unsafe { syscall!(mmap(place, len, access, flags, memory.file.as_raw_fd(), file_offset)) }?;
+        hide_from_core(place as usize, len);
+        Ok(())
     }
 
     /// Asks for transparent huge pages behind a part of the range. The system is free not to listen.
@@ -245,10 +249,17 @@ pub fn huge_page_size() -> Option<u64> {
 
 /// How many huge pages of this many bytes nobody uses or has been promised.
 pub fn free_huge_pages(size: u64) -> u64 {
-    let of_this_size = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", size / 1024);
-    let count = |what: &str| cgroup::number(&fs::read_to_string(format!("{of_this_size}/{what}")).ok()?);
-    let (free, promised) = (count("free_hugepages"), count("resv_hugepages"));
-    free.unwrap_or(0).saturating_sub(promised.unwrap_or(0))
+    huge_page_count(size, "free_hugepages").saturating_sub(huge_page_count(size, "resv_hugepages"))
+}
+
+/// How many huge pages of this many bytes there are.
+pub(crate) fn huge_pages(size: u64) -> u64 {
+    huge_page_count(size, "nr_hugepages")
+}
+
+fn huge_page_count(size: u64, what: &str) -> u64 {
+    let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{what}", size / 1024);
+    fs::read_to_string(file).ok().and_then(|text| cgroup::number(&text)).unwrap_or(0)
 }
 
 /// How much memory this process can still get.
@@ -263,10 +274,26 @@ pub struct Available {
 /// The memory that can be committed now: what the machine has, or what the tightest control group allows if that is
 /// less. Beyond the machine's memory a commit fails; beyond a control group's limit the kernel kills the process.
 pub fn available() -> Available {
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| cgroup::kilobytes(&text, "MemAvailable:"));
-    let machine = Available { bytes: machine.unwrap_or(u64::MAX), limited_by: "/proc/meminfo".to_owned() };
-    let groups = cgroup::Hierarchies::of_this_process();
-    std::iter::once(machine).chain(groups.memory_left()).min_by_key(|limit| limit.bytes).expect("at least the machine")
+    let limits = Limits::of_pages(page_size() as u64).look();
+    let tightest = limits.into_iter().min_by_key(|limit| limit.free).expect("at least the machine");
+    Available { bytes: tightest.free, limited_by: tightest.limited_by }
+}
+
+/// Lets a core file contain these addresses of a mapping that is [left out](AddressRange::map) of it.
+pub fn show_in_core(address: usize, len: usize) {
+    advise_core(address, len, libc::MADV_DODUMP);
+}
+
+/// Leaves these addresses out of core files again.
+pub fn hide_from_core(address: usize, len: usize) {
+    advise_core(address, len, libc::MADV_DONTDUMP);
+}
+
+fn advise_core(address: usize, len: usize, advice: i32) {
+    // SAFETY: this advice changes neither contents nor access of whatever is mapped there.
+    let advised = unsafe { syscall!(madvise(address as *mut libc::c_void, len, advice)) };
+    // A core file with too much or too little in it is no reason to fail.
+    debug_assert!(advised.is_ok(), "{advised:?}");
 }
 
 #[cfg(test)]

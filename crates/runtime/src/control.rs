@@ -13,15 +13,19 @@
 //! is short, because there are networks that pin every page that others may reach.
 
 pub(crate) mod area;
+mod demand;
 pub(crate) mod mail;
 mod records;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use oxshmem_os::memory::show_in_core;
+
 use crate::bell::Bell;
 use crate::primitive::{Apart, AtomicU32, AtomicU64, Cell};
 
 use area::{AREAS, Area};
+pub(crate) use demand::{Demand, Wanted};
 use mail::{Mail, ZONES, Zones};
 use records::Records;
 
@@ -48,6 +52,9 @@ pub(crate) const BOARD: usize = 960 << 10;
 pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * BOARD).next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
 
+/// What a core file shows of a window: the head and the first slots, which are in use anyway.
+const IN_CORE: usize = 64 << 10;
+
 /// Where control window 0 is, and which window is the caller's.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static OWN: AtomicUsize = AtomicUsize::new(0);
@@ -60,6 +67,7 @@ pub(crate) fn open(base: usize, len: usize, own: u32) {
     BASE.store(base, Relaxed);
     LEN.store(len, Relaxed);
     OWN.store(base + ((own as usize) << SHIFT), Relaxed);
+    show_in_core(base + ((own as usize) << SHIFT), IN_CORE);
 }
 
 /// There are no current ones any more.
@@ -126,6 +134,8 @@ pub(crate) struct ControlBlock {
     _apart_again: [u32; 29],
     /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
+    /// What the PE wants of its node's memory.
+    pub(crate) demand: Demand,
     /// What the PE's threads wait for.
     pub(crate) records: Records,
 }

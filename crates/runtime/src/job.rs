@@ -106,6 +106,16 @@ pub(crate) fn pes_on_node() -> u32 {
     JOB.get().map_or(1, |job| job.node().members.len() as u32)
 }
 
+/// The caller's own window.
+pub(crate) fn my_window() -> u32 {
+    JOB.get().map_or(0, |job| job.node().my_index as u32)
+}
+
+/// World number of the PE in a window.
+pub(crate) fn pe_in_window(window: u32) -> u32 {
+    JOB.get().map_or(0, |job| job.node().members[window as usize])
+}
+
 /// The window of world number `pe`, if it is on this node.
 pub(crate) fn window_of(pe: u32) -> Option<u32> {
     let members = &JOB.get()?.node().members;

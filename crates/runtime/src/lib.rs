@@ -8,6 +8,7 @@
 //! collective, leasing                collectives of a team by bytes; how a new team gets its slot
 //! slot                               how a team's members meet, wherever they are
 //! nodes, active_set, connect         meetings between nodes and of active sets; how the network is opened
+//! account                            the node's account of memory
 //! executor, far                      schedules; transfers that the arithmetic of `fast` does not settle
 //! call, team, context, via           one call of a collective; teams and contexts; which of them a call means
 //! lane                               a context's operations between nodes
@@ -22,6 +23,7 @@
 // The model checker needs only the protocols.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
+mod account;
 mod active_set;
 mod atomic;
 mod bell;

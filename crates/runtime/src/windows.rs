@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Job, Parcel, node};
+use oxshmem_os::limits::{Limit, Limits};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::{cpus, program, statics};
 use oxshmem_topology::claim::Claims;
@@ -162,7 +163,7 @@ struct Terms {
     heap_cap: u64,
     heap_shift: u32,
     page: u64,
-    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not the machine's memory.
+    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not a share of the node's memory.
     limited: bool,
     /// The leader's `SHMEM_WAIT`: PEs that wait in different ways would meet in different ways too, and so never.
     wait: Wait,
@@ -177,7 +178,7 @@ fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io
     let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
     let page = huge.unwrap_or(memory::page_size() as u64);
     let limited = settings.symmetric_size.is_some();
-    let wanted = settings.symmetric_size.map_or_else(installed_memory, with_slack);
+    let wanted = settings.symmetric_size.map_or_else(|| share_of_memory(members), with_slack);
     let most = (MOST_ADDRESSES / members as u64 + 1).next_power_of_two() / 2;
     if limited && wanted > most {
         return Err(std::io::Error::other(format!(
@@ -200,11 +201,12 @@ fn with_slack(size: u64) -> u64 {
     if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
 }
 
-/// What this machine has, in bytes.
-fn installed_memory() -> u64 {
-    // SAFETY: takes a number and returns one.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    u64::try_from(pages).unwrap_or(1 << 20) * memory::page_size() as u64
+/// What one of so many PEs can have if all have the same: of the machine's memory, or of what the tightest control group
+/// allows if that is less.
+fn share_of_memory(members: usize) -> u64 {
+    let page = memory::page_size() as u64;
+    let most = Limits::of_pages(page).look().iter().map(Limit::most).min().unwrap_or(0);
+    (most / members as u64).next_multiple_of(page)
 }
 
 /// Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that what is aligned in

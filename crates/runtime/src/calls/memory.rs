@@ -1,7 +1,9 @@
 //! The collective heap calls.
 //!
-//! Each ends with one exchange on the world that is its barrier and carries two words: whether the PE has the memory,
-//! and a hash of all heap calls so far. So all PEs fail together (HEAP-5), and PEs whose calls differ are told.
+//! Each ends with an exchange on the world that is its barrier and carries three words: whether the PE has a place for the
+//! block, a hash of all heap calls so far, and how many bytes it must back with pages first. So all PEs fail together
+//! (HEAP-5), and PEs whose calls differ are told. If anybody must back something, the nodes' accounts are asked for it, and
+//! a second exchange tells whether all have it.
 
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
@@ -10,12 +12,13 @@ use std::sync::{MutexGuard, PoisonError};
 use oxshmem_base::{Error, size};
 use oxshmem_heap::Resized;
 
+use crate::account;
 use crate::calls::order;
 use crate::fast::FAST;
 use crate::life::{self, Life};
-use crate::memory::{Allocation, SymmetricHeap};
+use crate::memory::SymmetricHeap;
 use crate::slot;
-use crate::team::Team;
+use crate::team::{Team, TeamState};
 use crate::{diagnose, job};
 
 /// Alignment of every block: fit for any object, vectors included.
@@ -29,15 +32,24 @@ fn lock(life: &Life) -> MutexGuard<'_, SymmetricHeap> {
     life.heap.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The barrier at the end of a heap call. Returns whether all PEs succeeded.
-fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64) -> bool {
+/// What the PEs said at the end of a heap call.
+struct Agreement {
+    /// All have succeeded so far.
+    all: bool,
+    /// Somebody must back memory first.
+    growing: bool,
+}
+
+/// The barrier at the end of a heap call; this PE must back `missing` bytes.
+fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
     let Some(world) = Team::world().state() else { diagnose::not_initialised(call) };
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(call)) };
-    let mut all = true;
+    let (mut all, mut growing) = (true, false);
     let mut other = None;
-    slot::exchange(world, call, &[succeeded.into(), sequence], |pe, words| {
+    slot::exchange(world, call, &[succeeded.into(), sequence, missing], |pe, words| {
         all &= words[0] != 0;
+        growing |= words[2] != 0;
         if words[1] != sequence {
             other = Some(pe);
         }
@@ -52,7 +64,50 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64) -> bo
                 .fix("make the heap calls on all PEs, with the same arguments"),
         );
     }
-    all
+    Agreement { all, growing }
+}
+
+/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. Returns whether the call
+/// has succeeded; if it has not, it is taken back.
+fn grow(life: &Life, call: &'static str, bytes: usize, backed: impl FnOnce()) -> bool {
+    let (missing, page, sequence) = {
+        let heap = lock(life);
+        (heap.missing(), heap.page(), heap.sequence())
+    };
+    let outcome = match account::ask(call, missing, page) {
+        Ok(grant) => {
+            let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
+            grant.end(call);
+            outcome.inspect_err(warn_once)
+        }
+        Err(denial) => {
+            let error = lock(life).refused(call, missing, &denial.why);
+            if denial.mine_to_say {
+                warn_once(&error);
+            }
+            Err(error)
+        }
+    };
+    if outcome.is_ok() {
+        backed();
+    }
+    agree(call, bytes, outcome.is_ok(), sequence, 0).all
+}
+
+/// Nodes may have different memory; the same calls must find the same places everywhere.
+pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
+    if world.span.is_none() {
+        return;
+    }
+    let life = open_life(call);
+    let mut least = lock(life).capacity();
+    slot::exchange(world, call, &[least], |_, words| least = least.min(words[0]));
+    lock(life).limit(least);
+}
+
+/// One line about the heap for `SHMEM_INFO`.
+pub(super) fn describe() -> String {
+    lock(open_life("shmem_init")).describe()
 }
 
 fn address(offset: u64) -> *mut c_void {
@@ -75,42 +130,60 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     if bytes == 0 {
         return null_mut();
     }
-    let (allocation, sequence) = {
+    let (placed, missing, sequence) = {
         let mut heap = lock(life);
-        let allocation = heap.allocate(call, bytes as u64, align.max(ALIGNMENT) as u64);
-        (allocation, heap.sequence())
+        let placed = heap.place(call, bytes as u64, align.max(ALIGNMENT) as u64);
+        (placed, heap.missing(), heap.sequence())
     };
-    if let Ok(offset) = allocation {
-        fill(address(offset));
-    }
-    if agree(call, bytes, allocation.is_ok(), sequence) {
-        return allocation.map_or(null_mut(), address);
-    }
-    give_up(life, allocation)
-}
-
-/// Some PE had no memory: nobody keeps the block, and one PE says why.
-fn give_up(life: &Life, allocation: Allocation) -> *mut c_void {
-    match allocation {
-        Ok(offset) => {
-            lock(life).free(offset);
+    // Most blocks have their memory already.
+    let mut fill = Some(fill);
+    let mut filled = || {
+        if let (Ok(offset), Some(fill)) = (&placed, fill.take()) {
+            fill(address(*offset));
         }
-        Err(error) => warn_once(&error),
+    };
+    if missing == 0 {
+        filled();
     }
-    null_mut()
+    let Agreement { mut all, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
+    if all && growing {
+        all = grow(life, call, bytes, filled);
+    }
+    conclude(life, all);
+    match placed {
+        Ok(offset) if all => address(offset),
+        Ok(_) => null_mut(),
+        Err(error) => {
+            exhausted(&error);
+            null_mut()
+        }
+    }
 }
 
-/// Failure is a return value, so the reason is a note: from the first failure of PE 0 or of a PE that fails alone.
+/// The last call stands, or nobody has made it.
+fn conclude(life: &Life, all: bool) {
+    let mut heap = lock(life);
+    match all {
+        true => heap.settle(),
+        false => heap.take_back(),
+    }
+}
+
+/// There is no such room in the heap, on any PE: one says so.
+fn exhausted(error: &Error) {
+    if job::identity().is_some_and(|(pe, _)| pe == 0) {
+        warn_once(error);
+    }
+}
+
+/// Failure is a return value, so the reason is a note: that of the first failure.
 fn warn_once(error: &Error) {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed)
         && let Some((pe, pes)) = job::identity()
     {
-        let first = pe == 0 || error.to_string().contains("this node");
-        if first {
-            eprintln!("oxshmem: PE {pe} of {pes}: {error}");
-        }
+        eprintln!("oxshmem: PE {pe} of {pes}: {error}");
     }
 }
 
@@ -166,7 +239,7 @@ pub unsafe fn free(ptr: *mut c_void) {
     }
     let sequence = lock(life).sequence();
     // Nobody may still be about to use the block, and nobody's transfer to it may be on its way.
-    agree(CALL, 0, true, sequence);
+    agree(CALL, 0, true, sequence, 0);
     if !lock(life).free(offset_of(ptr)) {
         no_block(CALL, ptr);
     }
@@ -191,20 +264,23 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     if lock(life).outside_block(old, 1).is_some() {
         no_block(CALL, ptr);
     }
-    let (resized, sequence) = {
+    let (resized, missing, sequence) = {
         let mut heap = lock(life);
         let resized = heap.resize(CALL, old, bytes as u64);
-        (resized, heap.sequence())
+        (resized, heap.missing(), heap.sequence())
     };
     // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
-    if !agree(CALL, bytes, resized.is_ok(), sequence) {
-        lock(life).undo();
+    let Agreement { mut all, growing } = agree(CALL, bytes, resized.is_ok(), sequence, missing);
+    if all && growing {
+        all = grow(life, CALL, bytes, || {});
+    }
+    conclude(life, all);
+    if !all {
         if let Err(error) = resized {
-            warn_once(&error);
+            exhausted(&error);
         }
         return null_mut();
     }
-    lock(life).settle();
     let new = match resized {
         Ok(Resized::Moved { to, copy }) => {
             // SAFETY: both places are in the committed heap and hold `copy` bytes; they may overlap.
@@ -213,7 +289,7 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
         }
         Ok(Resized::InPlace) | Err(_) => ptr,
     };
-    agree(CALL, bytes, true, sequence);
+    agree(CALL, bytes, true, sequence, 0);
     new
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_bootstrap::Job;
+use oxshmem_os::process;
 
 use super::order;
 use crate::choice::Choice;
@@ -67,6 +68,7 @@ fn greet(settings: &Settings, warnings: &[String]) {
 
 fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(), Error> {
     let epoch = life::next();
+    process::prefer_as_victim();
     debug::enable(settings.debug, job.rank());
     let node = job.node();
     oxshmem_reduce::select();
@@ -76,7 +78,6 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     connect::open(job, epoch, &settings, &windows, &circle)?;
     pace::expect_network(network::is_open());
     let info = settings.info;
-    let heap_words = heap.describe();
     let checked = settings.check >= 2;
     let alone = thread_level < MULTIPLE;
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
@@ -102,9 +103,11 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     }
     ControlBlock::own().set_state(State::Running);
     collective::agree_on_choice(world, "shmem_init");
+    super::memory::agree_on_capacity(world, "shmem_init");
     if info && job.rank() == 0 {
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
         let launcher = job.protocol();
+        let heap_words = super::memory::describe();
         println!(
             "oxshmem: {n} PEs on {} node(s); launcher: {launcher}; on the node: {heap_words}{between}",
             node.count

@@ -1,0 +1,222 @@
+//! How much memory this process can still get: from the machine, and from every control group around it.
+
+use std::fs;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use oxshmem_base::size;
+
+use crate::cgroup::{self, Hierarchies};
+use crate::locks;
+use crate::memory::{free_huge_pages, huge_pages};
+
+/// One limit of memory as it stood at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Equal in all processes of a machine that share this limit, and different for different limits.
+    pub identity: u64,
+    /// All that the limit allows, in bytes.
+    pub whole: u64,
+    /// What can still be had of it. What the kernel can drop, such as cached files, counts as free.
+    pub free: u64,
+    /// What must stay free: the kernel's own memory grows with every process, and programs use `malloc` as well.
+    pub reserve: u64,
+    /// The file that says so.
+    pub limited_by: String,
+}
+
+impl Limit {
+    /// A limit with the usual reserve: a thirty-second of it, but neither next to nothing nor more than a gigabyte.
+    pub(crate) fn new(identity: u64, whole: u64, free: u64, limited_by: String) -> Limit {
+        Limit { identity, whole, free, reserve: (whole / 32).clamp(8 << 20, 1 << 30), limited_by }
+    }
+
+    /// What can be promised.
+    pub fn spare(&self) -> u64 {
+        self.free.saturating_sub(self.reserve)
+    }
+
+    /// What could be promised if nobody used anything.
+    pub fn most(&self) -> u64 {
+        self.whole.saturating_sub(self.reserve)
+    }
+}
+
+/// The limits around this process. They are found once; each look reads what they leave at that moment.
+#[derive(Debug)]
+pub struct Limits(Source);
+
+#[derive(Debug)]
+enum Source {
+    Ordinary(Hierarchies),
+    /// Pages of this size come from a reserve of their own.
+    HugePages(u64),
+}
+
+/// Identities of limits that are no control groups, whose identities are hashes.
+const MACHINE: u64 = 1;
+const HUGE_PAGES: u64 = 2;
+
+impl Limits {
+    /// Those of memory in pages of this size.
+    pub fn of_pages(size: u64) -> Limits {
+        match size > crate::memory::page_size() as u64 {
+            true => Limits(Source::HugePages(size)),
+            false => Limits(Source::Ordinary(Hierarchies::of_this_process())),
+        }
+    }
+
+    /// All of them as they are now: at least one, of the machine.
+    pub fn look(&self) -> Vec<Limit> {
+        match &self.0 {
+            Source::Ordinary(groups) => std::iter::once(machine()).chain(groups.memory()).collect(),
+            Source::HugePages(size) => {
+                let [free, whole] =
+                    [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
+                let limited_by = "/sys/kernel/mm/hugepages".to_owned();
+                // Nobody else takes from this reserve, and the kernel refuses where it ends.
+                vec![Limit { identity: HUGE_PAGES, whole, free, reserve: 0, limited_by }]
+            }
+        }
+    }
+}
+
+fn machine() -> Limit {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let number = |label| cgroup::kilobytes(&text, label).unwrap_or(u64::MAX);
+    Limit::new(MACHINE, number("MemTotal:"), number("MemAvailable:"), "/proc/meminfo".to_owned())
+}
+
+/// The right to take memory, of one job of the machine at a time. What the holder has taken is in the kernel's numbers when
+/// the next one looks. Without it two jobs would be promised the same memory.
+///
+/// It is a lock on `/proc/meminfo`, the file that says how much there is: it exists everywhere, nothing needs to be made or
+/// removed, and the kernel takes the lock back when its holder ends. Jobs in containers with a `/proc` of their own do not
+/// see each other's.
+#[derive(Debug)]
+pub struct Turn(Option<File>);
+
+impl Turn {
+    /// Waits for it, for `most` at most, and does something `meanwhile` between looks. Anybody can hold the lock for ever, so
+    /// that afterwards the caller goes on [without](Self::is_held).
+    pub fn wait(most: Duration, mut meanwhile: impl FnMut()) -> Turn {
+        let Ok(file) = File::open("/proc/meminfo") else { return Turn(None) };
+        let (begun, mut nap) = (Instant::now(), Duration::from_micros(100));
+        loop {
+            match locks::try_lock(&file) {
+                Ok(true) => return Turn(Some(file)),
+                Ok(false) if begun.elapsed() < most => {
+                    meanwhile();
+                    std::thread::sleep(nap);
+                    nap = (nap * 2).min(Duration::from_millis(5));
+                }
+                Ok(false) | Err(_) => return Turn(None),
+            }
+        }
+    }
+
+    /// Whether nobody else has it.
+    pub fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Not only by closing the file: a child that was forked meanwhile has it too.
+        if let Some(file) = &self.0 {
+            let unlocked = locks::unlock(file);
+            debug_assert!(unlocked.is_ok(), "{unlocked:?}");
+        }
+    }
+}
+
+/// How many processes the kernel has killed for memory: in this process's control group, and on the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Kills {
+    group: Option<u64>,
+    machine: Option<u64>,
+}
+
+impl Kills {
+    /// Those so far.
+    pub fn so_far() -> Kills {
+        Kills::counted(&Hierarchies::of_this_process(), &fs::read_to_string("/proc/vmstat").unwrap_or_default())
+    }
+
+    fn counted(groups: &Hierarchies, vmstat: &str) -> Kills {
+        Kills { group: groups.memory_kills(), machine: cgroup::labelled(vmstat, "oom_kill") }
+    }
+
+    /// Why a process that was killed since then is probably a victim of it, if any was.
+    pub fn since(self) -> Option<String> {
+        self.explain(Kills::so_far(), Hierarchies::of_this_process().memory_peak())
+    }
+
+    fn explain(self, now: Kills, peak: Option<(u64, u64, String)>) -> Option<String> {
+        let more = |now: Option<u64>, before: Option<u64>| now.zip(before).is_some_and(|(now, before)| now > before);
+        match peak {
+            Some((peak, limit, file)) if more(now.group, self.group) => {
+                let [peak, limit] = [peak, limit].map(size::display);
+                Some(format!("its control group has used {peak} of {limit} ({file})"))
+            }
+            _ if more(now.machine, self.machine) => {
+                Some("the kernel has killed a process of this machine for memory meanwhile (/proc/vmstat)".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_M1_a_reserve_is_never_promised() {
+        let limit = |whole, free| Limit::new(9, whole, free, String::new());
+        assert_eq!(limit(1 << 30, 1 << 29).spare(), (1 << 29) - (32 << 20));
+        assert_eq!(limit(1 << 30, 20 << 20).spare(), 0);
+        assert_eq!(limit(16 << 20, 16 << 20).spare(), 8 << 20);
+        assert_eq!(limit(1 << 40, 1 << 40).most(), (1 << 40) - (1 << 30));
+    }
+
+    #[test]
+    fn fault_M1_the_machine_is_a_limit_and_names_its_source() {
+        let limits = Limits::of_pages(crate::memory::page_size() as u64).look();
+        assert_eq!(limits[0].identity, MACHINE);
+        for limit in &limits {
+            assert!(limit.free <= limit.whole && limit.whole > 1 << 20, "{limit:?}");
+            assert!(fs::metadata(&limit.limited_by).is_ok(), "{limit:?}");
+        }
+        let huge = Limits::of_pages(1 << 21).look();
+        assert_eq!((huge.len(), huge[0].identity, huge[0].reserve), (1, HUGE_PAGES, 0));
+    }
+
+    #[test]
+    fn fault_M6_a_group_that_killed_is_named_before_a_machine_that_did() {
+        let kills = |group, machine| Kills { group, machine };
+        let peak = || Some((256 << 20, 256 << 20, "/group/memory.max".to_owned()));
+        let said = |before: Kills, now| before.explain(now, peak()).unwrap_or_default();
+        assert!(
+            said(kills(Some(1), Some(1)), kills(Some(2), Some(2))).contains("256 MiB of 256 MiB (/group/memory.max)")
+        );
+        assert!(said(kills(Some(1), Some(1)), kills(Some(1), Some(2))).contains("this machine"));
+        assert!(said(kills(None, Some(1)), kills(None, Some(2))).contains("this machine"));
+        assert_eq!(said(kills(Some(1), Some(1)), kills(Some(1), Some(1))), "");
+        assert_eq!(said(kills(None, None), kills(None, None)), "");
+        assert_eq!(Kills::counted(&Hierarchies::default(), "nr_free 5\noom_kill 7\n").machine, Some(7));
+    }
+
+    #[test]
+    fn fault_M1_one_job_at_a_time_takes_memory_and_nobody_waits_for_ever() {
+        let first = Turn::wait(Duration::from_secs(60), || {});
+        assert!(first.is_held());
+        let mut looks = 0;
+        assert!(!Turn::wait(Duration::from_millis(2), || looks += 1).is_held());
+        assert!(looks > 0);
+        drop(first);
+        assert!(Turn::wait(Duration::from_secs(60), || {}).is_held());
+    }
+}
