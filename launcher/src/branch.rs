@@ -190,7 +190,9 @@ async fn converse(
     };
     match (found, ended) {
         (Err(why), _) => with_words(why, &said),
-        (Ok(()), Ok(Ok(status))) if greeted => with_words(format!("its agent {}", verdict::manner(status)), &said),
+        (Ok(()), Ok(Ok(status))) if greeted => {
+            with_words(format!("its agent {}", verdict::manner(status, None)), &said)
+        }
         (Ok(()), Ok(Ok(status))) => failed_stage(words, status, &said, &heard),
         (Ok(()), _) => with_words("the remote shell closed its output and went on".into(), &said),
     }
@@ -269,7 +271,7 @@ fn failed_stage(words: &[String], status: ExitStatus, said: &str, heard: &[u8]) 
             &said,
         ),
         _ => with_words(
-            format!("the remote shell failed: `{shell}` {}; see whether `{shell} true` works", verdict::manner(status)),
+            format!("the remote shell failed: `{shell}` {}; see whether `{shell} true` works", verdict::manner(status, None)),
             &said,
         ),
     }

@@ -298,7 +298,9 @@ impl Job {
             Report::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
             Report::Map { host, text, only } => self.mapped(host, text, &only),
             Report::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
-            Report::Ended { pe, status, stage } => self.ended(pe, ExitStatus::from_raw(status), stage),
+            Report::Ended { pe, status, stage, shortage } => {
+                self.ended(pe, ExitStatus::from_raw(status), stage, shortage);
+            }
             Report::Aborted { pe, status } => self.about_to_abort(pe, status),
             Report::Counted => self.aborted(),
             Report::Babbled { pe, why } => {
@@ -405,7 +407,7 @@ impl Job {
         self.end(SHORT_GRACE, Some(pe));
     }
 
-    fn ended(&mut self, pe: u32, status: ExitStatus, stage: Stage) {
+    fn ended(&mut self, pe: u32, status: ExitStatus, stage: Stage, shortage: Option<String>) {
         self.forget(pe);
         let code = verdict::code(status);
         match self.ending {
@@ -426,11 +428,11 @@ impl Job {
             // Nobody leaves the job before all do.
             None if code != 0 && stage == Stage::Finalized => {
                 self.status = Some(code);
-                self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status)));
+                self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status, shortage)));
                 self.ending = Some(Ending::Awaited { ask_at: Instant::now() + LINGER });
             }
             None if code != 0 => {
-                let (manner, others) = (verdict::manner(status), verdict::stopped(self.running()));
+                let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.running()));
                 self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {

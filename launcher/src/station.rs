@@ -4,9 +4,11 @@
 //! The launcher is a station with the user's wishes on top, an agent is one with a pipe on top.
 
 use std::collections::VecDeque;
+use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 
 use oxshmem_bootstrap::pmi1::{Reply, Request};
+use oxshmem_os::limits::Kills;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
@@ -36,6 +38,8 @@ pub(crate) struct Station {
     branches: Vec<Branch>,
     /// Whether a PE here or below has ended.
     ended: bool,
+    /// What the kernel had done here before our PEs.
+    kills: Kills,
     census: Option<Census>,
     /// The job is over; what the PEs have written is still on its way.
     finishing: bool,
@@ -71,6 +75,7 @@ impl Station {
             values: Vec::new(),
             branches: Vec::new(),
             ended: false,
+            kills: Kills::so_far(),
             census: None,
             finishing: false,
             ready: VecDeque::new(),
@@ -224,7 +229,9 @@ impl Station {
                 self.ended = true;
                 self.server.leave_barrier(i);
                 let stage = self.server.stage(i);
-                self.ready.push_back(Report::Ended { pe, status: raw(status), stage });
+                let killed = status.signal() == Some(libc::SIGKILL);
+                let shortage = if killed { self.kills.since() } else { None };
+                self.ready.push_back(Report::Ended { pe, status: raw(status), stage, shortage });
                 if let Some(census) = &mut self.census {
                     census.dying.retain(|&dying| dying != i);
                 }

@@ -15,14 +15,13 @@ pub(crate) fn code(status: ExitStatus) -> i32 {
     }
 }
 
-/// `was killed by SIGSEGV` or `exited with status 3`.
-pub(crate) fn manner(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(signal) if status.core_dumped() => {
-            format!("was killed by {} (core dumped)", name(signal))
-        }
-        Some(signal) => format!("was killed by {}", name(signal)),
-        None => format!("exited with status {}", code(status)),
+/// `was killed by SIGSEGV` or `exited with status 3`; `shortage` is why the kernel probably did it for memory.
+pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
+    match (status.signal(), shortage) {
+        (Some(signal), Some(why)) => format!("was killed by {}, probably out of memory: {why}", name(signal)),
+        (Some(signal), None) if status.core_dumped() => format!("was killed by {} (core dumped)", name(signal)),
+        (Some(signal), None) => format!("was killed by {}", name(signal)),
+        (None, _) => format!("exited with status {}", code(status)),
     }
 }
 
@@ -69,9 +68,16 @@ mod tests {
     fn codes_follow_the_shell() {
         assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
         assert_eq!(code(ExitStatus::from_raw(libc::SIGSEGV)), 139);
-        assert_eq!(manner(ExitStatus::from_raw(libc::SIGKILL)), "was killed by SIGKILL");
-        assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV)), "was killed by SIGSEGV (core dumped)");
-        assert_eq!(manner(ExitStatus::from_raw(3 << 8)), "exited with status 3");
+        assert_eq!(manner(ExitStatus::from_raw(libc::SIGKILL), None), "was killed by SIGKILL");
+        assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV), None), "was killed by SIGSEGV (core dumped)");
+        assert_eq!(manner(ExitStatus::from_raw(3 << 8), None), "exited with status 3");
         assert_eq!(name(40), "signal 40");
+    }
+
+    #[test]
+    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
+    fn fault_M6_memory_is_named_where_the_kernel_killed_for_it() {
+        let said = manner(ExitStatus::from_raw(libc::SIGKILL), Some("its control group has used all".into()));
+        assert_eq!(said, "was killed by SIGKILL, probably out of memory: its control group has used all");
     }
 }

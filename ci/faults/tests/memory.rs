@@ -157,3 +157,12 @@ fn fault_M5_the_default_cap_is_a_share_of_what_the_pes_may_use() {
         assert!(ended.stdout.contains(&format!("symmetric heap of at most {cap}")), "{options}: {ended}");
     }
 }
+
+#[test]
+fn fault_M6_a_pe_that_was_killed_for_memory_is_named_as_such() {
+    let hog = program("hog.c");
+    let Some(group) = MemoryGroup::or_say(128 * MIB) else { return };
+    let ended = Job::new("-n 2").inside(&group).run(&hog, [""; 0]).expect(137);
+    assert!(ended.stdout.contains("a score of 500"), "the kernel does not prefer PEs: {ended}");
+    ended.says(&["PE 1", "killed by SIGKILL, probably out of memory", "of 128 MiB", "exit 137"]);
+}

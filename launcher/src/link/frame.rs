@@ -53,8 +53,8 @@ pub(crate) enum Report {
     Map { host: u32, text: String, only: Vec<u32> },
     /// PE `pe` could not be started, so these were not either.
     Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
-    /// A PE ended, so far had it come.
-    Ended { pe: u32, status: i32, stage: Stage },
+    /// A PE ended, so far had it come; and why the kernel probably killed it for memory, if it did.
+    Ended { pe: u32, status: i32, stage: Stage, shortage: Option<String> },
     /// A PE ends the job.
     Aborted { pe: u32, status: i32 },
     /// A PE sent what is no PMI.
@@ -201,8 +201,13 @@ mod tests {
         let bytes = proptest::collection::vec(any::<u8>(), 0..3000);
         prop_oneof![
             proptest::collection::vec(any::<(u32, u32)>(), 0..50).prop_map(|pids| Report::Started { pids }),
-            (any::<u32>(), any::<i32>(), prop_oneof![Just(Stage::Joined), Just(Stage::Finalized)])
-                .prop_map(|(pe, status, stage)| Report::Ended { pe, status, stage }),
+            (
+                any::<u32>(),
+                any::<i32>(),
+                prop_oneof![Just(Stage::Joined), Just(Stage::Finalized)],
+                any::<Option<String>>()
+            )
+                .prop_map(|(pe, status, stage, shortage)| Report::Ended { pe, status, stage, shortage }),
             (any::<u32>(), any::<i32>()).prop_map(|(pe, status)| Report::Aborted { pe, status }),
             (values, any::<bool>()).prop_map(|(values, last)| Report::Fence { values, last }),
             (any::<u32>(), bytes).prop_map(|(host, bytes)| Report::Output { host, stream: Stream::Stderr, bytes }),
