@@ -7,7 +7,7 @@ pub(crate) mod placement;
 use std::net::IpAddr;
 use std::path::Path;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 use oxshmem_os::interfaces;
 
 /// A host as the user or a scheduler named it.
@@ -40,7 +40,7 @@ pub fn from_option(text: &str) -> Result<Vec<Host>, String> {
 /// A host file: one host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
 pub(crate) fn from_file(path: &Path) -> Result<Vec<Host>, Error> {
     let refused = |why: String| Error::new(format!("cannot use the host file {}", path.display())).because(why);
-    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let text = file::read(path).map_err(|error| refused(error.to_string()))?;
     from_lines(&text).map_err(refused)
 }
 

@@ -1,6 +1,6 @@
 //! What the tool `oxshmem` says about the schedules of collectives. Nothing here runs one.
 
-use oxshmem_base::{Error, names};
+use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
@@ -62,11 +62,11 @@ pub fn steps(collective: Option<Collective>, algorithm: &str, plan: &Plan) -> Re
 /// Which row of the tables answers for a call, and why not those before it. `table` is a file with rows of one's own.
 pub fn explain(collective: Collective, size: u32, bytes: u64, table: Option<&str>) -> Result<String, Error> {
     let rows: Vec<Row> = match table {
-        Some(file) => {
-            let text = std::fs::read_to_string(file)
-                .map_err(|error| Error::new(format!("the table {file} cannot be read")).because(error))?;
+        Some(name) => {
+            let text = file::read(name)
+                .map_err(|error| Error::new(format!("the table {name} cannot be read")).because(error))?;
             choose::from_json(&text)
-                .map_err(|why| Error::new(format!("the table {file} cannot be used")).because(why))?
+                .map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))?
         }
         None => Vec::new(),
     };

@@ -166,3 +166,20 @@ fn fault_M6_a_pe_that_was_killed_for_memory_is_named_as_such() {
     assert!(ended.stdout.contains("a score of 500"), "the kernel does not prefer PEs: {ended}");
     ended.says(&["PE 1", "killed by SIGKILL, probably out of memory", "of 128 MiB", "exit 137"]);
 }
+
+#[test]
+fn fault_M7_files_without_end_are_refused() {
+    let allocate = program("allocate.c");
+    let Some(group) = MemoryGroup::or_say(256 * MIB) else { return };
+    let refused = |job: Job| {
+        let ended = job.inside(&group).run(&allocate, ["1024"]);
+        assert!(ended.status.is_some_and(|status| status != 0) && !ended.crashed(), "{ended}");
+        ended.says(&["/dev/zero", "longer than 16 MiB"]);
+    };
+    refused(Job::new("-n 1 --hostfile /dev/zero"));
+    refused(Job::new("-n 1").env("SHMEM_TUNING", "/dev/zero"));
+    refused(Job::new("-n 1 --bind core").env("SHMEM_TOPOLOGY", "/dev/zero"));
+    let ended = Job::new("-n 1").env("PBS_NODEFILE", "/dev/zero").inside(&group).run(&allocate, ["1024"]);
+    assert!(ended.status.is_some_and(|status| status != 0) && !ended.crashed(), "{ended}");
+    ended.says(&["PBS_NODEFILE", "longer than 16 MiB"]);
+}

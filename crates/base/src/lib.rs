@@ -1,8 +1,9 @@
 //! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
-//! of sizes and the search for the name somebody meant to type.
+//! of sizes, the search for the name somebody meant to type, and the reading of files that users name.
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod file;
 pub mod knobs;
 pub mod names;
 pub mod size;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use oxshmem_base::knobs::{Algorithms, Settings};
-use oxshmem_base::{Error, names};
+use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
@@ -99,14 +99,14 @@ fn named((family, collectives): (&str, &[Collective]), name: &str) -> Result<Vec
     Ok(rows)
 }
 
-fn read(file: &str) -> Result<Vec<Row>, Error> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        Error::new(format!("the table of SHMEM_TUNING={file} cannot be read"))
+fn read(name: &str) -> Result<Vec<Row>, Error> {
+    let text = file::read(name).map_err(|error| {
+        Error::new(format!("the table of SHMEM_TUNING={name} cannot be read"))
             .because(error.to_string())
             .fix("name a file that every PE can read, or unset SHMEM_TUNING")
     })?;
     choose::from_json(&text).map_err(|why| {
-        Error::new(format!("the table of SHMEM_TUNING={file} cannot be used"))
+        Error::new(format!("the table of SHMEM_TUNING={name} cannot be used"))
             .because(why)
             .fix("correct that place; `oxshmem explain --tuning` checks a table without a job")
     })

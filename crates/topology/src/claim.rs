@@ -53,7 +53,8 @@ pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec
             }
             Ok(false) => {
                 let mut by = String::new();
-                let _ = file.read_to_string(&mut by);
+                // A line, or a file that no job of ours has written.
+                let _ = (&file).take(1024).read_to_string(&mut by);
                 taken.push(Taken { cpu, by });
             }
             Err(_) => {}

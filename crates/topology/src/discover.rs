@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 use oxshmem_os::cpus;
 
 use crate::hwloc::{self, Look};
@@ -121,7 +121,7 @@ fn from_text(text: &str) -> Result<Node, Error> {
         Error::new(format!("SHMEM_TOPOLOGY={text} describes no machine")).because(error).fix(fix)
     };
     let look = |look: Look<'_>| hwloc::found(look).and_then(|found| Node::assemble(found).ok_or_else(nothing));
-    match std::fs::read_to_string(text) {
+    match file::read(text) {
         Ok(xml) => look(Look::Xml(&xml)).map_err(named),
         Err(error) if text.contains('/') || text.ends_with(".xml") => Err(named(Error::new(error.to_string()))),
         Err(_) => look(Look::Synthetic(text)).map_err(named),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 
 use super::nodelist;
 use super::placement::Room;
@@ -34,7 +34,7 @@ pub(crate) fn found(variable: impl Fn(&str) -> Option<String>) -> Result<Option<
         return slurm(&list, &variable).map(Some).map_err(|why| unusable("Slurm", "SLURM_JOB_NODELIST", why));
     }
     if let Some(path) = variable("PBS_NODEFILE") {
-        let text = std::fs::read_to_string(Path::new(&path)).map_err(|error| error.to_string());
+        let text = file::read(Path::new(&path)).map_err(|error| error.to_string());
         return text.and_then(|text| pbs(&text)).map(Some).map_err(|why| unusable("PBS", "PBS_NODEFILE", why));
     }
     if variable("FLUX_URI").is_some() {
