@@ -2,6 +2,7 @@
 
 pub(crate) mod abi;
 pub(crate) mod conformance;
+pub(crate) mod examples;
 pub(crate) mod fuzz;
 pub(crate) mod house;
 pub(crate) mod launchers;

@@ -11,6 +11,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("c++", "g++"),
     ("clang", "clang"),
     ("gfortran", "gfortran"),
+    ("make", "make"),
     ("cmake", "cmake"),
     ("pkg-config", "pkg-config"),
     ("mpiexec.hydra", "mpich"),

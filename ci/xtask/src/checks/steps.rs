@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, manual, namespaces, packages, placement, public_api, rdma, tuning,
+    abi, conformance, examples, fuzz, house, launchers, manual, namespaces, packages, placement, public_api, rdma,
+    tuning,
 };
 use crate::counts::Counts;
 use crate::product::{bindgen, build, generate};
@@ -69,6 +70,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "manual",
         what: "every program of the manual runs on 4 PEs; every page is set without a warning",
         run: || manual::check(&default_prefix()),
+    },
+    Step {
+        name: "examples",
+        what: "the installed examples, built by make and CMake, at 1, 3 and 4 PEs",
+        run: || examples::check(&default_prefix()),
     },
     Step {
         name: "conformance",

@@ -67,12 +67,27 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     program(prefix, "oshmeasure")?;
     program(prefix, "oshtune")?;
     super::manual::install(prefix)?;
+    examples(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
         write(&prefix.join(format!("lib/pkgconfig/{package}.pc")), &pkg_config(package))?;
     }
     let cmake = prefix.join("lib/cmake/oxshmem");
     write(&cmake.join("oxshmemConfig.cmake"), CMAKE)?;
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))
+}
+
+/// The examples, with the files that build them.
+fn examples(prefix: &Path) -> Outcome {
+    let to = prefix.join("share/oxshmem/examples");
+    for part in ["", "c", "fortran", "python"] {
+        let (from, to) = (top().join("examples").join(part), to.join(part));
+        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+        for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+            copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Every other compiler needs

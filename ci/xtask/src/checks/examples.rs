@@ -1,0 +1,62 @@
+//! The installed examples: built by their own Makefile and CMake file, as a user would, and run at several numbers of PEs.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::checks::packages;
+use crate::counts::Counts;
+use crate::{Outcome, command, target};
+
+/// Numbers of PEs of a run.
+const PES: &[u32] = &[1, 3, 4];
+
+/// Builds and runs them.
+pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+    let mut counts = Counts::default();
+    let out = target().join("examples");
+    let folder = prefix.join("share/oxshmem/examples");
+    let mut make = with_tools("make", prefix);
+    make.arg("--silent").arg("-C").arg(&folder).arg(format!("OUT={}", out.display()));
+    command::run(make.arg("CFLAGS=-std=c11 -O2 -Wall -Wextra -Werror"))?;
+    let built = std::fs::read_dir(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let mut programs: Vec<_> = built.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    programs.sort();
+    for program in &programs {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        for pes in PES {
+            let mut job = with_tools("oshrun", prefix);
+            let output = command::output(job.args(["--timeout", "120", "-n", &pes.to_string()]).arg(program))?;
+            if output.status.success() && !output.stdout.is_empty() {
+                counts.passed += 1;
+            } else {
+                println!("FAILED {name} on {pes} PEs: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+                counts.failed += 1;
+            }
+        }
+    }
+    counts += by_cmake(prefix, &folder)?;
+    Ok(counts)
+}
+
+/// The CMake file finds the installation and its tests pass.
+fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<Counts> {
+    if !packages::exists("cmake") {
+        println!("SKIPPED the examples by CMake: there is no cmake here");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    let out = target().join("examples/cmake");
+    let mut configure = with_tools("cmake", prefix);
+    configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("--log-level=WARNING");
+    command::read(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())))?;
+    command::read(with_tools("cmake", prefix).arg("--build").arg(&out))?;
+    command::read(with_tools("ctest", prefix).arg("--test-dir").arg(&out))?;
+    Ok(Counts { passed: 1, ..Counts::default() })
+}
+
+/// A program with the tools of the installation first in its `PATH`.
+fn with_tools(program: &str, prefix: &Path) -> Command {
+    let paths = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    command.env("PATH", format!("{}:{paths}", prefix.join("bin").display()));
+    command
+}
