@@ -139,7 +139,7 @@ operations! { AtomicInteger:
 }
 
 impl<T: AtomicValue> Symmetric<Atomic<T>> {
-    /// What this PE's copy holds now. What its writer stored before, in order, can be read afterwards.
+    /// The value of this PE's copy now. Data that its writer stored before it, in order, can be read afterwards.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

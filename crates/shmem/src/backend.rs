@@ -1,4 +1,4 @@
-//! Whom the API asks: the runtime of the process, or, in tests, the PE that this thread is in a world of threads.
+//! The runtime behind the API: that of the process, or, in tests, the PE that this thread is in a world of threads.
 //!
 //! The calls have the names and the signatures of the runtime's. [`threads::here`] says `None` without looking in
 //! builds without debug assertions, so that what is left of each is the runtime's call.
@@ -38,11 +38,11 @@ pub(crate) fn number(pe: usize) -> c_int {
     c_int::try_from(pe).unwrap_or(NOBODY)
 }
 
-/// Who starts an operation: in a world of threads the PE, because no other thread can complete it.
+/// The owner of an operation: in a world of threads the PE that started it, because no other thread can complete it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Home(Option<u64>);
 
-/// Whoever this thread is.
+/// The owner of operations that this thread starts.
 #[inline(always)]
 pub(crate) fn home() -> Home {
     Home(threads::here().map(|pe| pe.id))

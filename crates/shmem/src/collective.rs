@@ -200,7 +200,7 @@ impl Team<'_> {
     }
 }
 
-/// What a collective that combines elements says of itself.
+/// The description of a collective that combines elements.
 macro_rules! combine {
     ($($what:literal $name:ident $call:ident $op:ident $of:ident $alias:literal, $expect:literal;)*) => {
         impl Team<'_> {$(

@@ -1,4 +1,4 @@
-//! What a wait waits for.
+//! Conditions of waits.
 
 use core::ffi::c_int;
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::backend::{self, own};
 use crate::{Error, Plain, SymmetricBox, World, context, mistake};
 
-/// What an exchange of the library's own is about.
+/// The subject of an exchange that the library makes for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {

@@ -62,8 +62,9 @@
 //!
 //! # Mistakes and errors
 //!
-//! What can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do. What the standard
-//! calls undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs.
+//! A call that can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do. A mistake
+//! whose effect the standard calls undefined – a PE that does not exist, a slice that is too long – ends the job with such
+//! a message on all PEs.
 
 mod atomic;
 mod backend;

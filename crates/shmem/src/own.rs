@@ -1,4 +1,4 @@
-//! What the API itself remembers of a PE.
+//! The state of the API itself for a PE.
 
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::Mutex;

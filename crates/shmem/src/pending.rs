@@ -29,7 +29,7 @@ use crate::{Error, Plain, Symmetric, Target, mistake};
 pub struct Pending<'a, T, P: Target> {
     /// Gone once it has been given back.
     buffer: Option<Vec<T>>,
-    /// Whoever is meant, and thereby the context to complete.
+    /// The target, and thereby the context to complete.
     target: P,
     home: backend::Home,
     place: PhantomData<&'a Symmetric<[T]>>,

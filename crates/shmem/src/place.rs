@@ -118,7 +118,7 @@ impl<T: Resident> Symmetric<T> {
 }
 
 impl<T: Plain> Symmetric<T> {
-    /// What this PE's copy holds.
+    /// The value of this PE's copy.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -347,7 +347,7 @@ index_by_range! {
     core::ops::RangeToInclusive<usize> core::ops::RangeFull
 }
 
-/// What the language asks of `[]`; `at` and `part` are for those who do not know.
+/// Panics, as the language asks of `[]`; `at` and `part` return an `Option` instead.
 #[cold]
 #[track_caller]
 fn outside(index: &dyn core::fmt::Debug, len: usize) -> ! {

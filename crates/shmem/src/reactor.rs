@@ -1,8 +1,8 @@
 //! Wakes tasks that wait for symmetric variables.
 //!
-//! Whoever changes a variable is another process with a store, which tells nobody. So one thread looks at all variables
-//! that tasks of this PE wait for, and naps between looks: longer the longer nothing happened, a sixteenth of the time
-//! waited, so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
+//! Another process changes a variable with a store, which notifies nobody. So one thread looks at all variables that
+//! tasks of this PE wait for, and naps between looks: longer the longer nothing happened, a sixteenth of the time waited,
+//! so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 
-/// What one task waits for.
+/// The condition of one waiting task.
 struct Watch {
     id: u64,
     /// Where the variable is, so that the watch ends with its memory.
@@ -95,7 +95,7 @@ impl Reactor {
         taken
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     fn look(&self) {
         let mut quiet_since = Instant::now();
         let mut watches = self.watches();

@@ -9,7 +9,7 @@ use crate::{Atomic, AtomicInteger, AtomicValue, Context, Plain, Signal, Symmetri
 
 /// The time in which transfers without waiting are under way, from [`World::scope`] or [`Context::scope`].
 ///
-/// What they work on is lent to it and comes back when it ends, which completes them.
+/// Their buffers are lent to it and come back when it ends, which completes the transfers.
 ///
 /// ```
 /// use oxshmem::{Scope, Symmetric};

@@ -38,7 +38,7 @@ impl Signal {
     }
 }
 
-/// What happens to the signal.
+/// The change of the signal.
 ///
 /// ```
 /// use oxshmem::{Signal, Update};
@@ -97,7 +97,7 @@ impl Symmetric<Signal> {
         }
     }
 
-    /// What this PE's signal is now.
+    /// The value of this PE's signal now.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

@@ -195,7 +195,7 @@ impl Team<'_> {
             return Err(self.refused("Team::split_grid", format!("extents {extents:?}")));
         }
         let mut axes = Vec::with_capacity(extents.len());
-        // What is left of the grid when the axes so far are fixed at this PE's coordinates.
+        // The rest of the grid when the axes so far are fixed at this PE's coordinates.
         let mut rest: Option<Team<'_>> = None;
         for &extent in extents {
             let Axes { x, y } = rest.as_ref().unwrap_or(self).split_2d(extent)?;

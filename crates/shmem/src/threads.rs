@@ -27,7 +27,7 @@ use together::{Group, Meetings};
 /// Whether this build can have such worlds.
 pub(crate) const POSSIBLE: bool = cfg!(any(debug_assertions, miri));
 
-/// What a world of threads is like.
+/// The properties of a world of threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) pes: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Terms {
     pub(crate) bytes: usize,
 }
 
-/// What the PEs of a world share.
+/// The state that the PEs of a world share.
 pub(crate) struct Job {
     stage: Stage,
     store: Store,
@@ -71,7 +71,7 @@ pub(crate) struct Pe {
     me: usize,
     /// No other PE of any world in this process has it.
     pub(crate) id: u64,
-    /// What the process has once otherwise.
+    /// State that a process has once otherwise.
     pub(crate) own: Own,
     /// The contexts by number; the first is the default one.
     streams: RefCell<Vec<Stream>>,
@@ -124,7 +124,7 @@ pub(crate) fn be<R>(job: &Arc<Job>, me: usize, body: impl FnOnce() -> R) -> std:
         job.stage.enter(me);
         body()
     }));
-    // What it has left under way is done before its memory goes.
+    // Operations that it has left under way complete before its memory goes.
     if let Some(pe) = HERE.take() {
         pe.complete_all();
     }
@@ -132,7 +132,7 @@ pub(crate) fn be<R>(job: &Arc<Job>, me: usize, body: impl FnOnce() -> R) -> std:
     outcome
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn words_of(panic: &Box<dyn core::any::Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without words").into()
@@ -179,8 +179,8 @@ impl Pe {
     }
 }
 
-/// What handles point to, by their numbers. The runtime sees one only if a thread that is no PE uses what a PE has made;
-/// then it finds zeros, which are an object of nothing, and says so.
+/// The objects that handles point to, by their numbers. The runtime sees one only if a thread that is no PE uses a handle
+/// that a PE has made; then it finds zeros, which are an object of nothing, and says so.
 fn object(number: usize) -> *const Object {
     let mut objects = objects();
     while objects.len() <= number {

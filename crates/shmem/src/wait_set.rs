@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use crate::backend::p2p;
 use crate::{Atomic, AtomicValue, Comparison, Error, Symmetric, mistake};
 
-/// What variables are to be: a [`Comparison`] with one value for all, or with a slice that has a value for each.
+/// The condition on variables: a [`Comparison`] with one value for all, or with a slice that has a value for each.
 ///
 /// ```
 /// use oxshmem::{Atomic, Comparison::{AtLeast, Is}};

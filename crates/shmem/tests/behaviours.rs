@@ -1,4 +1,4 @@
-//! What the safe calls do on several PEs.
+//! Behaviours of the safe calls on several PEs.
 
 use std::future::Future;
 use std::pin::pin;

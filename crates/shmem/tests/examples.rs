@@ -75,7 +75,7 @@ fn languages_share_one_process() {
     run("with_c", |pes| format!("C says that {pes} PEs have the mean {}\n", (pes - 1) as f64 / 2.0));
 }
 
-/// What the PEs of one job print, by PE.
+/// The output of one job, by PE.
 #[cfg(feature = "c")]
 fn outputs(name: &str, language: &str, pes: usize) -> Vec<String> {
     let command = |_| {

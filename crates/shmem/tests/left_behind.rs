@@ -31,7 +31,7 @@ fn no_pe_outlives_its_test() {
 
     program.kill().unwrap();
     program.wait().unwrap();
-    // Whoever is still there reads this, and says so. Otherwise the pipe has no writer any more.
+    // A process that is still there reads this, and says so. Otherwise the pipe has no writer any more.
     go.write_all(&[0; PES]).unwrap();
     let mut left = Vec::new();
     told.read_to_end(&mut left).unwrap();

@@ -1,4 +1,4 @@
-//! What the types cannot rule out ends the job with a sentence on all PEs, or is an error.
+//! Mistakes that the types cannot rule out: each ends the job with a sentence on all PEs, or is an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! What the types rule out: each of these programs is refused by the compiler, for the reason beside it.
+//! Mistakes that the types rule out: the compiler refuses each of these programs, for the reason beside it.
 
 #[test]
 fn misuse_does_not_compile() {

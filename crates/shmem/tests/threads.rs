@@ -1,4 +1,4 @@
-//! What worlds of threads find in programs, and that they find it again. Miri runs those that need few seeds.
+//! Mistakes that worlds of threads find in programs, each found again with the same seed. Miri runs tests that need few.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -240,7 +240,7 @@ fn futures_let_the_others_go_on() {
     assert!(panic.expect_err("nobody sets it").downcast_ref::<String>().unwrap().contains("PE 0 waits in a task"));
 }
 
-/// What a test that ends its process says in one of its own.
+/// The output of a test that ends its process, from a process of its own.
 fn words_of_ended(test: &str) -> String {
     let ended = test::launch(1, |_| {
         let mut command = std::process::Command::new(std::env::current_exe()?);

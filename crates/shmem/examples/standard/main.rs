@@ -1,5 +1,5 @@
-//! What the examples of the standard show, call by call, in safe Rust. `standard.c` is the same in C: with the feature
-//! `c` and the argument `c` this program runs that instead, and prints the same.
+//! The calls of the standard's examples in safe Rust. `standard.c` is the same in C: with the feature `c` and the
+//! argument `c` this program runs that instead, and prints the same.
 #![cfg_attr(not(feature = "c"), forbid(unsafe_code))]
 
 use oxshmem::Comparison::{Above, AtLeast, AtMost, Is, Not};

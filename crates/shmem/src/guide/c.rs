@@ -21,6 +21,6 @@
 //! *program* that wants to use Rust code goes the other way round: the Rust code becomes a static library with the
 //! feature `c`, which then is the program's only OpenSHMEM.
 //!
-//! What C does is under the promises of [`World::init_with_others`](crate::World::init_with_others): it must keep away
+//! C code is bound by the promises of [`World::init_with_others`](crate::World::init_with_others): it must keep away
 //! from memory that is in an exclusive epoch, and leave atomics and locks to their own operations. Calls of C are
 //! `unsafe` anyway.

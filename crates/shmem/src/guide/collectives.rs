@@ -1,4 +1,4 @@
-//! What all members of a team do together.
+//! Operations of all members of a team together.
 //!
 //! Over values, which need no symmetric memory:
 //!

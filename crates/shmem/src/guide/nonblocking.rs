@@ -1,6 +1,6 @@
 //! Transfers that go on while the program does.
 //!
-//! Whoever starts a transfer without waiting must leave its buffer alone until it has completed. There are two ways to
+//! A buffer must be left alone until a transfer that was started without waiting has completed. There are two ways to
 //! have the compiler see to that.
 //!
 //! **A scope** borrows buffers and completes at its end, as the scopes of threads do:

@@ -20,10 +20,10 @@
 //! ```
 //!
 //! An [`Atomic`](crate::Atomic) number is changed by [atomic operations](super::atomics), of several PEs if you like.
-//! What was put before it needs a [`fence`](crate::World::fence) between.
+//! A put before it needs a [`fence`](crate::World::fence) between.
 //!
-//! What to wait for is a [`Comparison`](crate::Comparison), named so that it reads as it is meant: `Is`, `Not`, `Above`,
-//! `AtLeast`, `Below`, `AtMost`.
+//! The condition of a wait is a [`Comparison`](crate::Comparison), named so that it reads as it is meant: `Is`, `Not`,
+//! `Above`, `AtLeast`, `Below`, `AtMost`.
 //!
 //! | to wait | for one | for several |
 //! |---|---|---|

@@ -13,8 +13,8 @@
 //! }
 //! ```
 //!
-//! Who starts the PEs is no matter of the program: `oshrun -n 4 program`, `cargo oxrun -n 4`, `srun`, `mpirun`. Started by
-//! itself it is a job of one PE, which is why it runs under a debugger as it is.
+//! Any launcher starts the PEs, and the program does not see which: `oshrun -n 4 program`, `cargo oxrun -n 4`, `srun`,
+//! `mpirun`. Started without a launcher it is a job of one PE, so it runs under a debugger as it is.
 //!
 //! * **All PEs run one executable.** `init` makes sure of that and returns an error otherwise, because what the compiler
 //!   has checked here it must have checked there. For jobs of several programs, or of Rust and C programs, there is
@@ -25,6 +25,6 @@
 //!   panics does not wait. The others learn that it is gone, and end with a message that names it.
 //! * [`World::global_exit`](crate::World::global_exit) ends all PEs at once, with a status.
 //!
-//! What goes wrong at start is an [`Error`](crate::Error) that says what to do: a launcher that does not answer, PEs that
-//! run different programs, memory that the machine does not have. `SHMEM_INFO=1` shows what was chosen, `SHMEM_DEBUG=1`
-//! what happens; the spans are those of the crate `tracing`.
+//! A failure at start is an [`Error`](crate::Error) that says what to do: a launcher that does not answer, PEs that run
+//! different programs, memory that the machine does not have. `SHMEM_INFO=1` shows the choices, `SHMEM_DEBUG=1` the
+//! events; the spans are those of the crate `tracing`.

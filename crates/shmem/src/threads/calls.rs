@@ -1,4 +1,4 @@
-//! What one PE does: transfers, atomics, order, waits, signals, locks, on lanes of the loopback provider.
+//! The operations of one PE: transfers, atomics, order, waits, signals, locks, on lanes of the loopback provider.
 //!
 //! Signatures are those of the runtime's calls, and so are the promises. Here is what the calls share.
 

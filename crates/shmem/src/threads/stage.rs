@@ -1,13 +1,13 @@
-//! Who runs. One PE has the turn at a time; at every call it may pass to another, by the dice of the seed or, without
-//! one, round the circle. A PE that waits gets no turn before something has changed. If all wait and nothing is under
-//! way, that is said: it is a deadlock.
+//! The scheduler of a world of threads. One PE has the turn at a time; at every call it may pass to another, by the dice
+//! of the seed or, without one, round the circle. A PE that waits gets no turn before something has changed. If all wait
+//! and nothing is under way, the world reports a deadlock.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::Fabric;
 use oxshmem_transport::loopback::{Dice, Loopback};
 
-/// What the threads of a failed world panic with, so that each ends without words of its own.
+/// The payload with which the threads of a failed world panic, so that each ends without a message of its own.
 struct Stopped;
 
 /// So many looks of tasks that found nothing, with everybody waiting, are a deadlock.
@@ -171,7 +171,7 @@ impl Stage {
         }
     }
 
-    /// Who goes on. If nobody can, the world has failed, and all end one after the other.
+    /// Chooses the PE that goes on. If none can, the world has failed, and all end one after the other.
     fn next(&self, state: &mut State) -> Option<usize> {
         loop {
             let failed = state.failure.is_some();

@@ -1,4 +1,4 @@
-//! What PEs do together: everything is an exchange of bytes, of which each makes what the call wants.
+//! Collective operations: each is an exchange of bytes, from which every PE computes the result of the call.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
@@ -46,7 +46,7 @@ struct Meeting {
     left: usize,
 }
 
-/// What everybody has brought to an exchange.
+/// The contributions of all PEs to an exchange.
 #[derive(Clone)]
 pub(super) struct All {
     bytes: Arc<Vec<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! What is being sent does not change.
+//! A buffer that is being sent does not change.
 fn main() {
     let world = oxshmem::World::init().unwrap();
     let numbers = world.allocate_slice(4, 0).unwrap();

@@ -1,4 +1,4 @@
-//! What is being fetched is not looked at before it is there.
+//! A buffer that is being filled is not read before the data is there.
 fn main() {
     let world = oxshmem::World::init().unwrap();
     let numbers = world.allocate_slice(4, 0).unwrap();

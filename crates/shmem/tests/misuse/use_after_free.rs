@@ -1,4 +1,4 @@
-//! What has been given back on all PEs cannot be used.
+//! Memory that was freed on all PEs cannot be used.
 fn main() {
     let world = oxshmem::World::init().unwrap();
     let numbers = world.allocate_slice(4, 0).unwrap();

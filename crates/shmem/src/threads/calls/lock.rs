@@ -10,7 +10,7 @@ use oxshmem_transport::Remote;
 use super::order;
 use crate::threads::Pe;
 
-/// Who holds which lock, and who waits for it: by where it is.
+/// The holder and the waiters of each lock, by its address.
 #[derive(Default)]
 pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, VecDeque<usize>>>);
 
