@@ -1,10 +1,10 @@
 //! Programs in Fortran, C, C++ and Python as people write them for other libraries.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
-use oxshmem_faults::{Job, program, program_with, source, tool};
+use oxshmem_faults::{Job, prefix, program, program_with, source, tool};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
@@ -40,6 +40,59 @@ fn fault_C1_fortran_programs_declare_functions_themselves() {
     }
 }
 
+/// `shmem4py` builds as it is published, its tests pass, and so does the example in the README.
+#[test]
+fn fault_C2_shmem4py_builds_and_passes_its_tests() {
+    const TEST: &str = "fault_C2_shmem4py_builds_and_passes_its_tests";
+    if !is_there(TEST, "python3") {
+        return;
+    }
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("shmem4py-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the environment");
+    let python = folder.join("environment/bin/python");
+    let run = |program: &Path, arguments: &[&str]| -> Output {
+        let mut path = prefix().join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        // The compiler's time is most of this test; what it optimizes does not matter.
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&folder).env("PATH", path).env("CFLAGS", "-O0 -g0");
+        command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+    };
+    let pip = |arguments: &[&str]| {
+        run(&python, &[&["-m", "pip", "--quiet", "--disable-pip-version-check"], arguments].concat())
+    };
+    let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    // What this machine may lack: Python's venv module and a way to its packages.
+    let steps = [
+        run(Path::new("python3"), &["-m", "venv", "environment"]),
+        pip(&["install", "setuptools", "wheel", "cffi", "numpy<2"]),
+        pip(&["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", "shmem4py==1.0.0"]),
+        run(Path::new("tar"), &["xf", "shmem4py-1.0.0.tar.gz"]),
+    ];
+    if let Some(failed) = steps.iter().find(|output| !output.status.success()) {
+        println!("not run: {TEST}: shmem4py 1.0.0 cannot be fetched: {}", text(failed));
+        return;
+    }
+    let installed = pip(&["install", "--no-deps", "--no-build-isolation", "./shmem4py-1.0.0.tar.gz"]);
+    assert!(installed.status.success(), "{}", text(&installed));
+
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README");
+    let example = readme.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
+    std::fs::write(folder.join("example.py"), example.expect("an example in Python")).expect("a file in our folder");
+    for options in ["-n 1", "-n 2", "-n 4", "-n 2 --nodes 2"] {
+        let job = |arguments: &[&str]| {
+            let mut job = Job::new(options);
+            job.command().current_dir(&folder);
+            job.run(&python, arguments).expect(0)
+        };
+        job(&["-m", "unittest", "discover", "-q", "-s", "shmem4py-1.0.0/test"]);
+        job(&["example.py"]);
+    }
+    std::fs::remove_dir_all(&folder).expect("the environment is ours");
+}
+
 /// C and C++ examples ask for the edition of the standard by one number.
 #[test]
 fn fault_C3_the_edition_is_one_number() {
@@ -59,6 +112,13 @@ fn fault_C4_handles_are_objects_and_constants() {
 fn fault_C5_generic_put_nb_takes_the_unused_handle() {
     passes(&program_with("clients_put_nb.c", &[&WARNINGS[..], &["-std=c11"]].concat()));
     passes(&program_with("clients_put_nb.cc", &[&WARNINGS[..], &["-std=c++11"]].concat()));
+}
+
+/// Generic forms of Cray's and Sandia's extensions, with and without a context, and Sandia's hints.
+#[test]
+fn fault_C7_extensions_have_generic_forms_and_hints() {
+    passes(&program_with("clients_extensions.c", &[&WARNINGS[..], &["-std=c11"]].concat()));
+    passes(&program_with("clients_extensions.cc", &[&WARNINGS[..], &["-std=c++11"]].concat()));
 }
 
 /// The headers are silent in every edition of C from C99 and of C++ from C++98. C++98 has no `long long`, so that the

@@ -87,6 +87,10 @@ pub const GROUPS: &[Group] = &[
 /// The additions of shmemx.h.
 pub const EXTENSIONS: &[(&str, &str)] = &[("COLOR_UNDEFINED", "(-1)")];
 
+/// Hints and options of Sandia OpenSHMEM in shmemx.h, names without `SHMEMX_`. The library takes them and does the same
+/// without.
+pub const HINTS: &[(&str, &str)] = &[("MALLOC_NO_BARRIER", "(1L << 2)"), ("CTX_BOUNCE_BUFFER", "(1L << 31)")];
+
 /// Handles of the predefined teams in shmemx.fh: what the runtime's `calls::fortran::team` knows.
 pub const FORTRAN_TEAMS: &[(&str, &str)] = &[("NULL", "0"), ("WORLD", "1"), ("SHARED", "2"), ("NODE", "3")];
 

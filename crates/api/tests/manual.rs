@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use oxshmem_api::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS, UNDERSCORED};
+use oxshmem_api::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS, HINTS, UNDERSCORED};
 use oxshmem_api::fortran;
 use oxshmem_api::generate::{Help, manual_pages};
 use oxshmem_api::manual::{Block, Page, folder, pages, quoted};
@@ -203,6 +203,7 @@ fn known() -> BTreeSet<String> {
     }
     known.extend(FORTRAN_TEAMS.iter().map(|(name, _)| format!("SHMEM_TEAM_{name}")));
     known.insert("SHMEMX_TEAM_NODE".into());
+    known.extend(HINTS.iter().map(|(name, _)| format!("SHMEMX_{name}")));
     let constants = GROUPS.iter().flat_map(|group| group.constants).chain(EXTENSIONS);
     known.extend(constants.map(|(name, _)| format!("SHMEM_{name}")));
     known.extend(UNDERSCORED.iter().map(|name| format!("_SHMEM_{name}")));

@@ -20,6 +20,10 @@ extern const shmem_team_t SHMEM_TEAM_NODE;
 #define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
 #define SHMEM_COLOR_UNDEFINED (-1)
 
+/* Hints of Sandia OpenSHMEM. */
+#define SHMEMX_MALLOC_NO_BARRIER (1L << 2)
+#define SHMEMX_CTX_BOUNCE_BUFFER (1L << 31)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -545,6 +549,10 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned long long *: head##ulonglong##tail
 #define shmemx_put_nb(...) OXSHMEM_NB(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _put_nb, __VA_ARGS__)
 #define shmemx_get_nb(...) OXSHMEM_NB(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _get_nb, __VA_ARGS__)
+#define shmemx_ibput(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _ibput, __VA_ARGS__)
+#define shmemx_ibget(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _ibget, __VA_ARGS__)
+#define shmemx_signal_set(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_set, default: shmemx_signal_set)(__VA_ARGS__)
+#define shmemx_signal_add(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_add, default: shmemx_signal_add)(__VA_ARGS__)
 #endif
 
 /* Overloads for C++. */
@@ -564,6 +572,18 @@ OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
     inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline void shmemx_ibput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibput(dest, source, dst, sst, bsize, nblocks, pe); } \
+    inline void shmemx_ibput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline void shmemx_ibget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibget(dest, source, dst, sst, bsize, nblocks, pe); } \
+    inline void shmemx_ibget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+inline void shmemx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_set(ctx, sig_addr, signal, pe); }
+inline void shmemx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_add(ctx, sig_addr, signal, pe); }
 #undef OXSHMEM_EACH_shmemx_put_nb
 #endif
 

@@ -111,7 +111,7 @@ pub(super) fn macros(prefix: &str) -> String {
             text += &format!(
                 "#define {name}(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
                  shmem_ctx_t: {}, default: {name})(__VA_ARGS__)\n",
-                name.replacen("shmem_", "shmem_ctx_", 1)
+                name.replacen('_', "_ctx_", 1)
             );
             continue;
         }

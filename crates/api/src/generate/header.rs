@@ -2,7 +2,7 @@
 
 use super::generics::{has_unused_handle, with_complex};
 use super::{NOTE, generics, overloads};
-use crate::constants::{EXTENSIONS, GROUPS, UNDERSCORED, value};
+use crate::constants::{EXTENSIONS, GROUPS, HINTS, UNDERSCORED, value};
 use crate::expand::{Symbol, exported};
 use crate::table::{Category, Status, families};
 
@@ -133,6 +133,8 @@ pub(super) fn shmemx() -> String {
             EXTENSIONS.iter().map(|(name, value)| format!("#define SHMEM_{name} {value}\n")).collect();
         body += &TEAM_EXTENSIONS.replace("CONSTANTS", &constants);
     }
+    body += "\n/* Hints of Sandia OpenSHMEM. */\n";
+    body += &HINTS.iter().map(|(name, value)| format!("#define SHMEMX_{name} {value}\n")).collect::<String>();
     let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
     body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
     body += &generics::macros("shmemx_");

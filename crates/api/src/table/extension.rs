@@ -34,13 +34,15 @@ pub(super) const ROWS: &[Family] = &[
         "void shmemx_<T>_ibput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
         STRIDED,
     )
-    .ctx(),
+    .ctx()
+    .generic(1),
     row(
         "rma::ibget",
         "void shmemx_<T>_ibget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
         STRIDED,
     )
-    .ctx(),
+    .ctx()
+    .generic(1),
     // Older atomics; the handle has no use and stays untouched.
     row("amo::add(dest, value, pe)", "void shmemx_<T>_add_nb(T *dest, T value, int pe, void **transfer_handle)", ATOMICS).via(),
     row("amo::inc(dest, pe)", "void shmemx_<T>_inc_nb(T *dest, int pe, void **transfer_handle)", ATOMICS).via(),
@@ -87,8 +89,8 @@ pub(super) const ROWS: &[Family] = &[
         ALL,
     )
     .via(),
-    row("signal::signal_set", "void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx(),
-    row("signal::signal_add", "void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx(),
+    row("signal::signal_set", "void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx().generic(1),
+    row("signal::signal_add", "void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)", ONE).ctx().generic(1),
     // Teams. Every error ends the job.
     row(
         "team_extension::split_strided",

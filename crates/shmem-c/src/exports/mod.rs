@@ -13,7 +13,7 @@ use oxshmem_runtime::Team;
 use oxshmem_runtime::World;
 use oxshmem_runtime::calls;
 
-/// What a put's signal does when the call does not say.
+/// The effect of a put's signal when the call does not name one.
 const SIGNAL_SET: i32 = 0;
 
 /// A routine under its profiling name, and its usual name as a weak alias that a tool may define itself.
