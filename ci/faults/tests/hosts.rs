@@ -1,6 +1,8 @@
 //! What happens between hosts and processes: forks, strangers, encryption, what stays behind.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::path::Path;
+
 use oxshmem_faults::{Ended, Job, program};
 
 /// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
@@ -46,4 +48,30 @@ fn fault_W5_a_forked_child_disturbs_nobody_and_gets_a_sentence() {
             }
         }
     }
+}
+
+#[test]
+fn fault_L2_encryption_on_one_side_is_the_reason_that_is_told_at_once() {
+    let program = program("hello.c");
+    for pe in 0..2 {
+        let only = format!("test $PMI_RANK = {pe} && export SHMEM_TCP_ENCRYPT=1; exec \"$0\"");
+        let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_TCP_TIMEOUT", "1000");
+        let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
+        let ended = job.run(Path::new("/bin/sh"), arguments).expect(1);
+        assert!(!ended.stderr.contains("does not belong to this job"), "{ended}");
+        ended.says(&[&format!("SHMEM_TCP_ENCRYPT is set for PE {pe} and not for PE {}", 1 - pe)]);
+    }
+}
+
+#[test]
+fn fault_L4_pes_of_one_machine_listen_on_loopback_only() {
+    let program = program("listening.c");
+    let job = || Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp");
+    let ended = job().run(&program, [""; 0]).expect(0);
+    let listening: Vec<&str> = ended.stdout.lines().filter(|line| line.contains("listens on")).collect();
+    assert!(listening.len() == 2 && listening.iter().all(|line| line.ends_with(" 127.0.0.1")), "{ended}");
+    // The user has the last word, as long as the machine has another interface at all.
+    let words = |ended: &Ended| ended.stdout.matches("listens on").count();
+    let ended = job().env("SHMEM_TCP_INTERFACE", "lo").run(&program, [""; 0]).expect(0);
+    assert_eq!(words(&ended), 2, "{ended}");
 }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Quarters {
     /// The boot of the machine; empty for a node that does not know its machine and so shares it with nobody.
     machine: String,
+    /// Its network stack: what tells one network namespace of the machine from others; empty if that is not known.
+    network: String,
     /// The processors that its PEs may use, ascending.
     processors: Vec<u32>,
     /// How many processors' worth of time they get.
@@ -20,7 +22,14 @@ impl Quarters {
     /// Those of this node, whose PEs may use these processors, for so much time.
     pub(crate) fn here(processors: &[u32], worth: usize) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Self { machine: boot.trim().into(), processors: processors.into(), worth }
+        let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default().to_string_lossy().into_owned();
+        Self { machine: boot.trim().into(), network, processors: processors.into(), worth }
+    }
+
+    /// Whether loopback leads from one to the other.
+    pub(crate) fn is_one_host(&self, other: &Self) -> bool {
+        let known = !self.machine.is_empty() && !self.network.is_empty();
+        known && (&self.machine, &self.network) == (&other.machine, &other.network)
     }
 }
 
@@ -54,7 +63,7 @@ mod tests {
     use super::*;
 
     fn quarters(machine: &str, processors: &[u32], worth: usize) -> Quarters {
-        Quarters { machine: machine.into(), processors: processors.into(), worth }
+        Quarters { machine: machine.into(), network: "net:[1]".into(), processors: processors.into(), worth }
     }
 
     fn crowded_of(nodes: &[(Quarters, usize)]) -> Vec<u32> {
@@ -68,6 +77,16 @@ mod tests {
         assert_eq!(crowded_of(&[(both("a"), 1), (both("a"), 1)]), [0; 0]);
         assert_eq!(crowded_of(&[(both("a"), 2), (both("b"), 2)]), [0; 0]);
         assert_eq!(crowded_of(&[(both("b"), 1), (both("a"), 3), (both("b"), 1), (both(""), 9), (both(""), 9)]), [1]);
+    }
+
+    #[test]
+    fn loopback_leads_to_the_same_network_stack_of_the_same_machine() {
+        let here = quarters("a", &[0], 1);
+        assert!(here.is_one_host(&quarters("a", &[1], 2)));
+        assert!(!here.is_one_host(&quarters("b", &[0], 1)));
+        assert!(!here.is_one_host(&Quarters { network: "net:[2]".into(), ..here.clone() }));
+        let unknown = Quarters { network: String::new(), ..here };
+        assert!(!unknown.is_one_host(&unknown));
     }
 
     #[test]

@@ -20,7 +20,7 @@ struct Candidate {
     /// What it could do on this node. It opens nothing that stays open.
     offers: fn(&Settings, &Wanted<'_>) -> Offers,
     /// Opens one of the offers.
-    open: fn(&Joining<'_>, &str, network_atomics: bool) -> Opened,
+    open: fn(&Joining<'_>, &Opening<'_>) -> Opened,
 }
 
 type Opened = Result<Box<dyn Fabric>, Error>;
@@ -119,6 +119,16 @@ pub(crate) struct Joining<'j> {
     pub(crate) quarters: &'j Quarters,
 }
 
+/// What the nodes have decided of the way that is opened.
+struct Opening<'o> {
+    /// What stands behind the colon.
+    detail: &'o str,
+    /// Whether the network does atomics.
+    atomics: bool,
+    /// Whether all PEs are on one host.
+    one_host: bool,
+}
+
 /// What was chosen, and why nothing else.
 pub(crate) struct Chosen {
     pub(crate) fabric: Box<dyn Fabric>,
@@ -149,6 +159,8 @@ struct Decision {
     rejected: Vec<Rejected>,
     /// The nodes, by number, on whose machines PEs outnumber processors.
     crowded: Vec<u32>,
+    /// Whether loopback leads from every node to every other one.
+    one_host: bool,
 }
 
 /// A value as it travels between the nodes.
@@ -183,7 +195,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
         Ok(written(&decision(&votes, pes, atomics)))
     };
     let decided = wireup::agree(job, epoch, circle, mine, decide)?;
-    let Decision { way, rejected, crowded } = read(|| "what PE 0 has decided".into(), &decided)?;
+    let Decision { way, rejected, crowded, one_host } = read(|| "what PE 0 has decided".into(), &decided)?;
     let crowded = crowded.contains(&job.node().index);
     let rejected: Vec<String> = rejected.iter().map(Rejected::to_string).collect();
     let Some((way, domain)) = way else { return Err(no_way(settings, job.node().count, &rejected)) };
@@ -193,7 +205,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
         Error::new(format!("this PE does not know the transport {name}, which PE 0 has chosen"))
             .fix("run one version of oxshmem on all PEs")
     })?;
-    let fabric = (candidate.open)(joining, detail, domain.network)?;
+    let fabric = (candidate.open)(joining, &Opening { detail, atomics: domain.network, one_host })?;
     Ok(Chosen { fabric, rejected, crowded, atomics: domain.to_string() })
 }
 
@@ -203,7 +215,8 @@ fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> Dec
     let ballots: Vec<&Ballot> = votes.iter().map(|vote| &vote.ballot).collect();
     let alone = nodes.iter().all(|&(_, pes)| pes == 1);
     let (way, rejected) = agreed(&ballots, atomics, alone);
-    Decision { way, rejected, crowded: neighbours::crowded(&nodes) }
+    let one_host = nodes.iter().all(|(quarters, _)| quarters.is_one_host(nodes[0].0));
+    Decision { way, rejected, crowded: neighbours::crowded(&nodes), one_host }
 }
 
 /// Nothing carries the job as the user wants it.
@@ -418,7 +431,7 @@ fn ofi_atomics(settings: &Settings, wanted: &Wanted<'_>, offer: &oxshmem_transpo
     }
 }
 
-fn ofi_open(joining: &Joining<'_>, provider: &str, atomics: bool) -> Opened {
+fn ofi_open(joining: &Joining<'_>, &Opening { detail: provider, atomics, .. }: &Opening<'_>) -> Opened {
     let Joining { job, settings, .. } = *joining;
     let selection = Selection { atomics, ..ofi_selection(settings, job.size(), Some(provider)) };
     oxshmem_transport_ofi::open(&oxshmem_transport_ofi::Options { me: job.rank(), pes: job.size(), selection })
@@ -436,7 +449,7 @@ fn tcp_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     }
 }
 
-fn tcp_open(joining: &Joining<'_>, _detail: &str, _atomics: bool) -> Opened {
+fn tcp_open(joining: &Joining<'_>, opening: &Opening<'_>) -> Opened {
     let Joining { job, settings, secret, .. } = *joining;
     let (id, key) = secret.split_at(16);
     let id = id.try_into().expect("sixteen bytes");
@@ -444,6 +457,7 @@ fn tcp_open(joining: &Joining<'_>, _detail: &str, _atomics: bool) -> Opened {
     let mut options = oxshmem_transport_tcp::Options::new(job.rank(), job.size(), id, key);
     options.interface.clone_from(&settings.tcp_interface);
     options.hint = oxshmem_bootstrap::reached();
+    options.one_host = opening.one_host;
     options.ports = settings.tcp_ports;
     options.rails = settings.rails.unwrap_or(1);
     options.encrypt = settings.tcp_encrypt;
@@ -472,7 +486,7 @@ fn ucx_offers(_settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     }
 }
 
-fn ucx_open(joining: &Joining<'_>, detail: &str, atomics: bool) -> Opened {
+fn ucx_open(joining: &Joining<'_>, &Opening { detail, atomics, .. }: &Opening<'_>) -> Opened {
     let Joining { job, settings, .. } = *joining;
     let tls = (!detail.is_empty()).then(|| detail.to_owned());
     let (mut cards, _) = placement::cards();

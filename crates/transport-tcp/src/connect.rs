@@ -14,7 +14,7 @@ use crate::net::{Candidate, Net};
 use crate::proto::Garbage;
 use crate::proto::handshake::{Acceptor, Initiator, LONGEST, Route, Standing, Step, Verdict};
 use crate::proto::seal::{Opener, Sealer};
-use crate::socket;
+use crate::{socket, unreachable};
 
 /// So long may the first round through all addresses take; each further round takes twice as long, up to the longest.
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
@@ -82,6 +82,17 @@ impl Link {
         state.refused = all_refused;
     }
 
+    /// The peer belongs to the job, but only one of both PEs encrypts: no connection can ever come about.
+    pub(crate) fn refuse(&self, net: &Net) {
+        self.differ(net, &mut self.lock());
+    }
+
+    fn differ(&self, net: &Net, state: &mut State) {
+        if state.error.is_none() {
+            self.fail_with(net, state, unreachable::differs(net, self.pe));
+        }
+    }
+
     /// Moves the attempt on.
     pub(crate) fn advance(&self, net: &Net, state: &mut State) {
         let Wire::Connecting(attempt) = &mut state.wire else { return };
@@ -89,7 +100,8 @@ impl Link {
         let why = match attempt.advance(standing) {
             Ok(None) if attempt.since.elapsed() < attempt.answer => return,
             Ok(None) => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
-            Ok(Some((verdict, standing))) => return self.decided(net, state, verdict, standing),
+            Ok(Some(Answer::Decided(verdict, standing))) => return self.decided(net, state, verdict, standing),
+            Ok(Some(Answer::Differs)) => return self.differ(net, state),
             Err(e) => e,
         };
         remember(&mut state.history, format!("{}: {why}", attempt.address));
@@ -171,6 +183,13 @@ impl Link {
     }
 }
 
+/// What an acceptor that belongs to the job answers.
+enum Answer {
+    Decided(Verdict, Standing),
+    /// Only one side encrypts.
+    Differs,
+}
+
 impl Attempt {
     /// Whether something is to be said, or there is no connection yet.
     pub(crate) fn is_speaking(&self) -> bool {
@@ -178,7 +197,7 @@ impl Attempt {
     }
 
     /// Connects, says what is to be said and hears what comes.
-    fn advance(&mut self, standing: Standing) -> io::Result<Option<(Verdict, Standing)>> {
+    fn advance(&mut self, standing: Standing) -> io::Result<Option<Answer>> {
         if let Some(e) = self.stream.take_error()? {
             return Err(e);
         }
@@ -203,8 +222,9 @@ impl Attempt {
             match self.initiator.hear(&bytes[..n]).map_err(garbage)? {
                 Step::More => {}
                 Step::Challenged => self.out = self.initiator.claim(standing),
-                Step::Decided(verdict, standing) => return Ok(Some((verdict, standing))),
-                Step::Say(_) | Step::Proven(..) => unreachable!("steps of the acceptor"),
+                Step::Decided(verdict, standing) => return Ok(Some(Answer::Decided(verdict, standing))),
+                Step::Differs => return Ok(Some(Answer::Differs)),
+                Step::Say(_) | Step::Proven(..) | Step::Refused(..) => unreachable!("steps of the acceptor"),
             }
         }
     }

@@ -20,13 +20,24 @@ impl fmt::Display for Address {
 }
 
 /// The addresses to tell peers: the hint first, then those of interfaces that lead out of this host; loopback only if there
-/// is nothing else. `wanted` are names of interfaces or addresses, separated by commas.
-pub(crate) fn published(wanted: Option<&str>, hint: Option<IpAddr>) -> Result<Vec<Address>, Error> {
+/// is nothing else, or if `loopback` says that all peers are on this host. `wanted` are names of interfaces or addresses,
+/// separated by commas.
+pub(crate) fn published(wanted: Option<&str>, hint: Option<IpAddr>, loopback: bool) -> Result<Vec<Address>, Error> {
     let all = interfaces::addresses()
         .map_err(|e| Error::new("the addresses of this host cannot be listed").because(e))?
         .into_iter()
         .map(|(ip, interface)| Address { ip, interface });
-    choose(all.collect(), wanted, hint, &interfaces::leading_out())
+    let all: Vec<Address> = all.collect();
+    if loopback && let Some(address) = local(&all) {
+        return Ok(vec![address]);
+    }
+    choose(all, wanted, hint, &interfaces::leading_out())
+}
+
+/// The address by which the PEs of one host reach each other.
+fn local(all: &[Address]) -> Option<Address> {
+    let localhost = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    localhost.iter().find_map(|ip| all.iter().find(|address| address.ip == *ip)).cloned()
 }
 
 fn choose(
@@ -127,6 +138,13 @@ mod tests {
         );
         let alone = choose(vec![address("127.0.0.1", "lo")], None, None, &[]).expect("there are addresses");
         assert_eq!(alone, [address("127.0.0.1", "lo")]);
+    }
+
+    #[test]
+    fn one_host_has_an_address_of_its_own() {
+        assert_eq!(local(&host_with_everything()), Some(address("127.0.0.1", "lo")));
+        assert_eq!(local(&[address("10.0.0.5", "eth0"), address("::1", "lo")]), Some(address("::1", "lo")));
+        assert_eq!(local(&[address("10.0.0.5", "eth0")]), None);
     }
 
     #[test]

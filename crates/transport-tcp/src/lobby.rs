@@ -20,6 +20,9 @@ const STAY: Duration = Duration::from_secs(2);
 /// Tokens of guests begin here; below are those of links.
 pub(crate) const FIRST_GUEST: usize = 1 << 40;
 
+/// Why a PE of the job was sent away.
+const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
+
 /// The listener and those who have come.
 pub(crate) struct Lobby {
     listener: TcpListener,
@@ -89,6 +92,14 @@ impl Lobby {
                     _ => self.reject("a PE or rail that does not exist"),
                 }
             }
+            Ok(Step::Refused(_, route)) => {
+                guests.here.remove(&token);
+                drop(guests);
+                self.reject(DIFFERS);
+                if let Some(link) = net.link(route.from, route.rail).filter(|_| route.from != net.me) {
+                    link.refuse(net);
+                }
+            }
             Ok(_) => {}
             Err(e) => {
                 guests.here.remove(&token);
@@ -140,6 +151,11 @@ impl Guest {
             match step.map_err(|garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.0))? {
                 Step::More => {}
                 Step::Say(challenge) => self.stream.write_all(&challenge)?,
+                Step::Refused(refusal, route) => {
+                    // A peer that is gone already needs no reason.
+                    let _ = self.stream.write_all(&refusal);
+                    return Ok(Step::Refused(refusal, route));
+                }
                 step => return Ok(step),
             }
         }

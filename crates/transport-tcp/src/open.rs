@@ -38,6 +38,8 @@ pub struct Options {
     pub interface: Option<String>,
     /// The address by which the launcher reached this node.
     pub hint: Option<IpAddr>,
+    /// Whether all PEs of the job are on this host, so that loopback is enough unless `interface` says otherwise.
+    pub one_host: bool,
     /// The ports to listen on, from the first to the last (`SHMEM_TCP_PORTS`).
     pub ports: Option<(u16, u16)>,
     /// Connections per pair of PEs over which long transfers are spread (`SHMEM_RAILS`).
@@ -52,15 +54,28 @@ impl Options {
     /// The usual way to take part.
     pub fn new(me: u32, pes: u32, job: [u8; 16], secret: [u8; 32]) -> Self {
         let give_up = Duration::from_secs(30);
-        Self { me, pes, job, secret, interface: None, hint: None, ports: None, rails: 1, encrypt: false, give_up }
+        Self {
+            me,
+            pes,
+            job,
+            secret,
+            interface: None,
+            hint: None,
+            one_host: false,
+            ports: None,
+            rails: 1,
+            encrypt: false,
+            give_up,
+        }
     }
 }
 
 /// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
 pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
-    let addresses = interfaces::published(options.interface.as_deref(), options.hint)?;
-    let only = (options.interface.is_some() && addresses.len() == 1).then(|| addresses[0].ip);
+    let loopback = options.one_host && options.interface.is_none();
+    let addresses = interfaces::published(options.interface.as_deref(), options.hint, loopback)?;
+    let only = ((options.interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
     let listener = listen(only, options.ports)?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let (callers, thread) =

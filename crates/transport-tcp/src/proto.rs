@@ -21,6 +21,7 @@ pub mod session;
 pub mod wire;
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 
 pub use endpoint::{Endpoint, Host};

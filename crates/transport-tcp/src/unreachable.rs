@@ -15,6 +15,18 @@ pub(crate) fn explain(net: &Net, pe: u32, why: &str, history: &[String]) -> Erro
     }
 }
 
+/// The error where only one of this PE and PE `pe` encrypts.
+pub(crate) fn differs(net: &Net, pe: u32) -> Error {
+    let there = net.card_of(pe).map_or_else(|_| String::new(), |card| format!(" on host {}", card.name));
+    let (with, without) = match net.credentials.encrypt {
+        true => (net.me, pe),
+        false => (pe, net.me),
+    };
+    Error::new(format!("PE {} on host {} and PE {pe}{there} cannot talk by TCP", net.me, net.card.name))
+        .because(format!("SHMEM_TCP_ENCRYPT is set for PE {with} and not for PE {without}"))
+        .fix("set SHMEM_TCP_ENCRYPT for all PEs or for none")
+}
+
 fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &str, history: &[String]) -> Error {
     let (from, to) = (&here.name, &there.name);
     let error = Error::new(format!("PE {pe} on host {to} cannot be reached from host {from} by TCP"));

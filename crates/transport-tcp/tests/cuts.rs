@@ -1,5 +1,7 @@
 //! The cable: everything goes through a relay that can stop, hang up, and come back or not.
 
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
 mod job;
 
 use std::io::{Read, Write};
@@ -16,10 +18,15 @@ const STALL: u8 = 1;
 /// Ends all connections and takes no new ones for longer than a moment.
 const HANG_UP: u8 = 2;
 
+/// Changes a bit of what it passes on, every so many bytes.
+const FLIP: u8 = 3;
+const FLIP_EVERY: usize = 300_000;
+
 #[derive(Clone, Default)]
 struct Relay {
     mode: Arc<AtomicU8>,
     connections: Arc<AtomicU64>,
+    flips: Arc<AtomicU64>,
 }
 
 impl Relay {
@@ -47,16 +54,24 @@ impl Relay {
     }
 
     fn forward(&self, mut from: TcpStream, mut to: TcpStream) {
-        let mut buffer = vec![0; 50_000];
+        let (mut buffer, mut passed) = (vec![0; 50_000], 0);
         from.set_read_timeout(Some(Duration::from_millis(5))).expect("sockets can do that");
         loop {
             match self.mode.load(Ordering::SeqCst) {
                 STALL => std::thread::sleep(Duration::from_millis(5)),
                 HANG_UP => break,
-                _ => match from.read(&mut buffer) {
+                mode => match from.read(&mut buffer) {
                     Ok(0) => break,
+                    Ok(n) if mode == FLIP && (passed + n) / FLIP_EVERY > passed / FLIP_EVERY => {
+                        buffer[n / 2] ^= 1 << (passed % 8);
+                        passed += n;
+                        self.flips.fetch_add(1, Ordering::SeqCst);
+                        if to.write_all(&buffer[..n]).is_err() {
+                            break;
+                        }
+                    }
                     Ok(n) if to.write_all(&buffer[..n]).is_err() => break,
-                    Ok(_) => {}
+                    Ok(n) => passed += n,
                     Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
                     Err(_) => break,
                 },
@@ -124,6 +139,22 @@ fn connections_that_break_are_replaced() {
 fn connections_that_break_under_seal() {
     let (connections, _) = survives(HANG_UP, Duration::from_millis(300), 3, true);
     assert!(connections >= 4, "only {connections} connections: nothing was cut");
+}
+
+/// `work` compares everything that comes back.
+#[test]
+fn fault_L3_a_flipped_bit_of_a_sealed_frame_is_a_new_connection_and_never_data() {
+    let relay = Relay::default();
+    let [mut a, b] = relayed(&relay, Duration::from_secs(20), true);
+    a.work(1, 1).expect("the relay forwards");
+    relay.mode.store(FLIP, Ordering::SeqCst);
+    for round in 2..=12 {
+        a.work(1, round).expect("a new connection carries what the flipped bit has cost");
+    }
+    assert_eq!(b.count(), 12, "every atomic once");
+    let (flips, connections) = (relay.flips.load(Ordering::SeqCst), relay.connections.load(Ordering::SeqCst));
+    println!("{flips} bits were flipped, {connections} connections made");
+    assert!(flips >= 5 && connections > flips / 2, "{flips} flips, {connections} connections");
 }
 
 #[test]

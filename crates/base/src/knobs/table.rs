@@ -311,10 +311,16 @@ pub static KNOBS: &[Knob] = &[
         doc: "the ports on which PEs listen for other nodes, which a firewall must let through: 41000-41999",
         apply: |settings, reading| reading.ports().map(|ports| settings.tcp_ports = ports),
     },
-    switch("SHMEM_TCP_ENCRYPT", &[], "0", "encrypt what TCP carries between nodes", |settings, reading| {
-        settings.tcp_encrypt = reading.switch();
-        Ok(())
-    }),
+    switch(
+        "SHMEM_TCP_ENCRYPT",
+        &[],
+        "0",
+        "encrypt and authenticate what TCP carries between nodes; without it only the handshake is authenticated",
+        |settings, reading| {
+            settings.tcp_encrypt = reading.switch();
+            Ok(())
+        },
+    ),
     Knob {
         name: "SHMEM_TCP_TIMEOUT",
         aliases: &[],

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! hello      initiator: job, from, to, rail, nonce, proof       who has no secret gets no answer at all
-//! challenge  acceptor:  nonce, proof over both
+//! challenge  acceptor:  nonce, proof over both (or a refusal of the same form: only one side encrypts)
 //! proof      initiator: how many connections there were, frames executed, proof over all
 //! welcome    acceptor:  verdict, the same two numbers, proof over all
 //! ```
@@ -91,6 +91,10 @@ pub enum Step {
     Proven(Route, Standing),
     /// Initiator: this is what the acceptor decided.
     Decided(Verdict, Standing),
+    /// Acceptor: the initiator belongs to the job, but only one side encrypts. It is told by these bytes.
+    Refused(Vec<u8>, Route),
+    /// Initiator: the acceptor belongs to the job, but only one side encrypts.
+    Differs,
 }
 
 /// Bytes of the step in hand, and everything said before.
@@ -115,15 +119,21 @@ impl Script {
 
     /// Takes in what was received; the message without its proof when it is complete and proven.
     fn hear(&mut self, bytes: &[u8], label: &str) -> Result<Option<Vec<u8>>, Garbage> {
+        self.hear_either(bytes, &[label]).map(|heard| heard.map(|(_, message)| message))
+    }
+
+    /// [`Script::hear`] of one of several messages of the same length. Also says which it was.
+    fn hear_either(&mut self, bytes: &[u8], labels: &[&str]) -> Result<Option<(usize, Vec<u8>)>, Garbage> {
         self.heard.extend_from_slice(bytes);
         if self.heard.len() < self.awaited {
             return Ok(None);
         }
         let (message, proof) = self.heard.split_at(self.awaited - PROOF);
-        check(&self.credentials.secret, label, &[&self.said, message], proof)?;
+        let proves = |label: &&str| check(&self.credentials.secret, label, &[&self.said, message], proof).is_ok();
+        let label = labels.iter().position(proves).ok_or(Garbage("the peer does not know the job's secret"))?;
         let message = message.to_vec();
         self.said.append(&mut self.heard);
-        Ok(Some(message))
+        Ok(Some((label, message)))
     }
 
     fn room(&self) -> usize {
@@ -169,7 +179,11 @@ impl Initiator {
     /// Takes in bytes.
     pub fn hear(&mut self, bytes: &[u8]) -> Result<Step, Garbage> {
         if !self.claimed {
-            return Ok(self.script.hear(bytes, "challenge")?.map_or(Step::More, |_| Step::Challenged));
+            return Ok(match self.script.hear_either(bytes, &["challenge", "refusal"])? {
+                None => Step::More,
+                Some((0, _)) => Step::Challenged,
+                Some(_) => Step::Differs,
+            });
         }
         let Some(welcome) = self.script.hear(bytes, "welcome")? else { return Ok(Step::More) };
         let verdict = match welcome[0] {
@@ -227,7 +241,8 @@ impl Acceptor {
             return Err(Garbage("a hello to somebody else"));
         }
         if half(6) != u16::from(self.script.credentials.encrypt) {
-            return Err(Garbage("only one side has SHMEM_TCP_ENCRYPT set"));
+            let refusal = self.nonce.to_vec();
+            return Ok(Step::Refused(self.script.say("refusal", refusal), route));
         }
         self.route = Some(route);
         self.script.awaited = CLAIM;

@@ -310,6 +310,24 @@ fn patience_ends_in_time_and_not_before() {
 }
 
 #[test]
+fn fault_L2_encryption_on_one_side_is_told_to_both_sides_and_to_nobody_else() {
+    let route = Route { from: 0, to: 1, rail: 0 };
+    for encrypt in [false, true] {
+        let (mut initiator, hello) = Initiator::new(&credentials(encrypt), route, [3; 32]);
+        let mut acceptor = Acceptor::new(&credentials(!encrypt), 1, [4; 32]);
+        let Ok(Step::Refused(refusal, refused)) = acceptor.hear(&hello) else { panic!("no refusal") };
+        assert_eq!(refused, route);
+        assert!(matches!(initiator.hear(&refusal), Ok(Step::Differs)));
+        // Without the secret nobody gets a refusal, and nobody can make one up.
+        let wrong = Credentials { secret: [8; 32], ..credentials(encrypt) };
+        let (_, hello) = Initiator::new(&wrong, route, [3; 32]);
+        assert!(Acceptor::new(&credentials(!encrypt), 1, [4; 32]).hear(&hello).is_err());
+        let (mut initiator, _) = Initiator::new(&credentials(encrypt), route, [5; 32]);
+        assert!(initiator.hear(&refusal).is_err(), "a refusal of another hello was taken");
+    }
+}
+
+#[test]
 fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
     let ours = credentials(false);
     let route = Route { from: 0, to: 1, rail: 0 };
@@ -319,7 +337,6 @@ fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
     assert!(refused(&Initiator::new(&wrong, route, [0; 32]).1), "another secret");
     assert!(refused(&Initiator::new(&ours, Route { to: 2, ..route }, [0; 32]).1), "another PE");
     assert!(refused(&Initiator::new(&Credentials { job: [0; 16], ..ours.clone() }, route, [0; 32]).1), "another job");
-    assert!(refused(&Initiator::new(&credentials(true), route, [0; 32]).1), "only one side encrypts");
     assert!(refused(b"GET / HTTP/1.1\r\nHost: somebody\r\nUser-Agent: a scanner that is long enough to fill a hello, and more\r\n\r\n"));
 
     let (mut initiator, hello) = Initiator::new(&ours, route, [3; 32]);
