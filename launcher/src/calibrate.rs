@@ -20,11 +20,11 @@ use crate::schedules::schedule;
 const ALGORITHM: &str = "dissemination-2";
 
 /// Least and median, in nanoseconds.
-type Times = (f64, f64);
+pub(crate) type Times = (f64, f64);
 
 /// Measures, predicts and compares.
 pub fn report() -> Result<String, Error> {
-    let pair = run(2)?;
+    let pair = run(2, Some(ALGORITHM))?;
     let machine = machine(&pair)?;
     let processors = cpus::usable();
     let mut text = format!(
@@ -41,7 +41,7 @@ pub fn report() -> Result<String, Error> {
         "ratio"
     );
     for pes in [2, 4, 8] {
-        let measured = if pes == 2 { pair.clone() } else { run(pes)? };
+        let measured = if pes == 2 { pair.clone() } else { run(pes, Some(ALGORITHM))? };
         let maximum = Collective::Reduce(Operator::Idempotent);
         for (name, collective, count) in [("barrier", Collective::Sync, 0), ("max", maximum, 1)] {
             let schedule = schedule(collective, ALGORITHM)?;
@@ -86,19 +86,22 @@ fn machine(pair: &[(String, Times)]) -> Result<Machine, Error> {
     })
 }
 
-fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, Error> {
+pub(crate) fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, Error> {
     let found = measured.iter().find(|(name, _)| name == wanted).map(|(_, times)| *times);
     found.ok_or_else(|| Error::new(format!("the measurement has no {wanted}")).fix("install all tools of one version"))
 }
 
-/// Runs the measuring program, with the schedules by name.
-fn run(pes: u32) -> Result<Vec<(String, Times)>, Error> {
-    let output = Command::new(beside("oshrun")?)
-        .args(["--bind", "-n", &pes.to_string()])
-        .arg(beside("oshmeasure")?)
-        .env("SHMEM_BARRIER_ALGORITHM", ALGORITHM)
-        .env("SHMEM_REDUCE_ALGORITHM", ALGORITHM)
-        .env_remove("SHMEM_TUNING")
+/// Runs the measuring program, with a schedule by name or with what the library does by itself.
+pub(crate) fn run(pes: u32, algorithm: Option<&str>) -> Result<Vec<(String, Times)>, Error> {
+    let mut command = Command::new(beside("oshrun")?);
+    command.args(["--bind", "-n", &pes.to_string()]).arg(beside("oshmeasure")?).env_remove("SHMEM_TUNING");
+    for knob in ["SHMEM_BARRIER_ALGORITHM", "SHMEM_REDUCE_ALGORITHM"] {
+        match algorithm {
+            Some(name) => command.env(knob, name),
+            None => command.env_remove(knob),
+        };
+    }
+    let output = command
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| Error::new("oshrun cannot be started").because(error))?;

@@ -11,6 +11,7 @@ pub mod hosts;
 pub mod info;
 pub mod job;
 pub mod machine;
+pub mod node;
 pub mod schedules;
 pub mod start;
 pub mod tune;

@@ -26,6 +26,8 @@ pub mod slices;
 pub mod tree;
 
 #[cfg(feature = "tools")]
+pub mod coherence;
+#[cfg(feature = "tools")]
 pub mod prove;
 
 pub use shape::{Groups, Level, Shape};
@@ -228,6 +230,27 @@ pub trait Protocol {
     }
     /// The step at `pc`. After the first [`Move::Done`] nobody asks further.
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move;
+}
+
+/// The spots of the operands of a fold of `len` elements, from the left.
+#[cfg(feature = "tools")]
+fn operands(shape: &Shape, rank: u32, operands: Operands, len: u64) -> alloc::vec::Vec<Spot> {
+    match operands {
+        Operands::Pair(left, right) => [left, right].into(),
+        Operands::Hands => (0..shape.size()).map(|member| hand(rank, u64::from(shape.place(member)) * len)).collect(),
+        Operands::Sources { before, of, at } => {
+            let all = 0..shape.size();
+            let sources = |members: &mut dyn Iterator<Item = u32>| {
+                before.into_iter().chain(members.map(|member| source(member, at))).collect()
+            };
+            match of {
+                Members::All => sources(&mut all.into_iter()),
+                Members::Group { in_order, group } => {
+                    sources(&mut shape.groups(in_order).members(group).iter().copied())
+                }
+            }
+        }
+    }
 }
 
 /// A spot in the caller's hand.

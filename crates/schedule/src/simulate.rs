@@ -9,6 +9,7 @@ mod network;
 mod report;
 
 pub use network::{Distance, Machine};
+pub(crate) use report::chart;
 pub use report::{Entry, compare, svg, table};
 
 use crate::step::{Algorithm, Caller, Plan, Signal, Step};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
 use oxshmem_launcher::schedules::Simulation;
-use oxshmem_launcher::{calibrate, machine, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, node, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
@@ -51,11 +51,16 @@ struct Simulate {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     algorithm: Vec<String>,
     /// Team sizes: 1024,4096 or 1024..1048576, which goes in steps of 4
-    #[arg(long, default_value = "1024..1048576", value_parser = sizes)]
-    pes: Sizes,
+    /// [default: 1024..1048576; with --node 2,4,8 and so on]
+    #[arg(long, value_parser = sizes)]
+    pes: Option<Sizes>,
     /// The model machine
     #[arg(long, value_enum, default_value = "fat-tree")]
     network: Network,
+    /// Instead of a network, the caches of one node: a machine by name (epyc-7742, epyc-9654, xeon-8480, grace, two-cores) or
+    /// a file that describes one
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["algorithm", "network", "skew"])]
+    node: Option<String>,
     /// Bytes of the array, or of one PE's block
     #[arg(long, default_value = "8")]
     bytes: u64,
@@ -68,6 +73,10 @@ struct Simulate {
     /// Instead, measure this node between 2 PEs and compare predicted with measured times on 2, 4 and 8
     #[arg(long, exclusive = true)]
     calibrate: bool,
+    /// Instead, measure how long a line takes between this node's processors, write the description for --node into this
+    /// file, and compare the barrier that it predicts with a measured one
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    calibrate_node: Option<PathBuf>,
     /// Instead, measure what the start of small jobs costs here, and predict it for 1,000 to 100,000 PEs
     #[arg(long, exclusive = true)]
     start: bool,
@@ -159,6 +168,7 @@ fn main() -> ExitCode {
     let text = match options.task {
         Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
         Task::Simulate(simulate) if simulate.start => start::report(),
+        Task::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
         Task::Simulate(simulate) => simulate.run(),
         Task::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
         Task::StartAsPe => start::as_pe(),
@@ -183,12 +193,13 @@ fn main() -> ExitCode {
 
 impl Simulate {
     fn run(self) -> Result<String, Error> {
-        let machine = match self.network {
-            Network::FatTree => Machine::FAT_TREE,
-            Network::Dragonfly => Machine::DRAGONFLY,
+        let (text, drawing) = match &self.node {
+            Some(machine) => {
+                let pes = self.pes.map(|Sizes(sizes)| sizes);
+                node::simulate(machine, self.collective, pes, self.bytes)?
+            }
+            None => self.on_a_network()?,
         };
-        let Self { collective, algorithm, pes: Sizes(sizes), bytes, skew, .. } = self;
-        let (table, drawing) = Simulation { collective, algorithms: algorithm, sizes, bytes, skew, machine }.run()?;
         if let Some(file) = &self.svg {
             std::fs::write(file, drawing).map_err(|error| {
                 Error::new(format!("{} cannot be written", file.display()))
@@ -196,7 +207,21 @@ impl Simulate {
                     .fix("choose another place for --svg")
             })?;
         }
-        Ok(table)
+        Ok(text)
+    }
+
+    fn on_a_network(&self) -> Result<(String, String), Error> {
+        let machine = match self.network {
+            Network::FatTree => Machine::FAT_TREE,
+            Network::Dragonfly => Machine::DRAGONFLY,
+        };
+        let sizes = match &self.pes {
+            Some(Sizes(sizes)) => sizes.clone(),
+            None => sizes("1024..1048576").map(|Sizes(sizes)| sizes).map_err(Error::new)?,
+        };
+        let Self { collective, algorithm, bytes, skew, .. } = self;
+        let (collective, bytes, skew) = (*collective, *bytes, *skew);
+        Simulation { collective, algorithms: algorithm.clone(), sizes, bytes, skew, machine }.run()
     }
 }
 

@@ -24,7 +24,7 @@ mod mutants;
 mod suite;
 
 use self::memory::{Cell, Counter, Line};
-use super::{Members, Move, Operands, Place, Plan, Protocol, Shape, Spot};
+use super::{Move, Operands, Place, Plan, Protocol, Shape, Spot};
 use crate::algorithm::{Collective, Operator};
 use crate::prove::memory::Value;
 use crate::prove::{Fault, fault};
@@ -282,32 +282,10 @@ impl<'a> Machine<'a> {
 
     /// Element `at` of the result of a fold.
     fn fold(&mut self, p: usize, operands: Operands, at: u64, len: u64) -> Result<Value, Fault> {
-        let shape = self.case.shape;
-        let mut result = None;
-        let mut with = |value: Value| result = Some(result.map_or(value, |left: Value| left.with(value)));
-        match operands {
-            Operands::Pair(left, right) => {
-                with(self.load(p, left, at)?);
-                with(self.load(p, right, at)?);
-            }
-            Operands::Hands => {
-                for member in 0..shape.size() {
-                    let spot = super::hand(p as u32, u64::from(shape.place(member)) * len);
-                    with(self.load(p, spot, at)?);
-                }
-            }
-            Operands::Sources { before, of, at: begin } => {
-                if let Some(before) = before {
-                    with(self.load(p, before, at)?);
-                }
-                let all: Vec<u32> = match of {
-                    Members::All => (0..shape.size()).collect(),
-                    Members::Group { in_order, group } => shape.groups(in_order).members(group).to_vec(),
-                };
-                for member in all {
-                    with(self.load(p, super::source(member, begin), at)?);
-                }
-            }
+        let mut result: Option<Value> = None;
+        for spot in super::operands(self.case.shape, p as u32, operands, len) {
+            let value = self.load(p, spot, at)?;
+            result = Some(result.map_or(value, |left| left.with(value)));
         }
         Ok(result.unwrap_or(Value::Undefined))
     }

@@ -86,8 +86,17 @@ pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting
 
 /// Time over team size as an SVG drawing, both axes logarithmic.
 pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) -> String {
+    let series = |entry: &Entry| {
+        let points = entry.outcomes.iter().filter_map(|(n, o)| Some((*n, o.ok()?.time)));
+        (title(entry), entry.leaders, points.collect())
+    };
+    chart(&head(count, machine, setting), &entries.iter().map(series).collect::<Vec<_>>())
+}
+
+/// A drawing of series: each with its title, whether its line is dashed, and times in nanoseconds by PEs.
+pub(crate) fn chart(head: &str, series: &[(String, bool, Vec<(u32, f64)>)]) -> String {
     const COLOURS: [&str; 8] = ["#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60"];
-    let points = || entries.iter().flat_map(|e| e.outcomes.iter().filter_map(|(n, o)| Some((*n, o.ok()?.time))));
+    let points = || series.iter().flat_map(|(_, _, points)| points.iter().copied());
     let sizes = points().map(|(n, _)| rounds(n, 2)).fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));
     let powers = |time: f64| rounds(time.max(1.0) as u32, 10);
     let top = points().map(|(_, t)| powers(t)).max().unwrap_or(1).max(1);
@@ -101,7 +110,7 @@ pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"480\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"960\" height=\"480\" fill=\"white\"/>\n",
     );
-    for (i, line) in head(count, machine, setting).lines().enumerate() {
+    for (i, line) in head.lines().enumerate() {
         for (j, part) in wrapped(line, 150).iter().enumerate() {
             let (at, weight) = (20 + 20 * i + 14 * j, if i == 0 { "bold" } else { "normal" });
             let _ = writeln!(text, "<text x=\"20\" y=\"{at}\" font-weight=\"{weight}\">{part}</text>");
@@ -117,17 +126,16 @@ pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) 
         let _ = writeln!(text, "<text x=\"{:.1}\" y=\"440\" text-anchor=\"middle\">{n}</text>", x(n));
     }
     text.push_str("<text x=\"360\" y=\"462\" text-anchor=\"middle\">PEs; time simulated</text>\n");
-    for (i, entry) in entries.iter().enumerate() {
-        let (colour, dash) = (COLOURS[i % COLOURS.len()], if entry.leaders { "5 3" } else { "none" });
-        let path: Vec<String> =
-            entry.outcomes.iter().filter_map(|(n, o)| Some(format!("{:.1},{:.1}", x(*n), y(o.ok()?.time)))).collect();
+    for (i, (title, dashed, points)) in series.iter().enumerate() {
+        let (colour, dash) = (COLOURS[i % COLOURS.len()], if *dashed { "5 3" } else { "none" });
+        let path: Vec<String> = points.iter().map(|(n, t)| format!("{:.1},{:.1}", x(*n), y(*t))).collect();
         let _ = writeln!(
             text,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/>",
             path.join(" ")
         );
         let at = 90 + 16 * i;
-        let _ = writeln!(text, "<text x=\"660\" y=\"{at}\" fill=\"{colour}\">{}</text>", title(entry));
+        let _ = writeln!(text, "<text x=\"660\" y=\"{at}\" fill=\"{colour}\">{}</text>", title);
     }
     text.push_str("</svg>\n");
     text

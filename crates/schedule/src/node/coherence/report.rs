@@ -1,0 +1,144 @@
+//! Today's protocols and those for many cores side by side, on one machine.
+
+use super::{Call, Machine, Outcome, Stuck, simulate};
+use crate::algorithm::{Collective, Operator};
+use crate::node::chain::Chain;
+use crate::node::counted::Counted;
+use crate::node::dissemination::Dissemination;
+use crate::node::relay::Relay;
+use crate::node::slices::Slices;
+use crate::node::tree::Tree;
+use crate::node::{Load, Protocol, Shape};
+use crate::simulate::chart;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// A synchronisation, a reduction or a broadcast.
+    pub collective: Collective,
+    /// Bytes of the array.
+    pub bytes: u64,
+}
+
+/// One protocol at all sizes.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The protocol.
+    pub name: &'static str,
+    /// By members.
+    pub outcomes: Vec<(u32, Result<Outcome, Stuck>)>,
+}
+
+/// Subgroups of a group, in trees.
+const WIDTH: u32 = 8;
+/// Bytes of a piece of a long array.
+const PIECE: u64 = 16 << 10;
+/// Bytes of an element in every report.
+const ELEMENT: u64 = 8;
+/// Bytes that travel in a line.
+const INLINE: u64 = 56;
+
+/// A name, a protocol, and whether it knows the levels of the machine.
+type Row = (&'static str, Box<dyn Protocol>, bool);
+
+impl Question {
+    /// The protocols that answer it, those of today first; `None` where the node has none as data.
+    fn rows(&self) -> Option<Vec<Row>> {
+        let row = |name, protocol: Box<dyn Protocol>, levels| (name, protocol, levels);
+        let short = self.bytes <= INLINE;
+        Some(match self.collective {
+            Collective::Sync => vec![
+                row("all read (today to 16)", Box::new(Tree { load: Load::Nothing }), false),
+                row("counted (today from 17)", Box::new(Counted { payload: false }), false),
+                row("dissemination", Box::new(Dissemination { payload: false }), false),
+                row("tree", Box::new(Tree { load: Load::Nothing }), true),
+            ],
+            Collective::Reduce(operator) if short => {
+                let mut rows = vec![
+                    row("all read (today to 16)", Box::new(Tree { load: Load::Operands }), false),
+                    row("counted (today from 17)", Box::new(Counted { payload: true }), false),
+                ];
+                if operator == Operator::Idempotent {
+                    rows.push(row("dissemination", Box::new(Dissemination { payload: true }), false));
+                }
+                rows.push(row("tree", Box::new(Tree { load: Load::of(operator) }), true));
+                rows
+            }
+            Collective::Reduce(operator) => vec![
+                row("slices (today)", Box::new(Slices), false),
+                row("chain", Box::new(Chain { in_order: operator == Operator::FixedTree }), true),
+            ],
+            Collective::Broadcast => {
+                vec![row("from the root (today)", Box::new(Relay), false), row("relay", Box::new(Relay), true)]
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The shape of `size` members of a machine.
+fn shape(machine: &Machine, size: u32) -> Shape {
+    let seats = machine.seats(size);
+    let domain = |which: usize| -> Vec<u32> { seats.iter().map(|&seat| machine.domains(seat)[which]).collect() };
+    let domains = [domain(0), domain(1), domain(2)];
+    Shape::nested(size, &domains.each_ref().map(|domain| &domain[..]), WIDTH)
+}
+
+/// Simulates every protocol at every size; `None` if the node has no protocol for the collective as data.
+pub fn compare(question: &Question, sizes: &[u32], machine: &Machine) -> Option<Vec<Entry>> {
+    let entry = |(name, protocol, levels): Row| {
+        let run = |&size: &u32| {
+            let shape = if levels { shape(machine, size) } else { Shape::flat(size) };
+            // Today everybody fetches all at once.
+            let piece = if levels { PIECE } else { question.bytes.max(ELEMENT) };
+            let call = Call { bytes: question.bytes, element: ELEMENT, root: 0, piece };
+            (size, simulate(&*protocol, &shape, machine, &call))
+        };
+        Entry { name, outcomes: sizes.iter().map(run).collect() }
+    };
+    Some(question.rows()?.into_iter().map(entry).collect())
+}
+
+fn head(question: &Question, machine: &Machine) -> String {
+    format!("simulated, not measured: {} bytes, members arrive together\n{}", question.bytes, machine.describe())
+}
+
+/// Time, transfers and bytes as a table.
+pub fn table(entries: &[Entry], question: &Question, machine: &Machine) -> String {
+    let mut text = head(question, machine);
+    let _ = write!(
+        text,
+        "\n\n{:<26}{:>5}{:>18}{:>11}{:>14}{:>14}{:>14}\n",
+        "protocol", "PEs", "time (simulated)", "transfers", "KB in NUMA", "KB in socket", "KB across"
+    );
+    for entry in entries {
+        for (size, outcome) in &entry.outcomes {
+            let _ = write!(text, "{:<26}{size:>5}", entry.name);
+            let _ = match outcome {
+                Ok(Outcome { time, path, bytes: [_, _, numa, socket, node] }) => {
+                    let kb = |bytes: u64| bytes as f64 / 1024.0;
+                    let us = time / 1000.0;
+                    writeln!(text, "{us:>15.3} us{path:>11}{:>14.1}{:>14.1}{:>14.1}", kb(*numa), kb(*socket), kb(*node))
+                }
+                Err(Stuck) => writeln!(text, "{:>18}", "stuck"),
+            };
+        }
+    }
+    text + "\ntransfers: of lines, one after the other, on the way to the last departure; KB: between caches of a NUMA node,\n\
+            NUMA nodes of a socket, sockets\n"
+}
+
+/// Time over members as an SVG drawing, both axes logarithmic.
+pub fn svg(entries: &[Entry], question: &Question, machine: &Machine) -> String {
+    let series = |entry: &Entry| {
+        let points = entry.outcomes.iter().filter_map(|(size, outcome)| Some((*size, outcome.ok()?.time)));
+        (String::from(entry.name), entry.name.contains("today"), points.collect())
+    };
+    chart(&head(question, machine), &entries.iter().map(series).collect::<Vec<_>>())
+}

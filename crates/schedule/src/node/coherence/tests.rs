@@ -1,0 +1,143 @@
+//! The simulator's figures where they can be said without it, and what the protocols for many cores are for.
+
+use super::report::{Question, compare, svg, table};
+use super::{Call, MACHINES, Machine, Outcome, Stuck, simulate};
+use crate::algorithm::{Collective, Operator};
+use crate::node::tree::Tree;
+use crate::node::{Load, Move, Plan, Protocol, Shape};
+use std::string::ToString;
+use std::vec::Vec;
+
+const SYNC: Question = Question { collective: Collective::Sync, bytes: 0 };
+const MAX: Question = Question { collective: Collective::Reduce(Operator::Idempotent), bytes: 8 };
+const FLOAT: Question = Question { collective: Collective::Reduce(Operator::FixedTree), bytes: 1 << 20 };
+const LONG: Question = Question { collective: Collective::Reduce(Operator::Idempotent), bytes: 1 << 20 };
+const BROADCAST: Question = Question { collective: Collective::Broadcast, bytes: 1 << 20 };
+
+fn machine(name: &str) -> Machine {
+    let (_, text) = MACHINES.iter().find(|(known, _)| *known == name).expect("a machine of ours");
+    Machine::read(text).unwrap()
+}
+
+/// The outcome of a protocol by its name.
+fn outcome(question: &Question, name: &str, size: u32, machine: &Machine) -> Outcome {
+    let entries = compare(question, &[size], machine).unwrap();
+    let entry = entries.iter().find(|entry| entry.name.starts_with(name)).unwrap();
+    entry.outcomes[0].1.unwrap()
+}
+
+#[test]
+fn descriptions_are_read_as_they_are_written() {
+    for (name, text) in MACHINES {
+        let machine = Machine::read(text).unwrap_or_else(|why| panic!("{name}: {why:?}"));
+        assert_eq!(Machine::read(&machine.write()).as_ref(), Ok(&machine));
+    }
+    let wrong = |text: &str| Machine::read(text).map_err(|mistake| (mistake.line, mistake.why)).unwrap_err();
+    assert_eq!(wrong("name a\nspeed 3").0, 2);
+    assert_eq!(wrong("line 1 2 3 4").1, "`line` wants 5 numbers from 0, not `1 2 3 4`");
+    assert_eq!(wrong("name a"), (0, "`sockets` is missing".to_string()));
+    let cores = machine("two-cores").write().replace("cores 2", "cores 2.5");
+    assert!(wrong(&cores).1.contains("not a whole number"));
+}
+
+#[test]
+fn two_members_take_the_time_of_a_line() {
+    let machine = machine("two-cores");
+    let barrier = outcome(&SYNC, "all read", 2, &machine);
+    assert_eq!((barrier.path, barrier.bytes[1]), (1, 128));
+    let line = machine.line[1];
+    assert!((line..line + 5.0 * machine.hit).contains(&barrier.time), "{barrier:?}");
+}
+
+#[test]
+fn a_counter_goes_to_every_member_in_turn() {
+    let machine = machine("epyc-7742");
+    let barrier = outcome(&SYNC, "counted", 128, &machine);
+    // Members come in the machine's order: three of four find the line in their cache.
+    let least = 96.0 * 25.0 + 28.0 * 180.0 + 266.0;
+    assert!(barrier.time > least && barrier.path > 100, "{barrier:?}");
+}
+
+#[test]
+fn a_simulation_gives_the_same_figures_every_time() {
+    for question in [SYNC, MAX, LONG, BROADCAST] {
+        let run =
+            || table(&compare(&question, &[3, 24, 100], &machine("grace")).unwrap(), &question, &machine("grace"));
+        assert_eq!(run(), run());
+    }
+}
+
+#[test]
+fn every_protocol_ends_on_every_machine() {
+    for (name, _) in MACHINES {
+        let machine = machine(name);
+        for question in [SYNC, MAX, FLOAT, LONG, BROADCAST] {
+            for entry in compare(&question, &[1, 2, 7, 16, 33], &machine).unwrap() {
+                let ended = |(_, outcome): &(u32, Result<Outcome, Stuck>)| outcome.is_ok_and(|o| o.time > 0.0);
+                assert!(entry.outcomes.iter().skip(1).all(ended), "{} on {name}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn barriers_and_short_maxima_of_many_cores_meet_their_targets() {
+    let sizes = [32, 128];
+    for (name, _) in MACHINES.iter().filter(|(name, _)| *name != "two-cores") {
+        let machine = machine(name);
+        for question in [SYNC, MAX] {
+            let entries = compare(&question, &sizes, &machine).unwrap();
+            let times = |start: &str| {
+                let entry = entries.iter().find(|entry| entry.name.starts_with(start)).unwrap();
+                [0, 1].map(|size| entry.outcomes[size].1.unwrap().time)
+            };
+            let (tree, rounds, today) = (times("tree"), times("dissemination"), times("counted"));
+            for i in 0..2 {
+                let all = (tree[i], rounds[i], today[i]);
+                assert!(tree[i] <= 1.3 * rounds[i] && 2.0 * tree[i] < today[i], "{name}, {question:?}: {all:?}");
+                assert!(*name != "epyc-7742" || tree[i] <= 2500.0, "{question:?}: {all:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_arrays_cross_between_sockets_a_quarter_as_often_as_today_or_less() {
+    let machine = machine("epyc-7742");
+    let across = |question: &Question, protocol| outcome(question, protocol, 128, &machine).bytes[4];
+    for (question, today, new) in [(BROADCAST, "from", "relay"), (LONG, "slices", "chain"), (FLOAT, "slices", "chain")]
+    {
+        let (today, new) = (across(&question, today), across(&question, new));
+        assert!(new * 4 <= today, "{question:?}: {new} of {today}");
+        // There and back, and some lines.
+        assert!(new < (2 << 20) + (1 << 17), "{question:?}: {new}");
+    }
+}
+
+#[test]
+fn who_waits_for_nobody_is_stuck() {
+    struct Deaf;
+    impl Protocol for Deaf {
+        fn lines(&self, _: &Shape, _: &Plan) -> u32 {
+            1
+        }
+        fn step(&self, _: &Shape, plan: &Plan, _: u32, pc: u64) -> Move {
+            if pc == 0 { Move::Wait { of: 0, line: 0, number: plan.mark(1) } } else { Move::Done }
+        }
+    }
+    let call = Call { bytes: 0, element: 8, root: 0, piece: 1 };
+    let machine = machine("grace");
+    assert_eq!(simulate(&Deaf, &Shape::flat(2), &machine, &call), Err(Stuck));
+    assert!(simulate(&Tree { load: Load::Nothing }, &Shape::flat(2), &machine, &call).is_ok());
+}
+
+#[test]
+fn reports_say_that_they_are_simulated() {
+    let machine = machine("epyc-9654");
+    let entries = compare(&SYNC, &[2, 32], &machine).unwrap();
+    assert!(table(&entries, &SYNC, &machine).starts_with("simulated, not measured"));
+    assert!(svg(&entries, &SYNC, &machine).contains("simulated, not measured"));
+    assert!(compare(&Question { collective: Collective::Alltoall, bytes: 8 }, &[2], &machine).is_none());
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+    assert_eq!(names.len(), 4);
+}
