@@ -96,6 +96,18 @@ pub enum NicPolicy {
     User,
 }
 
+/// The end of a job whose waits nothing can end any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deadlock {
+    /// It is reported, and the job goes on waiting.
+    #[default]
+    Report,
+    /// It is reported, and the job ends.
+    Abort,
+    /// Nobody looks for it.
+    Off,
+}
+
 /// The meaning of the target sizes that a program gives to alltoallv.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetSizes {
@@ -150,6 +162,7 @@ pub struct Settings {
     pub tuning_file: Option<String>,
     pub alltoallv_target_sizes: TargetSizes,
     pub hang_seconds: u64,
+    pub deadlock: Deadlock,
     pub ofi_provider: Option<String>,
     pub ofi_fabric: Option<String>,
     pub ofi_domain: Option<String>,
@@ -199,6 +212,7 @@ impl Default for Settings {
             tuning_file: None,
             alltoallv_target_sizes: TargetSizes::Results,
             hang_seconds: 0,
+            deadlock: Deadlock::Report,
             ofi_provider: None,
             ofi_fabric: None,
             ofi_domain: None,

@@ -9,6 +9,7 @@ macro_rules! syscall {
     }};
 }
 
+pub mod bystanders;
 mod cgroup;
 pub mod cpus;
 pub mod descriptors;

@@ -15,7 +15,7 @@
 pub(crate) mod area;
 mod demand;
 pub(crate) mod mail;
-mod records;
+pub(crate) mod records;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -138,6 +138,11 @@ pub(crate) struct ControlBlock {
     pub(crate) demand: Demand,
     /// What the PE's threads wait for.
     pub(crate) records: Records,
+    /// One if something else than a PE may store to this PE's variables while it waits.
+    pub(crate) others_may_store: core::sync::atomic::AtomicU32,
+    _apart_at_last: u32,
+    /// How far the waits of the node's PEs have been observed (see `deadlock`); used of window 0 only.
+    pub(crate) observed: core::sync::atomic::AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -284,6 +289,11 @@ pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
 /// Where something of the caller's own control window is, in terms of every PE's window.
 pub(crate) fn offset<T>(of: *const T) -> u64 {
     (of as usize - own()) as u64
+}
+
+/// The same number on all PEs of the node for what is at the caller's address `at` in the control arena.
+pub(crate) fn name(at: usize) -> u64 {
+    (at - BASE.load(Relaxed)) as u64
 }
 
 /// Where the PE in window `window` keeps the active sets that begin with it.

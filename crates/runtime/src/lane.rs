@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::Lane;
 
 use crate::wait::{self, Needs, Reason};
-use crate::{diagnose, job, network};
+use crate::{deadlock, diagnose, job, network};
 
 /// The lane of one context, for all threads that use it.
 pub(crate) struct ContextLane {
@@ -183,6 +183,15 @@ pub(crate) fn complete_all(call: &'static str) {
     lanes.iter().for_each(|lane| lane.drain(call, Needs::Anyone));
 }
 
+/// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.
+fn is_quiet() -> bool {
+    let Ok(lanes) = LANES.try_lock() else { return false };
+    let is_empty = |lane: &&ContextLane| {
+        lane.try_lock().is_some_and(|mut lane| lane.progress().is_ok() && lane.outstanding() == 0)
+    };
+    lanes.iter().all(is_empty)
+}
+
 /// The lane that is kept at `place`, made when it is first needed.
 pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
     if let Some(known) = known(place) {
@@ -194,6 +203,7 @@ pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane
             // SAFETY: leaked, as above.
             let new = unsafe { &*new };
             lanes().push(new);
+            deadlock::ask(is_quiet);
             new
         }
         Err(other) => {

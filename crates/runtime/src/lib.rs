@@ -13,7 +13,7 @@
 //! call, team, context, via           one call of a collective; teams and contexts; which of them a call means
 //! lane                               a context's operations between nodes
 //! wait                               the one place that blocks
-//! hang, diagnose                     what to say when nothing moves, or when a call cannot be carried out
+//! deadlock, hang, report, diagnose   what to say when nothing moves, or when a call cannot be carried out
 //! life                               what one life of the library owns
 //! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
 //! job, network, control              this PE among the others; the fabric; what PEs of a node share
@@ -34,6 +34,7 @@ mod collective;
 mod connect;
 mod context;
 mod control;
+mod deadlock;
 mod debug;
 mod diagnose;
 mod executor;
@@ -55,6 +56,7 @@ mod nodes;
 mod pace;
 mod placement;
 mod primitive;
+mod report;
 mod slot;
 mod span;
 mod team;

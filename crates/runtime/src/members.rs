@@ -2,6 +2,7 @@
 
 use oxshmem_schedule::team::Triplet;
 
+use crate::control::records::Named;
 use crate::span::Span;
 #[cfg(not(loom))]
 use crate::{job, network};
@@ -34,6 +35,22 @@ impl Members {
             Self::Triplet { start, stride } => start.wrapping_add(member.wrapping_mul(*stride as u32)),
             Self::List(list) => list[member as usize],
         }
+    }
+
+    /// As a record names them.
+    pub(crate) fn named(&self) -> Named {
+        let list = match self {
+            Self::Triplet { start, stride } => return Named::Triplet { start: *start, stride: *stride },
+            Self::List(list) => list,
+        };
+        let mut set = [0; 4];
+        for &pe in list {
+            match set.get_mut(pe as usize / 64) {
+                Some(word) => *word |= 1 << (pe % 64),
+                None => return Named::Unknown,
+            }
+        }
+        Named::Set(set)
     }
 
     /// How `size` members lie on the nodes, if not all are on the caller's.

@@ -1,5 +1,7 @@
 //! Teams: who belongs to one, and what its members share.
 
+mod gathering;
+
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -196,7 +198,7 @@ impl TeamState {
     /// A wait for all members.
     #[inline(always)]
     pub(crate) fn needed(&self) -> Needs<'_> {
-        Needs::All(&self.members, self.size)
+        Needs::All(self)
     }
 
     /// The number that world number `pe` has in the team.

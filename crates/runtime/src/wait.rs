@@ -9,20 +9,37 @@
 use std::time::{Duration, Instant};
 
 use crate::bell::Bell;
+use crate::control::records::{Comparand, Subject, TeamMeeting};
 use crate::control::{ControlBlock, State};
-use crate::hang;
-use crate::members::Members;
+use crate::deadlock::{LongWait, WaitReason};
 use crate::{diagnose, job, network, pace};
 
-/// Whom a wait needs, so that it can end with a sentence when that PE is gone.
+/// Whom and what a wait needs: it ends with a sentence when that PE is gone, and is reported when it can never end.
+///
+/// A look of the last three kinds is loads that change nothing, of memory that only stores of PEs change. So a look in vain
+/// proves that the wait was not over then, which is what [`crate::deadlock`] builds on.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
-    /// Any PE may end the wait.
+    /// Any PE may end the wait. A look may do more than look.
     Anyone,
-    /// World number of the PE that must act.
+    /// World number of the PE that must act. A look may do more than look.
     One(u32),
-    /// All these must act: so many of the members.
-    All(&'a Members, u32),
+    /// World number of the PE that must hand on a lock.
+    Lock(u32),
+    /// All these must act.
+    All(&'a dyn Gathering),
+    /// So many of the caller's variables must change.
+    Variables(u64, Comparand),
+}
+
+/// Those who meet, as a long wait needs to know them.
+pub(crate) trait Gathering {
+    /// How many they are.
+    fn size(&self) -> u32;
+    /// World number of member `member`.
+    fn world(&self, member: u32) -> u32;
+    /// The meeting that they are in.
+    fn meeting(&self) -> TeamMeeting;
 }
 
 /// Who waits for what.
@@ -102,7 +119,7 @@ enum Left {
 /// The rungs after the first. Whoever serves peers climbs down again: the next message is likely to follow at once.
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
     let begin = Instant::now();
-    let mut reports = hang::Reports::begin();
+    let mut watch = LongWait::begin();
     loop {
         if let Left::Ready = spin(ready) {
             return;
@@ -112,7 +129,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
             Left::Served => continue,
             Left::Idle => {}
         }
-        if let Left::Ready = sleep(reason, bell, ready, begin, &mut reports) {
+        if let Left::Ready = sleep(reason, bell, ready, begin, &mut watch) {
             return;
         }
     }
@@ -162,20 +179,18 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
     Left::Idle
 }
 
-/// The last rung: record the wait, nap, look whether the one who must act still can. What comes over the network ends
-/// the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile.
+/// The last rung: nap, look whether the one who must act still can, have a long wait watched. What comes over the network
+/// ends the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile.
 fn sleep(
     reason: Reason<'_>,
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> bool,
     begin: Instant,
-    reports: &mut hang::Reports,
+    watch: &mut LongWait,
 ) -> Left {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { diagnose::not_initialised(reason.call) };
-    let peer = if let Needs::One(pe) = reason.needs { Some(pe) } else { None };
-    let record = own.records.open(reason.call, reason.address, peer);
-    let left = loop {
+    loop {
         // Nobody rings for sure: then the nap grows with the time already waited.
         let most = (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
         let resting = if bell.is_none() { network::rest(most) } else { None };
@@ -185,19 +200,33 @@ fn sleep(
             (None, None) => own.bell().nap(most, ready) || network::progress(),
         };
         if ready() {
-            break Left::Ready;
+            return Left::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) {
             job::end_if_orphaned();
             check_needed(&reason, ready);
-            reports.look(begin.elapsed());
+            if watch.look(own, || reason.describe(), begin.elapsed(), ready) {
+                return Left::Ready;
+            }
         }
         if served {
-            break Left::Served;
+            return Left::Served;
         }
-    };
-    own.records.close(record);
-    left
+    }
+}
+
+impl Reason<'_> {
+    /// The reason as a record tells it.
+    fn describe(&self) -> WaitReason {
+        let subject = match self.needs {
+            Needs::Anyone => Subject::Operation { peer: None },
+            Needs::One(pe) => Subject::Operation { peer: Some(pe) },
+            Needs::Lock(pe) => Subject::Lock { after: pe },
+            Needs::All(circle) => Subject::Meeting(circle.meeting()),
+            Needs::Variables(count, wanted) => Subject::Variables { count, wanted, seen: 0 },
+        };
+        WaitReason { call: self.call, address: self.address, subject }
+    }
 }
 
 /// Ends the job with a sentence if the wait can never end.
@@ -219,9 +248,9 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
 /// A PE among those that a wait needs which has ended without finalize.
 fn gone_among(needs: Needs<'_>) -> Option<u32> {
     match needs {
-        Needs::Anyone => None,
-        Needs::One(pe) => gone(std::iter::once(pe)),
-        Needs::All(members, size) => gone((0..size).map(|member| members.world(member))),
+        Needs::Anyone | Needs::Variables(..) => None,
+        Needs::One(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
+        Needs::All(circle) => gone((0..circle.size()).map(|member| circle.world(member))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The table itself: one row per variable.
 
-use super::{Atomics, Bind, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
+use super::{Atomics, Bind, Deadlock, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
 /// The ways to speak to a launcher.
@@ -228,6 +228,17 @@ pub static KNOBS: &[Knob] = &[
         default: "0 (never)",
         doc: "say which PEs wait for what when a call has waited this many seconds",
         apply: |settings, reading| reading.number(u64::MAX / 2).map(|seconds| settings.hang_seconds = seconds),
+    },
+    Knob {
+        name: "SHMEM_DEADLOCK",
+        aliases: &[],
+        value: Value::Word(&["report", "abort", "off"]),
+        default: "report",
+        doc: "when all PEs wait and nothing can end the waits: say who waits for what, end the job as well, or do not look",
+        apply: |settings, reading| {
+            let ways = [Deadlock::Report, Deadlock::Abort, Deadlock::Off];
+            reading.word(&["report", "abort", "off"]).map(|way| settings.deadlock = ways[way])
+        },
     },
     Knob {
         name: "SHMEM_TRANSPORT",

@@ -124,7 +124,7 @@ impl<H: Half> Words for Variable<H> {
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
         let owner = self.pe(owner);
-        let reason = Reason { call: self.call, address: self.own, needs: Needs::One(owner) };
+        let reason = Reason { call: self.call, address: self.own, needs: Needs::Lock(owner) };
         let bell = rung(owner).map(|_| ControlBlock::own().bell());
         wait::until(reason, bell, || ready().then_some(()));
     }

@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::calls::amo::Atomic;
+use crate::control::records::Comparand;
 use crate::wait::{self, Needs, Reason};
 use crate::{diagnose, pace};
 
@@ -44,8 +45,9 @@ impl Comparison {
     }
 }
 
-fn reason<T>(call: &'static str, ivar: *mut T) -> Reason<'static> {
-    Reason { call, address: ivar as usize, needs: Needs::Anyone }
+/// A wait for `count` variables from `ivar` on.
+fn reason<T>(call: &'static str, ivar: *mut T, count: usize, awaited: Comparand) -> Reason<'static> {
+    Reason { call, address: ivar as usize, needs: Needs::Variables(count as u64, awaited) }
 }
 
 /// Waits until `*ivar cmp value`, and says what satisfied it.
@@ -55,7 +57,11 @@ fn reason<T>(call: &'static str, ivar: *mut T) -> Reason<'static> {
 #[inline(always)]
 pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
     let comparison = Comparison::of(call, cmp);
-    let reason = reason(call, ivar);
+    // All bits set is less than none only where there are negative numbers.
+    let signed = T::of_bits(u64::MAX) < T::of_bits(0);
+    let (bytes, value_bits) = (size_of::<T>() as u8, value.bits());
+    let reason =
+        reason(call, ivar, 1, Comparand { comparison: comparison as u8 + 1, bytes, signed, value: value_bits });
     // SAFETY: the caller's promise holds as long as the wait.
     let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
@@ -155,6 +161,11 @@ struct Set<T, V> {
 static ROTATION: AtomicUsize = AtomicUsize::new(0);
 
 impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
+    /// A wait for the set.
+    fn reason(self, call: &'static str) -> Reason<'static> {
+        reason(call, self.ivars, self.nelems, Comparand::EACH_ITS_OWN)
+    }
+
     /// Whether variable `i` is not left out.
     ///
     /// # Safety
@@ -230,7 +241,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// See [`satisfied`](Self::satisfied), as long as it waits.
     unsafe fn wait_all(self, call: &'static str) {
         // SAFETY: as above. So below.
-        wait::until(reason(call, self.ivars), None, move || unsafe { self.all() }.then_some(()));
+        wait::until(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
     }
 
     /// Waits for [`any`](Self::any); the largest number if none counts.
@@ -243,7 +254,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
             return usize::MAX;
         }
         // SAFETY: as above.
-        wait::until(reason(call, self.ivars), None, move || unsafe { self.any() })
+        wait::until(self.reason(call), None, move || unsafe { self.any() })
     }
 
     /// Waits until [`some`](Self::some) are, or none counts.
@@ -257,7 +268,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
         }
         // SAFETY: as above.
         let look = move || unsafe { self.some(indices) };
-        wait::until(reason(call, self.ivars), None, move || Some(look()).filter(|count| *count > 0))
+        wait::until(self.reason(call), None, move || Some(look()).filter(|count| *count > 0))
     }
 }
 

@@ -18,7 +18,9 @@ use crate::job::{self, MY_PE, N_PES};
 use crate::life::{self, Life, Others};
 use crate::members::Members;
 use crate::team::{Team, TeamState};
-use crate::{active_set, collective, connect, debug, diagnose, lane, leasing, network, pace, placement, windows};
+use crate::{
+    active_set, collective, connect, deadlock, debug, diagnose, lane, leasing, network, pace, placement, windows,
+};
 
 /// The highest thread level.
 pub(crate) const MULTIPLE: c_int = 3;
@@ -40,11 +42,13 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
         return Ok(life::life().map_or(requested, |life| life.thread_level));
     }
     let (settings, warnings) = Settings::from_env()?;
+    let before = deadlock::before_init();
     let job = job::join(&settings, leave, forked)?;
     if job.rank() == 0 {
         greet(&settings, &warnings);
     }
     begin(job, settings, requested).unwrap_or_else(|error| diagnose::fail(&error));
+    deadlock::after_init(before);
     *inits = 1;
     Ok(requested)
 }
@@ -101,6 +105,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     if !checked && !job::is_scattered() {
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
+    deadlock::begin();
     ControlBlock::own().set_state(State::Running);
     collective::agree_on_choice(world, "shmem_init");
     super::memory::agree_on_capacity(world, "shmem_init");
@@ -145,6 +150,7 @@ pub(crate) fn finalize(others: Others) {
 fn end(others: Others) {
     ENDS_AT_EXIT.store(false, Relaxed);
     if network::is_open() {
+        deadlock::end();
         // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
         Context::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
@@ -181,6 +187,7 @@ pub(crate) fn end_at_exit() {
 /// Runs in the child of a fork, which has one thread: everything that others share with the PE is left to the parent. So all
 /// calls of the child end where calls without the library end. Only stores to atomics and makes system calls.
 extern "C" fn forked() {
+    deadlock::has_forked();
     job::become_stranger();
     FAST.close();
     life::leave_to_parent();

@@ -1,63 +1,271 @@
-//! What the threads of a PE wait for: the hang report of every PE of the node reads it.
+//! The waits of a PE's threads, and how they are going. The reports of the node's PEs read them, and over the network PE 0's.
+//!
+//! A record has `looks`: how often its thread has found, while nothing but waiters was left of its process, that its wait is
+//! not over. `changes` grows after a record has been opened and before one is closed. Both ways a full fence stands between
+//! the change and what the thread does next. So who reads the same number twice knows that in between all these waits went on
+//! and no other began.
 
-use core::sync::atomic::{AtomicU64 as Word, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 
-/// The waits of one PE's threads that have reached the sleeping rung; the hang report reads them.
+/// How many threads of a PE can say what they wait for.
+const RECORDS: usize = 8;
+
+/// The waits of one PE's threads that are not short.
 #[repr(C)]
-pub(crate) struct Records([Record; 8]);
+pub(crate) struct Records {
+    records: [Record; RECORDS],
+    /// Counts what has been opened and closed.
+    changes: Word,
+}
+
+/// Words of one record.
+const WORDS: usize = size_of::<Record>() / 8;
+/// Bytes of all records, for who reads them over the network.
+pub(crate) const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
 
 #[repr(C)]
 struct Record {
     /// Monotonic nanoseconds, never zero, since when; zero: free.
     since: Word,
+    /// The same, of the last look; zero: none yet.
+    looked: Word,
+    looks: Word,
+    /// Number of the thread.
+    thread: Word,
     /// Address looked at.
     address: Word,
-    /// World number of the PE that must act, or `u64::MAX`.
-    peer: Word,
     /// Name of the call, zero padded.
     call: [Word; 4],
+    /// A [`Subject`] in words.
+    subject: [Word; SUBJECT],
+}
+
+/// Words of a subject: its kind and what that has.
+const SUBJECT: usize = 10;
+
+/// The subject of a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// An operation of the network, or anything else whose looks may change something. They prove nothing.
+    Operation {
+        /// World number of the PE that must act, if it is one.
+        peer: Option<u32>,
+    },
+    /// A lock that another PE has or gets before.
+    Lock {
+        /// World number of the PE that must act.
+        after: u32,
+    },
+    /// The members of a team.
+    Meeting(TeamMeeting),
+    /// The caller's variables.
+    Variables {
+        /// How many.
+        count: u64,
+        /// The value that ends the wait, if there is one variable.
+        wanted: Comparand,
+        /// The first of them, in its low bytes, when the thread last looked.
+        seen: u64,
+    },
+}
+
+/// One meeting of one team.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TeamMeeting {
+    /// The team's slot.
+    pub(crate) slot: u64,
+    /// How many meetings the team has begun.
+    pub(crate) number: u64,
+    /// How many members it has.
+    pub(crate) size: u32,
+    /// The members' numbers.
+    pub(crate) members: Named,
+}
+
+/// The members of a team as far as a record can name them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Named {
+    /// Member i is `start + i * stride`.
+    Triplet {
+        /// World number of member 0.
+        start: u32,
+        /// From one member to the next.
+        stride: i32,
+    },
+    /// One bit for each PE of the world.
+    Set([u64; 4]),
+    /// A list with larger numbers.
+    Unknown,
+}
+
+/// The comparison that a variable is to satisfy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Comparand {
+    /// The comparison, as the header numbers it.
+    pub(crate) comparison: u8,
+    /// Bytes of the variable.
+    pub(crate) bytes: u8,
+    /// Whether its type has negative numbers.
+    pub(crate) signed: bool,
+    /// The other operand, in the low bytes.
+    pub(crate) value: u64,
+}
+
+impl Comparand {
+    /// Of variables that are compared each in its own way: they have no size in common that a report could show.
+    pub(crate) const EACH_ITS_OWN: Self = Self { comparison: 0, bytes: 0, signed: false, value: 0 };
+}
+
+impl Subject {
+    fn to_words(self) -> [u64; SUBJECT] {
+        let mut words = [0; SUBJECT];
+        match self {
+            Self::Operation { peer } => words[..2].copy_from_slice(&[0, peer.map_or(u64::MAX, u64::from)]),
+            Self::Lock { after } => words[..2].copy_from_slice(&[1, after.into()]),
+            Self::Variables { count, wanted: Comparand { comparison, bytes, signed, value }, seen } => {
+                let [comparison, bytes, signed] = [comparison, bytes, signed.into()].map(u64::from);
+                words[..7].copy_from_slice(&[2, count, comparison, bytes, signed, value, seen]);
+            }
+            Self::Meeting(TeamMeeting { slot, number, size, members }) => {
+                let kind = match members {
+                    Named::Triplet { start, stride } => {
+                        words[4..6].copy_from_slice(&[start.into(), stride as u32 as u64]);
+                        3
+                    }
+                    Named::Set(bits) => {
+                        words[4..8].copy_from_slice(&bits);
+                        4
+                    }
+                    Named::Unknown => 5,
+                };
+                words[..4].copy_from_slice(&[kind, slot, number, size.into()]);
+            }
+        }
+        words
+    }
+
+    fn of_words(words: [u64; SUBJECT]) -> Self {
+        let [kind, a, b, c, d, e, f, g, ..] = words;
+        let meeting = |members| Self::Meeting(TeamMeeting { slot: a, number: b, size: c as u32, members });
+        match kind {
+            1 => Self::Lock { after: a as u32 },
+            2 => {
+                let wanted = Comparand { comparison: b as u8, bytes: c as u8, signed: d != 0, value: e };
+                Self::Variables { count: a, wanted, seen: f }
+            }
+            3 => meeting(Named::Triplet { start: d as u32, stride: e as u32 as i32 }),
+            4 => meeting(Named::Set([d, e, f, g])),
+            5 => meeting(Named::Unknown),
+            _ => Self::Operation { peer: u32::try_from(a).ok() },
+        }
+    }
+}
+
+/// A wait of a thread, as its record tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct WaitEntry {
+    pub(crate) call: String,
+    pub(crate) address: u64,
+    pub(crate) seconds: u64,
+    pub(crate) thread: u32,
+    pub(crate) looks: u64,
+    pub(crate) subject: Subject,
 }
 
 impl Records {
-    /// Writes a record; `None` if more threads wait than there are records.
-    pub(crate) fn open(&self, call: &str, address: usize, peer: Option<u32>) -> Option<usize> {
-        let now = monotonic_nanoseconds();
-        let free = |record: &Record| record.since.compare_exchange(0, now, Relaxed, Relaxed).is_ok();
-        let index = self.0.iter().position(free)?;
-        let record = &self.0[index];
+    /// Writes a record of a wait that has taken `waited` nanoseconds; `None` if more threads wait than there are records.
+    pub(crate) fn open(&self, call: &str, address: usize, subject: Subject, waited: u64) -> Option<usize> {
+        let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
+        let free = |record: &Record| record.since.compare_exchange(0, since, Relaxed, Relaxed).is_ok();
+        let index = self.records.iter().position(free)?;
+        let record = &self.records[index];
+        record.looked.store(0, Relaxed);
+        record.looks.store(0, Relaxed);
+        record.thread.store(oxshmem_os::bystanders::thread_number().into(), Relaxed);
         record.address.store(address as u64, Relaxed);
-        record.peer.store(peer.map_or(u64::MAX, u64::from), Relaxed);
+        store(&record.subject, subject.to_words());
         let mut name = [0_u8; 32];
         let n = call.len().min(31);
         name[..n].copy_from_slice(&call.as_bytes()[..n]);
         for (word, bytes) in record.call.iter().zip(name.chunks_exact(8)) {
             word.store(u64::from_ne_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
         }
+        self.change();
         Some(index)
     }
 
     /// Frees a record.
-    pub(crate) fn close(&self, index: Option<usize>) {
-        if let Some(index) = index {
-            self.0[index].since.store(0, Relaxed);
-        }
+    pub(crate) fn close(&self, index: usize) {
+        self.change();
+        self.records[index].since.store(0, Release);
     }
 
-    /// The oldest wait, in words.
-    pub(crate) fn oldest(&self) -> Option<String> {
-        let record = self.0.iter().filter(|r| r.since.load(Relaxed) != 0).min_by_key(|r| r.since.load(Relaxed))?;
-        let name: Vec<u8> = record
-            .call
-            .iter()
-            .flat_map(|word| word.load(Relaxed).to_ne_bytes())
-            .take_while(|byte| *byte != 0)
-            .collect();
-        let seconds = monotonic_nanoseconds().saturating_sub(record.since.load(Relaxed)) / 1_000_000_000;
-        let peer = record.peer.load(Relaxed);
-        let whom = if peer == u64::MAX { String::new() } else { format!(" for PE {peer}") };
-        let (name, address) = (String::from_utf8_lossy(&name), record.address.load(Relaxed));
-        Some(format!("{name} at {address:#x}{whom}, for {seconds} s"))
+    fn change(&self) {
+        self.changes.fetch_add(1, SeqCst);
+        core::sync::atomic::fence(SeqCst);
     }
+
+    /// The thread of a record has looked in vain; its variable holds `seen`.
+    pub(crate) fn has_looked(&self, index: usize, seen: Option<u64>) {
+        let record = &self.records[index];
+        record.looked.store(monotonic_nanoseconds(), Relaxed);
+        if let Some(seen) = seen {
+            // Of variables, which is the only subject that has it.
+            record.subject[6].store(seen, Relaxed);
+        }
+        record.looks.fetch_add(1, SeqCst);
+    }
+
+    /// The count of what has been opened and closed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(SeqCst)
+    }
+
+    /// All waits, oldest first.
+    pub(crate) fn all(&self) -> Vec<WaitEntry> {
+        decode(&self.records.each_ref().map(Record::read).concat(), Some(monotonic_nanoseconds()))
+    }
+}
+
+impl Record {
+    fn read(&self) -> [u64; WORDS] {
+        // Acquire: who sees a look sees what was seen.
+        let looks = self.looks.load(Acquire);
+        let head = [self.since.load(Acquire), self.looked.load(Relaxed), looks, self.thread.load(Relaxed)];
+        let mut words = [0; WORDS];
+        words[..4].copy_from_slice(&head);
+        words[4] = self.address.load(Relaxed);
+        let rest = self.call.iter().chain(&self.subject);
+        words[5..].iter_mut().zip(rest).for_each(|(word, there)| *word = there.load(Relaxed));
+        words
+    }
+}
+
+fn store<const N: usize>(words: &[Word; N], values: [u64; N]) {
+    words.iter().zip(values).for_each(|(word, value)| word.store(value, Relaxed));
+}
+
+/// The waits in the words of a PE's records, oldest first. Without `now`, which another host's clock cannot tell, a wait is
+/// as old as it was at its last look.
+pub(crate) fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
+    let mut open: Vec<&[u64]> = words.chunks_exact(WORDS).filter(|record| record[0] != 0).collect();
+    open.sort_by_key(|record| record[0]);
+    let waiting = |record: &&[u64]| {
+        let (since, looked) = (record[0], record[1]);
+        let name: Vec<u8> =
+            record[5..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+        WaitEntry {
+            call: String::from_utf8_lossy(&name).into_owned(),
+            address: record[4],
+            seconds: now.unwrap_or(looked).saturating_sub(since) / 1_000_000_000,
+            thread: record[3] as u32,
+            looks: record[2],
+            subject: Subject::of_words(record[9..].try_into().expect("a record ends with its subject")),
+        }
+    };
+    open.iter().map(waiting).collect()
 }
 
 /// Nanoseconds of the clock that all processes of the machine share; never zero.
@@ -66,53 +274,94 @@ fn monotonic_nanoseconds() -> u64 {
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 
     fn records() -> Records {
         let word = || Word::new(0);
-        Records(core::array::from_fn(|_| Record {
-            since: word(),
-            address: word(),
-            peer: word(),
-            call: [0; 4].map(Word::new),
-        }))
+        Records {
+            records: core::array::from_fn(|_| Record {
+                since: word(),
+                looked: word(),
+                looks: word(),
+                thread: word(),
+                address: word(),
+                call: [0; 4].map(Word::new),
+                subject: [0; SUBJECT].map(Word::new),
+            }),
+            changes: word(),
+        }
+    }
+
+    const ANYONE: Subject = Subject::Operation { peer: None };
+
+    #[test]
+    fn waits_are_told_oldest_first_until_they_end() {
+        let records = records();
+        assert_eq!(records.all(), []);
+        let lock = Subject::Lock { after: 7 };
+        let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0).expect("a record");
+        let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000).expect("a record");
+        let all = records.all();
+        let told: Vec<_> = all.iter().map(|wait| (wait.call.as_str(), wait.address, wait.seconds)).collect();
+        assert_eq!(told, [("shmem_set_lock", 0x40, 5), ("shmem_barrier_all", 0x80, 0)]);
+        assert_eq!((all[0].subject, all[1].subject), (lock, ANYONE));
+        records.close(first);
+        records.close(second);
+        assert_eq!(records.all(), []);
     }
 
     #[test]
-    fn the_oldest_wait_is_told_with_its_peer() {
+    fn a_subject_comes_back_from_its_words() {
+        let wanted = Comparand { comparison: 3, bytes: 4, signed: true, value: 0xffff_fffe };
+        let meeting = |members| Subject::Meeting(TeamMeeting { slot: 9, number: 1 << 40, size: 5, members });
+        for subject in [
+            ANYONE,
+            Subject::Operation { peer: Some(3) },
+            Subject::Lock { after: 12 },
+            Subject::Variables { count: 4, wanted, seen: 77 },
+            meeting(Named::Triplet { start: 6, stride: -2 }),
+            meeting(Named::Set([1, 2, 3, 1 << 63])),
+            meeting(Named::Unknown),
+        ] {
+            assert_eq!(Subject::of_words(subject.to_words()), subject);
+        }
+    }
+
+    #[test]
+    fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
         let records = records();
-        assert_eq!(records.oldest(), None);
-        let first = records.open("shmem_set_lock", 0x40, Some(7));
-        let second = records.open("shmem_barrier_all", 0x80, None);
-        assert_eq!(records.oldest().as_deref(), Some("shmem_set_lock at 0x40 for PE 7, for 0 s"));
-        records.close(first);
-        assert_eq!(records.oldest().as_deref(), Some("shmem_barrier_all at 0x80, for 0 s"));
-        records.close(second);
-        assert_eq!(records.oldest(), None);
+        let index = records.open("shmem_wait_until", 0, ANYONE, 0).expect("a record");
+        let opened = records.changes();
+        records.has_looked(index, None);
+        assert_eq!((records.changes(), records.all()[0].looks), (opened, 1));
+        records.close(index);
+        assert_ne!(records.changes(), opened);
+        // The next wait in the same record has not looked yet.
+        records.open("shmem_wait_until", 0, ANYONE, 0).expect("a record");
+        assert_eq!(records.all()[0].looks, 0);
     }
 
     #[test]
     fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
         let records = records();
         let long = "shmem_ctx_ulonglong_wait_until_some_vector";
-        let index = records.open(long, 0, None);
-        assert_eq!(records.oldest(), Some(format!("{} at 0x0, for 0 s", &long[..31])));
+        let index = records.open(long, 0, ANYONE, 0).expect("a record");
+        assert_eq!(records.all()[0].call, &long[..31]);
         records.close(index);
-        assert_eq!(records.open("shmem_quiet", 0, None), index);
-        assert_eq!(records.oldest().as_deref(), Some("shmem_quiet at 0x0, for 0 s"));
+        assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0), Some(index));
+        assert_eq!(records.all()[0].call, "shmem_quiet");
     }
 
     #[test]
     fn more_waits_than_records_are_not_written_down() {
         let records = records();
-        let open = || records.open("shmem_wait_until", 0, None);
-        let all: Vec<_> = (0..8).map(|_| open()).collect();
-        assert_eq!(all, (0..8).map(Some).collect::<Vec<_>>());
+        let open = || records.open("shmem_wait_until", 0, ANYONE, 0);
+        let all: Vec<_> = (0..RECORDS).map(|_| open()).collect();
+        assert_eq!(all, (0..RECORDS).map(Some).collect::<Vec<_>>());
         assert_eq!(open(), None);
-        records.close(None);
-        assert_eq!(open(), None);
-        records.close(all[5]);
+        records.close(5);
         assert_eq!(open(), Some(5));
     }
 }

@@ -1,0 +1,217 @@
+//! Certain deadlock is reported without being asked for, and nothing else is.
+
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use oxshmem_faults::{Ended, Job, program, program_with};
+
+/// A job that does not say what it should by then never does. The report comes after some three seconds.
+const LIMIT: Duration = Duration::from_secs(90);
+const HEADLINE: &str = "oxshmem: deadlock: ";
+
+fn deadlocks() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program_with("deadlock.c", &["-pthread"]))
+}
+
+/// Runs a deadlock on one node and on two; both jobs end with a report that contains all these words.
+fn reported(name: &str, pes: u32, words: &[&str]) {
+    let jobs = [format!("-n {pes}"), format!("-n {pes} --nodes 2")];
+    all_reported(name, &jobs.each_ref().map(|job| (job.as_str(), "tcp")), words);
+}
+
+fn all_reported(name: &str, jobs: &[(&str, &str)], words: &[&str]) {
+    let job = |(options, transport): &(&str, &str)| {
+        Job::new(options).env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", transport).start(deadlocks(), [name])
+    };
+    let running: Vec<_> = jobs.iter().map(job).collect();
+    for (job, running) in jobs.iter().zip(running) {
+        println!("{job:?}");
+        let ended = running.wait(LIMIT).expect(1).says(&[HEADLINE]).says(words);
+        assert_eq!(ended.stderr.matches(HEADLINE).count(), 1, "{ended}");
+    }
+}
+
+#[test]
+fn fault_D1_a_pe_is_missing_in_a_barrier() {
+    reported(
+        "missing_in_barrier",
+        4,
+        &[
+            "all 4 PEs of the job wait",
+            "PE 0: in shmem_signal_wait_until at 0x",
+            "which holds 0 and is to be >= 3",
+            "PE 3: in shmem_barrier_all of all PEs",
+            "without PE 0",
+            "for PE 0, which has not come there and waits in shmem_signal_wait_until",
+            "No PE is left that could change this variable",
+        ],
+    );
+}
+
+#[test]
+fn fault_D2_two_teams_meet_in_opposite_order() {
+    reported("opposite_teams", 4, &["PE 0: in shmem_team_sync of all PEs", "without PEs 1 and 3", "That is a circle"]);
+}
+
+#[test]
+fn fault_D3_a_signal_is_never_sent() {
+    reported(
+        "signal_never_sent",
+        3,
+        &["which holds 2 and is to be == 3", "No PE is left that could change this variable"],
+    );
+}
+
+#[test]
+fn fault_D4_the_wrong_variable_is_written() {
+    reported("wrong_address", 3, &["PE 2: in shmem_wait_until", "which holds 0 and is to be == 1"]);
+}
+
+#[test]
+fn fault_D5_holders_of_locks_wait_for_each_other() {
+    reported(
+        "lock_is_held",
+        3,
+        &["PE 0: in shmem_set_lock of the lock at 0x", "behind PE 1", "behind PE 0", "That is a circle"],
+    );
+}
+
+#[test]
+fn fault_D6_members_make_different_collective_calls() {
+    all_reported(
+        "different_collectives",
+        &[("-n 3", "auto")],
+        &["PE 0: in shmem_broadcast", "PE 1: in shmem_barrier_all", "its members make different calls"],
+    );
+}
+
+#[test]
+fn fault_D7_the_root_of_a_broadcast_waits_for_a_lock() {
+    reported(
+        "root_in_lock",
+        3,
+        &["PE 0: in shmem_set_lock", "behind PE 1", "PE 1: in shmem_broadcast", "without PE 0"],
+    );
+}
+
+#[test]
+fn fault_D8_a_pe_waits_for_its_own_value() {
+    reported("own_value", 3, &["which holds -7 and is to be > -3", "No PE is left that could change this variable"]);
+}
+
+#[test]
+fn fault_D9_a_team_meets_while_the_world_does() {
+    reported(
+        "team_against_world",
+        3,
+        &["PE 2: in shmem_team_sync", "without PEs 0 and 1", "PE 0: in shmem_barrier_all", "That is a circle"],
+    );
+}
+
+#[test]
+fn fault_D10_what_two_contexts_have_sent_is_not_enough() {
+    reported("two_contexts", 4, &["PE 3: in shmem_wait_until", "which holds 1 and is to be == 2"]);
+}
+
+#[test]
+fn fault_D11_a_pe_is_in_finalize() {
+    reported("finalize", 3, &["PE 0: in shmem_finalize of all PEs", "without PEs 1 and 2"]);
+}
+
+#[test]
+fn fault_D12_the_only_pe_waits() {
+    all_reported("alone", &[("-n 1", "auto")], &["the job's only PE waits", "shmem_wait_until_any for 4 variables"]);
+}
+
+#[test]
+fn fault_D13_all_threads_of_all_pes_wait() {
+    let words = [
+        "PE 0: in shmem_wait_until",
+        "PE 0: in shmem_signal_wait_until",
+        "PE 1: in shmem_barrier_all",
+        "PE 1: in shmem_signal_wait_until",
+    ];
+    reported("threads", 2, &words);
+}
+
+#[test]
+fn fault_D14_a_team_of_a_list_of_pes_names_who_is_missing() {
+    reported("colours", 4, &["in shmem_team_sync of all PEs", "without PE 2", "PE 2: in shmem_wait_until"]);
+}
+
+#[test]
+fn fault_D15_every_network_carries_the_questions() {
+    let jobs = ["tcp", "ofi:tcp", "ucx:tcp"].map(|transport| ("-n 4 --nodes 2", transport));
+    let available = |(_, transport): &(&str, &str)| {
+        let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(deadlocks(), ["none"]);
+        let is_there = ended.status == Some(99);
+        if !is_there {
+            println!("not run: {transport}: {ended}");
+        }
+        is_there
+    };
+    let jobs: Vec<_> = jobs.into_iter().filter(available).collect();
+    all_reported("two_contexts", &jobs, &["all 4 PEs of the job wait"]);
+}
+
+#[test]
+fn fault_D16_a_reported_job_goes_on_waiting_and_says_it_once() {
+    let job = |mode| Job::new("-n 3").env("SHMEM_DEADLOCK", mode).start(deadlocks(), ["own_value"]);
+    let running = ["report", "off"].map(job);
+    let [report, off] = running.map(|running| running.wait(Duration::from_secs(10)));
+    let report = report.says(&[HEADLINE, "The job goes on waiting"]);
+    assert_eq!((report.status, report.stderr.matches(HEADLINE).count()), (None, 1), "{report}");
+    assert!(off.status.is_none() && !off.stderr.contains(HEADLINE), "{off}");
+}
+
+#[test]
+fn fault_L11_the_hang_report_tells_how_long_a_wait_has_taken_in_all() {
+    let job = Job::new("-n 4 --nodes 2").env("SHMEM_HANG_SECS", "2").env("SHMEM_TRANSPORT", "tcp");
+    let ended = job.limit(Duration::from_secs(5)).run(deadlocks(), ["serve"]);
+    let ended = ended.says(&["PE 0 has waited for 2 s", "PE 0: in shmem_wait_until", "for 2 s\n"]);
+    assert!(!ended.stderr.contains(HEADLINE), "{ended}");
+    // Peers that are served in between do not make a wait younger.
+    assert!(!ended.stderr.contains("for 0 s"), "{ended}");
+}
+
+#[test]
+fn fault_D17_long_waits_that_end_are_not_reported() {
+    let patience = program("patience.c");
+    let is_there =
+        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    let mut names = vec![
+        "sleeps",
+        "computes",
+        "polls",
+        "tests",
+        "handles_a_signal",
+        "handles_a_signal_for_another",
+        "is_stopped",
+        "has_a_thread",
+        "has_a_child",
+        "has_a_descendant",
+        "reads",
+    ];
+    match is_there("gdb") {
+        true => names.push("is_debugged"),
+        false => println!("not run: is_debugged: there is no gdb"),
+    }
+    let start = |name: &&str| Job::new("-n 2").env("SHMEM_DEADLOCK", "abort").start(&patience, [name]);
+    let mut running: Vec<_> = names.iter().map(start).collect();
+    let across = ["sleeps", "has_a_child", "handles_a_signal", "tests"];
+    let start = |name: &&str| {
+        let job = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_DEADLOCK", "abort");
+        job.start(&patience, [name])
+    };
+    running.extend(across.iter().map(start));
+    let ended: Vec<(&str, Ended)> =
+        names.iter().chain(&across).copied().zip(running.into_iter().map(|running| running.wait(LIMIT))).collect();
+    for (name, ended) in ended {
+        assert!(ended.status == Some(0) && !ended.stderr.contains("deadlock"), "{name}: {ended}");
+    }
+}

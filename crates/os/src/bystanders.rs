@@ -1,0 +1,168 @@
+//! Everything else that could change the memory of this process while its own threads wait: other threads, a debugger,
+//! forked processes, signal handlers, devices. Every question is answered from `/proc`; `None` means that the answer is not known.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+
+/// A thread of this process: its number and when it began, so that a reused number is another thread.
+pub type Thread = (u32, u64);
+
+/// The number of the calling thread.
+pub fn thread_number() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// All threads of this process at one moment.
+pub fn threads() -> Option<BTreeSet<Thread>> {
+    let mut threads = BTreeSet::new();
+    for entry in fs::read_dir("/proc/self/task").ok()? {
+        let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        threads.insert((number, field(&fs::read_to_string(format!("/proc/self/task/{number}/stat")).ok()?, STARTED)?));
+    }
+    // A listing may miss a thread that begins meanwhile. The kernel's count is of one moment.
+    let count = field(&fs::read_to_string("/proc/self/stat").ok()?, COUNT)?;
+    (count == threads.len() as u64).then_some(threads)
+}
+
+/// Places in a line of `stat`, counted behind the name.
+const COUNT: usize = 17;
+const STARTED: usize = 19;
+
+/// A number of a line of `stat`. The name before it may contain anything, but its last parenthesis ends it.
+fn field(stat: &str, place: usize) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(place)?.parse().ok()
+}
+
+/// Whether a debugger is attached to this process, and the signals that it catches, as the kernel's mask.
+fn status() -> Option<(bool, u64)> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    Some((line("TracerPid:")? != "0", u64::from_str_radix(line("SigCgt:")?, 16).ok()?))
+}
+
+/// Whether a debugger is attached.
+pub fn is_traced() -> Option<bool> {
+    status().map(|(traced, _)| traced)
+}
+
+/// Signals that come from the thread's own instructions. A thread that waits in the library causes none.
+const FAULTS: [libc::c_int; 7] =
+    [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
+/// The C library keeps these two for itself.
+const RESERVED: [libc::c_int; 2] = [32, 33];
+
+/// Libraries whose handlers store to nothing of the program: gfortran's tells where a program has ended, UCX's changes how
+/// much UCX prints.
+const HARMLESS: [&str; 2] = ["libgfortran", "libucs"];
+
+/// Whether a signal could run a handler of the program in this process.
+pub fn catches_signals() -> Option<bool> {
+    let (_, mask) = status()?;
+    let is_caught = |signal: &libc::c_int| mask >> (signal - 1) & 1 == 1;
+    let is_program = |signal: &libc::c_int| !FAULTS.contains(signal) && !RESERVED.contains(signal);
+    Some((1..=64).filter(is_caught).filter(is_program).any(|signal| !is_harmless(signal)))
+}
+
+/// Whether the handler of a signal lies in one of the [`HARMLESS`] libraries.
+fn is_harmless(signal: libc::c_int) -> bool {
+    // SAFETY: all-zero is an action, and all-zero is an answer of dladdr; both calls write only to what is passed.
+    let file = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let mut place: libc::Dl_info = std::mem::zeroed();
+        let is_known = libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && libc::dladdr(action.sa_sigaction as *const libc::c_void, &raw mut place) != 0
+            && !place.dli_fname.is_null();
+        if !is_known {
+            return false;
+        }
+        std::ffi::CStr::from_ptr(place.dli_fname).to_string_lossy().into_owned()
+    };
+    let name = file.rsplit('/').next().unwrap_or_default();
+    HARMLESS.iter().any(|library| name.starts_with(library))
+}
+
+/// Whether this process has asked the kernel or a graphics processor to work on its own: such work may store to memory
+/// that no thread of the process touches.
+pub fn has_helpers() -> Option<bool> {
+    for entry in fs::read_dir("/proc/self/fd").ok()? {
+        // The descriptor of the listing itself is closed by now, or another thread has closed one.
+        let Ok(target) = fs::read_link(entry.ok()?.path()) else { continue };
+        let target = target.to_string_lossy().into_owned();
+        if ["anon_inode:[io_uring]", "/dev/nvidia", "/dev/kfd", "/dev/dri/"].iter().any(|name| target.starts_with(name))
+        {
+            return Some(true);
+        }
+    }
+    Some(fs::read_to_string("/proc/self/maps").ok()?.contains("/[aio]"))
+}
+
+/// The live processes that this process has started.
+pub fn children() -> Option<BTreeSet<u32>> {
+    let mut children = BTreeSet::new();
+    for (thread, _) in threads()? {
+        let text = fs::read_to_string(format!("/proc/self/task/{thread}/children")).ok()?;
+        children.extend(text.split_ascii_whitespace().filter_map(|number| number.parse::<u32>().ok()));
+    }
+    Some(children)
+}
+
+/// Whether process `number` lives and has a memory file mapped whose name begins with `file`. A process that may not be
+/// looked at counts as one that has.
+pub fn maps(number: u32, file: &str) -> bool {
+    match fs::read_to_string(format!("/proc/{number}/maps")) {
+        Ok(text) => text.contains(&format!("/memfd:{file}")),
+        Err(error) => error.kind() != ErrorKind::NotFound && error.raw_os_error() != Some(libc::ESRCH),
+    }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+    use crate::{Pages, SharedMemory};
+    use std::sync::mpsc;
+
+    #[test]
+    fn fault_D1_a_thread_is_listed_from_its_begin_to_its_end() {
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            tell.send(thread_number()).expect("the test listens");
+            // The test drops its end.
+            let _ = ended.recv();
+        });
+        let number = told.recv().expect("the thread speaks");
+        // Other tests begin and end threads meanwhile, so that a listing may be of no one moment.
+        let listed = || std::iter::repeat_with(threads).flatten().next().expect("endless");
+        assert!(listed().iter().any(|(listed, _)| *listed == number));
+        assert!(listed().iter().any(|(listed, _)| *listed == thread_number()));
+        drop(end);
+        thread.join().expect("it ends well");
+        assert!(!listed().iter().any(|(listed, _)| *listed == number));
+    }
+
+    #[test]
+    fn fault_D1_a_name_with_parentheses_does_not_shift_the_fields() {
+        let stat = "17 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 42 18 4711 20";
+        assert_eq!((field(stat, COUNT), field(stat, STARTED)), (Some(42), Some(4711)));
+        assert_eq!(field("17 (short) S 1", STARTED), None);
+    }
+
+    #[test]
+    fn fault_D1_only_a_process_that_has_the_file_mapped_shares_it() {
+        let file = SharedMemory::create(c"oxshmem bystanders", 4096, Pages::Small).expect("memory");
+        let mut range = crate::AddressRange::reserve(4096, 4096).expect("addresses");
+        range.map(0, &file, 0, 4096).expect("a mapping");
+        assert!(maps(crate::process::pid(), "oxshmem bystanders"));
+        assert!(!maps(crate::process::pid(), "another file"));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        // The child has the mappings of this process until it has become `sleep`.
+        while maps(child.id(), "oxshmem bystanders") {}
+        assert!(std::iter::repeat_with(children).flatten().next().expect("endless").contains(&child.id()));
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        assert!(!maps(child.id(), "oxshmem bystanders"));
+    }
+}

@@ -1,0 +1,91 @@
+use super::*;
+
+const WORLD: Named = Named::Triplet { start: 0, stride: 1 };
+
+fn wait(call: &str, subject: Subject) -> WaitEntry {
+    WaitEntry { call: call.into(), address: 0x1000, seconds: 3, thread: 1, looks: 9, subject }
+}
+
+fn meeting(slot: u64, number: u64, size: u32) -> Subject {
+    Subject::Meeting(TeamMeeting { slot, number, size, members: WORLD })
+}
+
+fn variable(bytes: u8, signed: bool, value: u64, seen: u64) -> Subject {
+    Subject::Variables { count: 1, wanted: Comparand { comparison: 1, bytes, signed, value }, seen }
+}
+
+fn waits(pe: u32, call: &str, subject: Subject) -> Witness {
+    Witness { pe, state: State::Running, waits: vec![wait(call, subject)] }
+}
+
+#[test]
+fn fault_D1_a_line_says_call_team_variable_and_who_is_missing() {
+    let known = [
+        waits(0, "shmem_wait_until", variable(4, true, 5, 0xffff_fffe)),
+        waits(1, "shmem_barrier_all", meeting(0, 7, 3)),
+        waits(2, "shmem_set_lock", Subject::Lock { after: 1 }),
+    ];
+    let text = lines(&known, 3);
+    let expected = "  PE 0: in shmem_wait_until at 0x1000, which holds -2 and is to be == 5, for 3 s\n  \
+                    PE 1: in shmem_barrier_all of all PEs, its meeting 7 without PEs 0 and 2, for 3 s\n  \
+                    PE 2: in shmem_set_lock of the lock at 0x1000, behind PE 1, for 3 s\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn fault_D1_states_other_than_running_are_told() {
+    let known: Vec<Witness> = [State::Running, State::Starting, State::Finalized, State::Gone]
+        .into_iter()
+        .zip(0..)
+        .map(|(state, pe)| Witness { pe, state, waits: Vec::new() })
+        .collect();
+    let text = lines(&known, 4);
+    for word in ["PE 0: not waiting", "PE 1: not yet through", "PE 2: through shmem_finalize", "PE 3: ended without"] {
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn fault_D1_many_lines_that_are_alike_are_one() {
+    let mut known: Vec<Witness> = (0..40).map(|pe| waits(pe, "shmem_barrier_all", meeting(0, 2, 41))).collect();
+    known.push(waits(40, "shmem_wait_until", variable(8, false, 1, 0)));
+    let text = lines(&known, 41);
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.contains("PEs 0 to 39: in shmem_barrier_all of all PEs, its meeting 2 without PE 40"), "{text}");
+}
+
+#[test]
+fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls() {
+    let opposite = [waits(0, "shmem_team_sync", meeting(1, 1, 2)), waits(1, "shmem_team_sync", meeting(2, 1, 2))];
+    let text = cause(&opposite);
+    assert!(text.contains("PE 0 waits in shmem_team_sync for PE 1") && text.contains("circle"), "{text}");
+
+    let absent = [
+        waits(0, "shmem_barrier_all", meeting(0, 4, 2)),
+        waits(1, "shmem_signal_wait_until", variable(8, false, 1, 0)),
+    ];
+    let text = cause(&absent);
+    assert!(text.contains("has not come there and waits in shmem_signal_wait_until"), "{text}");
+    assert!(text.contains("No PE is left") && !text.contains("circle"), "{text}");
+
+    let different = [waits(0, "shmem_broadcast", meeting(0, 4, 2)), waits(1, "shmem_barrier_all", meeting(0, 4, 2))];
+    let text = cause(&different);
+    assert!(text.contains("its members make different calls"), "{text}");
+}
+
+#[test]
+fn fault_D1_a_member_at_a_later_meeting_of_the_team_is_not_missing() {
+    let known = [waits(0, "shmem_barrier_all", meeting(0, 4, 2)), waits(1, "shmem_barrier_all", meeting(0, 5, 2))];
+    assert!(!lines(&known, 2).lines().next().expect("a line").contains("without"));
+    let other_team = [waits(0, "shmem_barrier_all", meeting(0, 4, 2)), waits(1, "shmem_team_sync", meeting(3, 5, 2))];
+    assert!(lines(&other_team, 2).contains("without PE 1"));
+}
+
+#[test]
+fn fault_D1_long_lists_of_numbers_are_cut() {
+    assert_eq!(named(&[4]), "PE 4");
+    assert_eq!(named(&[4, 5, 6]), "PEs 4 to 6");
+    assert_eq!(named(&[4, 6]), "PEs 4 and 6");
+    let odd: Vec<u32> = (0..20).map(|i| 2 * i).collect();
+    assert_eq!(named(&odd), "PEs 0, 2, 4, 6, 8, 10, 12, 14 and 12 more");
+}
