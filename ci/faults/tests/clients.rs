@@ -114,6 +114,17 @@ fn fault_C5_generic_put_nb_takes_the_unused_handle() {
     passes(&program_with("clients_put_nb.cc", &[&WARNINGS[..], &["-std=c++11"]].concat()));
 }
 
+/// Cray's Fortran names of nonblocking transfers, with the unused handle and without it.
+#[test]
+fn fault_C6_fortran_has_the_nb_forms() {
+    // Legacy mode allows calls of one routine with different arguments.
+    let executable = program_with("fortran_nonblocking.f", &["-std=legacy"]);
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
+        assert_eq!(ended.stdout, "ok\n", "{ended}");
+    }
+}
+
 /// Generic forms of Cray's and Sandia's extensions, with and without a context, and Sandia's hints.
 #[test]
 fn fault_C7_extensions_have_generic_forms_and_hints() {

@@ -30,6 +30,8 @@ pub enum Status {
     Standard,
     /// In other libraries only.
     Compat,
+    /// In Cray's library only.
+    Cray,
     /// A vendor's extension, for shmemx.fh.
     Extension,
 }
@@ -93,6 +95,10 @@ const fn compat(call: &'static str, routine: &'static str, kinds: &'static [&'st
     Row { routine, call, kinds, status: Status::Compat }
 }
 
+const fn cray(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
+    Row { routine, call, kinds, status: Status::Cray }
+}
+
 const fn extension(call: &'static str, routine: &'static str) -> Row {
     Row { routine, call, kinds: &[], status: Status::Extension }
 }
@@ -137,6 +143,11 @@ const ROWS: &[Row] = &[
     standard("rma::get", "void shmem_<K>_get(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
     standard("rma::put_nbi", "void shmem_<K>_put_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
     standard("rma::get_nbi", "void shmem_<K>_get_nbi(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    // Programs pass one argument more, a handle that has no use. The callee does not look at it.
+    cray("rma::put_nbi", "void shmem_<K>_put_nb(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    cray("rma::get_nbi", "void shmem_<K>_get_nb(dest, source, nelems, pe)", &[CHARACTER, DEFAULT]),
+    cray("rma::put_nbi", "void shmem_put<K>_nb(dest, source, nelems, pe)", &[WORDS, BYTES]),
+    cray("rma::get_nbi", "void shmem_get<K>_nb(dest, source, nelems, pe)", &[WORDS, BYTES]),
     standard("rma::iput", "void shmem_<K>_iput(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
     standard("rma::iget", "void shmem_<K>_iget(dest, source, dst, sst, nelems, pe)", &[DEFAULT]),
     standard("rma::put", "void shmem_put<K>(dest, source, nelems, pe)", &[WORDS, BYTES]),

@@ -141,10 +141,12 @@ fn fortran_agrees_with_the_given_entry_points() {
     let Some(rows) = given("symbols-fortran.txt") else {
         return;
     };
-    let ours = fortran::entries().into_iter().map(|entry| {
+    // The given list knows nothing of what only Cray's library has.
+    let listed = fortran::entries().into_iter().filter(|entry| entry.status != fortran::Status::Cray);
+    let ours = listed.map(|entry| {
         let status = match entry.status {
             fortran::Status::Standard => "1.4",
-            fortran::Status::Compat => "ext",
+            fortran::Status::Compat | fortran::Status::Cray => "ext",
             fortran::Status::Extension => "vendor",
         };
         let declaration = entry.prototype.to_c();

@@ -283,6 +283,198 @@ module shmem
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_real_get_nbi
+        subroutine shmem_character_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_character_put_nb
+        subroutine shmem_complex_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_complex_put_nb
+        subroutine shmem_double_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_double_put_nb
+        subroutine shmem_integer_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_integer_put_nb
+        subroutine shmem_logical_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_logical_put_nb
+        subroutine shmem_real_put_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_real_put_nb
+        subroutine shmem_character_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_character_get_nb
+        subroutine shmem_complex_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_complex_get_nb
+        subroutine shmem_double_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_double_get_nb
+        subroutine shmem_integer_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_integer_get_nb
+        subroutine shmem_logical_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_logical_get_nb
+        subroutine shmem_real_get_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_real_get_nb
+        subroutine shmem_put4_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_put4_nb
+        subroutine shmem_put8_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_put8_nb
+        subroutine shmem_put32_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_put32_nb
+        subroutine shmem_put64_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_put64_nb
+        subroutine shmem_put128_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_put128_nb
+        subroutine shmem_putmem_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_putmem_nb
+        subroutine shmem_get4_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_get4_nb
+        subroutine shmem_get8_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_get8_nb
+        subroutine shmem_get32_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_get32_nb
+        subroutine shmem_get64_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_get64_nb
+        subroutine shmem_get128_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_get128_nb
+        subroutine shmem_getmem_nb(dest, source, nelems, pe)
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
+            !DIR$ IGNORE_TKR dest, source
+            type(*), dimension(*) :: dest, source
+            integer, intent(in) :: nelems
+            integer, intent(in) :: pe
+        end subroutine shmem_getmem_nb
         subroutine shmem_complex_iput(dest, source, dst, sst, nelems, pe)
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source

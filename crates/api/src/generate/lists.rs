@@ -41,6 +41,7 @@ pub(super) fn fortran_list() -> String {
             let status = match entry.status {
                 fortran::Status::Standard => "1.4",
                 fortran::Status::Compat => "compat",
+                fortran::Status::Cray => "cray",
                 fortran::Status::Extension => "extension",
             };
             format!("{}\t{status}\t{}\t{}\n", entry.symbol, entry.usage(), entry.prototype.to_c())
