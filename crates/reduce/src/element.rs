@@ -4,8 +4,15 @@ use core::mem::size_of;
 
 use crate::extended::{LongDouble, Quad};
 
-/// A type that reductions accept. All zero bits are its zero.
-pub trait Element: Copy + Send + Sync + 'static {
+/// What keeps [`Element`] and [`Operator`](crate::Operator) to the types of this crate: the kernels read and write raw
+/// memory by what these traits say of a type's size and lanes.
+pub(crate) mod sealed {
+    /// Implemented beside each type of this crate's traits, and nowhere else.
+    pub trait Sealed {}
+}
+
+/// A type that reductions accept. All zero bits are its zero. Other crates cannot implement it.
+pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The name of the type for callers that learn it at run time.
     const KIND: Kind;
 
@@ -99,6 +106,7 @@ impl<T> Complex<T> {
 
 macro_rules! elements {
     ($($t:ty: $kind:ident)*) => {$(
+        impl sealed::Sealed for $t {}
         impl Element for $t {
             const KIND: Kind = Kind::$kind;
         }
@@ -111,6 +119,7 @@ elements! {
     Quad: Quad Complex<f32>: ComplexF32 Complex<f64>: ComplexF64
 }
 
+impl sealed::Sealed for LongDouble {}
 impl Element for LongDouble {
     const KIND: Kind = Kind::LongDouble;
 

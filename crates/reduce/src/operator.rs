@@ -4,6 +4,7 @@ use core::mem::MaybeUninit;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Mul};
 
 use crate::complex;
+use crate::element::sealed::Sealed;
 use crate::element::{Complex, Element};
 use crate::extended::{self, LongDouble, Quad};
 use crate::order::Ranked;
@@ -32,8 +33,8 @@ impl Op {
     pub const ALL: [Op; 7] = [Op::And, Op::Or, Op::Xor, Op::Max, Op::Min, Op::Sum, Op::Prod];
 }
 
-/// An operator as a type, for callers that know it when they are compiled.
-pub trait Operator: Copy + 'static {
+/// An operator as a type, for callers that know it when they are compiled. Other crates cannot implement it.
+pub trait Operator: Sealed + Copy + 'static {
     /// Its name.
     const OP: Op;
 }
@@ -43,6 +44,7 @@ macro_rules! operators {
         #[doc = concat!("[`Op::", stringify!($name), "`] as a type.")]
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
+        impl Sealed for $name {}
         impl Operator for $name {
             const OP: Op = Op::$name;
         }
@@ -51,7 +53,8 @@ macro_rules! operators {
 
 operators! { And Or Xor Max Min Sum Prod }
 
-/// A type that has the operator `O`. The crate's first page says which have, and what it means.
+/// A type that has the operator `O`. The crate's first page says which have, and what it means. Other crates cannot
+/// implement it, because they have neither an element nor an operator of their own.
 pub trait Operand<O: Operator>: Element {
     /// What the kernels compute with; an element consists of one or more. Different types that an operator treats
     /// alike share one kernel.
