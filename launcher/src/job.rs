@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_bootstrap::gone;
 use oxshmem_os::descriptors;
 use oxshmem_topology::picture;
 use tokio::sync::mpsc;
@@ -436,8 +437,10 @@ impl Job {
                 self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {
-                if stage == Stage::Joined && self.deserter.is_none() {
-                    self.deserter = Some((pe, Instant::now() + NOTE_AFTER));
+                if stage == Stage::Joined {
+                    self.deserter.get_or_insert((pe, Instant::now() + NOTE_AFTER));
+                    // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
+                    self.station.obey(Order::Fenced { values: gone::values(pe), last: false });
                 }
             }
         }

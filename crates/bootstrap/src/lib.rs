@@ -10,6 +10,7 @@
 
 mod claim;
 mod find;
+pub mod gone;
 mod job;
 mod library;
 mod manager;

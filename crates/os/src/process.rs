@@ -1,5 +1,6 @@
 //! The life of this process.
 
+use std::ffi::CStr;
 use std::io::{self, Write};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -66,6 +67,14 @@ pub fn set_variable_if_alone(name: &str, value: &str) -> bool {
         unsafe { std::env::set_var(name, value) };
     }
     threads == 1
+}
+
+/// Whether process `pid`, as it is numbered here, has something mapped whose path contains `name`. `false` if there is no
+/// such process, or if this one may not look.
+pub fn maps(pid: u32, name: &CStr) -> bool {
+    let name = name.to_bytes();
+    let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    text.windows(name.len()).any(|part| part == name)
 }
 
 /// How many bytes this process may lock; `None` is any number.

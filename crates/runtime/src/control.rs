@@ -103,7 +103,7 @@ pub(crate) enum State {
     Running = 1,
     /// Through the last finalize.
     Finalized = 2,
-    /// Ended without finalize.
+    /// Ended without finalize, or became another program.
     Gone = 3,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Registry {
 /// The head of a control window.
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
-    /// A [`State`]; written by the owner only.
+    /// A [`State`]; written by the owner, and by whoever finds that the owner's process is gone (see `roll`).
     state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
     bell_word: AtomicU32,
@@ -131,7 +131,9 @@ pub(crate) struct ControlBlock {
     pub(crate) sets_lock: AtomicU32,
     /// Counts the uses of active sets, so that the longest unused can be found.
     pub(crate) sets_clock: AtomicU32,
-    _apart_again: [u32; 29],
+    /// The number that the owner's process has for itself.
+    pub(crate) process: core::sync::atomic::AtomicU32,
+    _apart_again: [u32; 28],
     /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
     /// What the PE wants of its node's memory.

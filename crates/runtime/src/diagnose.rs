@@ -105,7 +105,7 @@ pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
     std::thread::sleep(HEARING);
     fail(
         &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and this call waits for it"))
-            .because(format!("PE {gone} left main or called exit while other PEs were still communicating"))
+            .because(format!("PE {gone} left main, its process ended, or it became another program, while other PEs were still communicating"))
             .fix("let every PE call shmem_finalize, or shmem_global_exit to end the job early"),
     )
 }

@@ -16,6 +16,7 @@
 //! deadlock, hang, report, diagnose   what to say when nothing moves, or when a call cannot be carried out
 //! life                               what one life of the library owns
 //! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
+//! roll                               which PEs of the node are gone
 //! job, network, control              this PE among the others; the fabric; what PEs of a node share
 //! fast, handles, bell, pace, span    facts that the data path loads, and small parts
 //! ```
@@ -57,6 +58,7 @@ mod pace;
 mod placement;
 mod primitive;
 mod report;
+mod roll;
 mod slot;
 mod span;
 mod team;

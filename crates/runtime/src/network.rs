@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::{Job, gone};
 use oxshmem_transport::{AmoDomain, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
 use crate::fast::FAST;
@@ -160,7 +160,9 @@ pub(crate) fn gone_among(job: &Job, mut pes: impl Iterator<Item = u32>) -> Optio
         return None;
     }
     *asked = Some(Instant::now());
-    // Mostly nobody is, which is one question.
-    let is_marked = |pe: Option<u32>| job.get(pe.unwrap_or(0), &gone_key(pe)).is_ok();
-    if is_marked(None) { pes.find(|&pe| is_marked(Some(pe))) } else { None }
+    // Mostly nobody is, which is two questions: who said so itself, and who the launcher knows to have ended.
+    let is_there = |pe: Option<u32>, key: &str| job.get(pe.unwrap_or(0), key).is_ok();
+    let ways: [fn(Option<u32>) -> String; 2] = [gone_key, gone::key];
+    let ways = ways.map(|key| is_there(None, &key(None)).then_some(key));
+    pes.find(|&pe| ways.iter().flatten().any(|key| is_there(Some(pe), &key(Some(pe)))))
 }

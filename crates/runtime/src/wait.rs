@@ -12,7 +12,7 @@ use crate::bell::Bell;
 use crate::control::records::{Comparand, Subject, TeamMeeting};
 use crate::control::{ControlBlock, State};
 use crate::deadlock::{LongWait, WaitReason};
-use crate::{diagnose, job, network, pace};
+use crate::{diagnose, job, life, network, pace};
 
 /// Whom and what a wait needs: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
@@ -247,11 +247,24 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
 
 /// A PE among those that a wait needs which has ended without finalize.
 fn gone_among(needs: Needs<'_>) -> Option<u32> {
+    let first = if let Needs::One(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
+    life::life().iter().for_each(|life| life.windows.roll().call(first));
     match needs {
-        Needs::Anyone | Needs::Variables(..) => None,
+        Needs::Anyone | Needs::Variables(..) => last_to_go(),
         Needs::One(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
         Needs::All(circle) => gone((0..circle.size()).map(|member| circle.world(member))),
     }
+}
+
+/// A PE whose end leaves nobody who could end the wait, because all others have gone before it.
+fn last_to_go() -> Option<u32> {
+    let me = ControlBlock::own();
+    let mut others = (0..job::pes_on_node()).filter(|&window| !core::ptr::eq(ControlBlock::of(window), me));
+    let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
+    if network::is_open() || job::pes_on_node() < 2 || !others.clone().all(is_gone) {
+        return None;
+    }
+    others.next().map(job::pe_in_window)
 }
 
 fn gone(pes: impl Iterator<Item = u32> + Clone) -> Option<u32> {

@@ -17,6 +17,7 @@ use crate::memory::SymmetricHeap;
 use crate::neighbours::Quarters;
 use crate::pace::{self, Mode};
 use crate::placement;
+use crate::roll::{CONTROL, Roll};
 
 // The library is part of the programs that are PEs, and of no other.
 oxshmem_os::share_statics!();
@@ -32,9 +33,15 @@ pub(crate) struct Windows {
     /// The leader's `SHMEM_WAIT`.
     wait: Wait,
     quarters: Quarters,
+    roll: Roll,
 }
 
 impl Windows {
+    /// Who of the node is still there.
+    pub(crate) fn roll(&self) -> &Roll {
+        &self.roll
+    }
+
     /// Bytes from one PE's heap to the next.
     pub(crate) fn heap_window(&self) -> usize {
         self.heap_window
@@ -118,7 +125,9 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     // A processor that went away since the list was made: run unbound.
     let bound = placement::adopt(shares, me).unwrap_or(false);
     let mut common = gathered.common.fds.into_iter();
-    let (Some(control_file), Some(heap_file)) = (common.next(), common.next()) else { return Err(unreadable()) };
+    let (Some(control_file), Some(heap_file), Some(roll_file)) = (common.next(), common.next(), common.next()) else {
+        return Err(unreadable());
+    };
     let control_file = SharedMemory::from_fd(control_file).map_err(|e| no_memory("open the control windows", &e))?;
     let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
 
@@ -129,6 +138,8 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     })?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, control.len(), me as u32);
+    let roll = Roll::enter(roll_file.into(), me as u32, members as u32)
+        .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
     let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")
         .map_err(|error| error.fix(format!("{RAISE}, or lower SHMEM_SYMMETRIC_SIZE")))?;
     placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
@@ -153,6 +164,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         claims: Mutex::new(claims),
         wait: terms.wait,
         quarters,
+        roll,
     };
     Ok((windows, symmetric, gathered.circle))
 }
@@ -174,7 +186,7 @@ const MOST_ADDRESSES: u64 = 1 << 45;
 
 /// Runs on the leader: makes the files that all share.
 fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
-    let control = SharedMemory::create(c"oxshmem control", (members as u64) << control::SHIFT, Pages::Small)?;
+    let control = SharedMemory::create(CONTROL, (members as u64) << control::SHIFT, Pages::Small)?;
     let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
     let page = huge.unwrap_or(memory::page_size() as u64);
     let limited = settings.symmetric_size.is_some();
@@ -192,7 +204,9 @@ fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
     let terms = Terms { heap_cap, heap_shift, page, limited, wait: settings.wait };
-    let fds = vec![control.fd().try_clone_to_owned()?, heap.fd().try_clone_to_owned()?];
+    let roll = SharedMemory::create(c"oxshmem roll", members as u64, Pages::Small)?;
+    let files = [&control, &heap, &roll];
+    let fds = files.iter().map(|file| file.fd().try_clone_to_owned()).collect::<Result<_, _>>()?;
     Ok(Parcel { bytes: [terms.encode(), share::encode(shares)].concat(), fds })
 }
 

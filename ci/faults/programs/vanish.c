@@ -1,0 +1,68 @@
+/* One PE ends without a word, in the way that the first argument names, while the others are in the call that the second
+ * names. */
+#define _GNU_SOURCE
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static long word;
+
+static void vanish(const char *way)
+{
+    if (strcmp(way, "_exit") == 0)
+        _exit(0);
+    if (strcmp(way, "quick_exit") == 0)
+        quick_exit(0);
+    if (strcmp(way, "syscall") == 0)
+        syscall(SYS_exit_group, 0);
+    if (strcmp(way, "exec") == 0)
+        execlp("sleep", "sleep", "600", (char *)0);
+    if (strcmp(way, "exec_true") == 0)
+        execlp("true", "true", (char *)0);
+    if (strcmp(way, "kill") == 0)
+        raise(SIGKILL);
+    if (strcmp(way, "exit") == 0)
+        exit(0);
+    if (strcmp(way, "daemon") == 0) {
+        if (fork() != 0)
+            _exit(0);
+        setsid();
+        if (fork() != 0)
+            _exit(0);
+        sleep(600);
+    }
+    if (strcmp(way, "closefrom") == 0) {
+        /* Nothing has ended: this is still a PE, and must not be taken for gone. */
+        long fd;
+        for (fd = 3; fd < 1024; fd++)
+            close((int)fd);
+        sleep(2);
+        return;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "_exit", *call = argc > 2 ? argv[2] : "barrier";
+    shmem_init();
+    int me = shmem_my_pe(), last = shmem_n_pes() - 1;
+    long *far = shmem_calloc(1, sizeof(long));
+    shmem_barrier_all();
+    if (me == last)
+        vanish(way);
+    if (strcmp(call, "lock") == 0 && me != last)
+        shmem_set_lock(far);
+    if (strcmp(call, "wait") == 0 && me != last)
+        shmem_long_wait_until(&word, SHMEM_CMP_NE, 0);
+    if (strcmp(call, "later") == 0)
+        sleep(1);
+    shmem_barrier_all();
+    if (me == 0)
+        puts("together");
+    fflush(stdout);
+    _exit(0);
+}
