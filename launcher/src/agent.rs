@@ -67,14 +67,9 @@ async fn live() -> i32 {
 async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedReceiver<Order>, pipe: &mut Pipe) -> i32 {
     let (own, below) = (post.seats[0].clone(), &post.seats[1..]);
     let host = own.host;
-    // Each PE costs four descriptors.
-    if own.pes.len() > 200 {
-        // If this fails the start of a PE will say so.
-        let _ = oxshmem_os::descriptors::raise_limit();
-    }
     let mut station = Station::new(Rc::clone(post), host, mark);
     station.start_branches(below);
-    match prepare(post) {
+    match prepare(post).and_then(|prepared| prepared.check_room().map(|()| prepared)) {
         Ok(prepared) => {
             let only = if prepared.is_only_shown() { own.pes.clone() } else { Vec::new() };
             let starts = only.is_empty();

@@ -98,7 +98,8 @@ impl Binding {
     }
 
     /// What the user wants to see of the PEs with these numbers on the host that he calls so; an empty name is this one.
-    pub(crate) fn shown(&self, name: &str, pes: &[u32], display: Display) -> String {
+    /// PEs that count as several nodes are shown node by node.
+    pub(crate) fn shown(&self, name: &str, pes: &[u32], nodes: u32, display: Display) -> String {
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let source = self.seen.source.to_string();
         let host = match (name, self.seen.source.is_here()) {
@@ -108,6 +109,14 @@ impl Binding {
         };
         let shown = Shown { host, node: &self.seen.node, source: &source, pes, places: &self.places };
         match display {
+            Display::Table if nodes > 1 => {
+                let each = pes.len().div_ceil(nodes as usize);
+                let blocks = pes.chunks(each).zip(self.places.chunks(each)).zip(0..);
+                let table = |((pes, places), node)| {
+                    map::text(&Shown { host: &format!("node {node} (--nodes) on {host}"), pes, places, ..shown })
+                };
+                blocks.map(table).collect()
+            }
             Display::Table => map::text(&shown),
             Display::Picture => picture::svg(&shown),
         }

@@ -197,9 +197,10 @@ impl Crew {
         (0..self.members.len()).filter(dying).collect()
     }
 
-    /// All PEs of the job have ended: ends what they left in the background.
-    pub(crate) fn sweep(&mut self) {
-        if self.members.iter().any(|member| pe::has_remains(member.pid)) {
+    /// All PEs of the job have ended: ends what they left in the background. What has left its PE's group (`setsid`) may
+    /// live on, unless the job has failed.
+    pub(crate) fn sweep(&mut self, failed: bool) {
+        if failed || self.members.iter().any(|member| pe::has_remains(member.pid)) {
             guardian::sweep(&self.mark);
         }
         self.over.send_replace(true);

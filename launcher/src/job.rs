@@ -68,6 +68,7 @@ fn prepare(plan: &Plan) -> Result<i32, Unusable> {
         true => Some(Prepared::new(Rc::clone(&layout.post), layout.post.seats[0].clone(), true)?),
         false => None,
     };
+    prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unable)?;
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.post, prepared));
     // A thread may still wait for input that nobody wants any more.
@@ -78,9 +79,9 @@ fn prepare(plan: &Plan) -> Result<i32, Unusable> {
 /// `prepared`: the PEs are on this machine.
 async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
     let mut signals = Signals::listen();
-    // Each PE costs four descriptors. Below the usual limit the PEs shall inherit it as it is.
-    if prepared.as_ref().is_some_and(|prepared| prepared.pes().len() > 200) || post.seats.len() > 200 {
-        // If this fails the start of a PE will say so.
+    // An agent costs four descriptors.
+    if post.seats.len() > 200 {
+        // If this fails the start of an agent will say so.
         let _ = descriptors::raise_limit();
     }
     let mut guard = guardian::post(&post.mark).ok();
@@ -280,7 +281,7 @@ impl Job {
     /// All PEs have ended.
     fn finish(&mut self) {
         self.finishing = true;
-        self.station.obey(Order::Finish);
+        self.station.obey(Order::Finish { failed: self.status.is_some_and(|status| status != 0) });
         // A signal that came when the last PE was ending is for us.
         if let Some(signal) = self.forwarded
             && self.forwarded_at.is_some_and(|at| at.elapsed() < AGAIN_AFTER)

@@ -26,7 +26,14 @@ pub(crate) struct Streams {
     pub(crate) stdin: Stdio,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
+    /// Whether the launcher reads them from pipes.
+    pub(crate) read_here: bool,
 }
+
+/// What lets runtimes of languages write each line when it ends although they write to a pipe: our C library, gfortran's,
+/// and Python's. What the user has set himself stays.
+const PROMPT: [(&str, &str); 3] =
+    [(process::LINES, "1"), ("GFORTRAN_UNBUFFERED_PRECONNECTED", "y"), ("PYTHONUNBUFFERED", "1")];
 
 /// To what a PE is bound.
 #[derive(Debug, Default)]
@@ -76,6 +83,11 @@ pub(crate) fn start(
         .stdout(streams.stdout)
         .stderr(streams.stderr)
         .process_group(0);
+    let is_set =
+        |name: &str| std::env::var_os(name).is_some() || program.variables.iter().any(|(variable, _)| variable == name);
+    if streams.read_here {
+        command.envs(PROMPT.iter().filter(|(name, _)| !is_set(name)).copied());
+    }
     for name in MISLEADING {
         command.env_remove(name);
     }

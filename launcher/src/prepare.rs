@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::rc::Rc;
 
 use oxshmem_base::Error;
-use oxshmem_os::cpus;
+use oxshmem_os::{cpus, descriptors, process};
 use oxshmem_topology::cpulist::written;
 
 use crate::arguments::{Label, Plan, Program, Stdin};
@@ -80,7 +80,7 @@ impl Prepared {
 
     /// `--display`: what the user wants to see of this host.
     pub(crate) fn map(&self) -> Option<String> {
-        Some(self.binding.as_ref()?.shown(&self.seat.name, self.pes(), self.plan().display?))
+        Some(self.binding.as_ref()?.shown(&self.seat.name, self.pes(), self.plan().nodes, self.plan().display?))
     }
 
     /// Whether there is only something to be shown, and no PE to be started.
@@ -113,17 +113,18 @@ impl Prepared {
                 let path = folder.join(format!("pe.{pe}.{stream}"));
                 File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error))
             };
-            return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")? });
+            return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")?, read_here: false });
         }
         let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
         let plain = plan.label == Label::None && !plan.timestamps;
         // A PE alone may write to the terminal or file itself: not a byte is touched.
+        let alone = self.directly && plan.size() == 1 && plain;
         let stream = || match shown {
             false => Stdio::null(),
-            true if self.directly && plan.size() == 1 && plain => Stdio::inherit(),
+            true if alone => Stdio::inherit(),
             true => Stdio::piped(),
         };
-        Ok(Streams { stdin, stdout: stream(), stderr: stream() })
+        Ok(Streams { stdin, stdout: stream(), stderr: stream(), read_here: shown && !alone })
     }
 
     /// `--dry-run` on this machine alone.
@@ -137,9 +138,45 @@ impl Prepared {
         }
     }
 
+    /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
+    pub(crate) fn check_room(&self) -> Result<(), Unusable> {
+        // Standard output and error, the PMI socket, and what holds the process.
+        const EACH: u64 = 4;
+        const OWN: u64 = 60;
+        let pes = self.pes().len() as u64;
+        let refused = |what: &str, why: String, fix: String| Err((126, Error::new(what).because(why).fix(fix)));
+        // Below the usual limit the PEs shall inherit it as it is.
+        if pes > 200
+            && let Ok(limit) = descriptors::raise_limit()
+            && limit < EACH * pes + OWN
+        {
+            let fit = limit.saturating_sub(OWN) / EACH;
+            return refused(
+                "the limit of open files is too low for so many PEs on one host",
+                format!("{pes} PEs take {} files here, and the limit is {limit} (ulimit -Hn)", EACH * pes + OWN),
+                format!("raise the limit, or start at most {fit} PEs on a host"),
+            );
+        }
+        match process::processes() {
+            Some(limit) if limit < pes + 2 => refused(
+                "the limit of processes is too low for so many PEs on one host",
+                format!("{pes} PEs and oshrun are {} processes, and the limit is {limit} (ulimit -u)", pes + 2),
+                format!("raise the limit, or start at most {} PEs on a host", limit.saturating_sub(2)),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
     pub(crate) fn note_crowding(&self) {
         let pes = self.seat.pes.len();
+        if let Some(cores) = self.binding.as_ref().and_then(Binding::cores)
+            && self.plan().bind == Some(Bind::Core)
+            && pes > cores
+        {
+            let s = if cores == 1 { "" } else { "s" };
+            return say(&format!("note: {pes} PEs on {cores} core{s}: --bind core binds several PEs to one core"));
+        }
         let (places, what) = match self.binding.as_ref().and_then(Binding::cores) {
             Some(cores) => (cores.min(cpus::usable()), "core"),
             None => (cpus::usable(), "processor"),

@@ -171,8 +171,8 @@ impl Station {
                 self.census = Some(Census { dying: self.crew.dying() });
                 self.look_at_census();
             }
-            Order::Finish => {
-                self.crew.sweep();
+            Order::Finish { failed } => {
+                self.crew.sweep(failed);
                 self.finishing = true;
             }
             Order::Start(_) | Order::Beat => {}

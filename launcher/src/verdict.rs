@@ -20,6 +20,10 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
     match (status.signal(), shortage) {
         (Some(signal), Some(why)) => format!("was killed by {}, probably out of memory: {why}", name(signal)),
         (Some(signal), None) if status.core_dumped() => format!("was killed by {} (core dumped)", name(signal)),
+        (Some(libc::SIGXFSZ), None) => {
+            "was killed by SIGXFSZ: a file outgrew the limit (ulimit -f), which also holds for the memory that PEs share"
+                .into()
+        }
         (Some(signal), None) => format!("was killed by {}", name(signal)),
         (None, _) => format!("exited with status {}", code(status)),
     }

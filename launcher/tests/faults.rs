@@ -110,3 +110,54 @@ fn fault_L8_lost_output_is_no_success() {
     let words = said(&mut child);
     assert!(words.contains("output of PEs is lost") && words.contains("exit 141"), "{words}");
 }
+
+#[test]
+fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
+    let folder = Folder::new();
+    let mark = folder.0.join("started");
+    let oshrun = env!("CARGO_BIN_EXE_oshrun");
+    let line = format!("ulimit -n 1000; exec {oshrun} -n 500 touch {}", mark.display());
+    let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
+    let ended = Ended::from(output);
+    assert_eq!(ended.status, Some(126), "{}", ended.stderr);
+    for words in ["500 PEs take 2060 files", "the limit is 1000 (ulimit -Hn)", "at most 235 PEs"] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    assert!(!mark.exists(), "nothing is started");
+}
+
+#[test]
+fn fault_L10_cores_that_bound_pes_share_are_told() {
+    let pes = 2 * oxshmem_os::cpus::usable() + 1;
+    let ended = launch::run(&format!("--bind core -n {pes} true"));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let words = "--bind core binds several PEs to one core";
+    assert!(ended.stderr.contains(&format!("{pes} PEs on ")) && ended.stderr.contains(words), "{}", ended.stderr);
+}
+
+#[test]
+fn fault_L10_the_map_shows_virtual_nodes() {
+    let ended = launch::run("--display map --nodes 2 -n 4 true");
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let place = |words: &str| ended.stdout.find(words).unwrap_or_else(|| panic!("{words}: {}", ended.stdout));
+    let rows = ["node 0 (--nodes) on ", "\n 0  ", "\n 1  ", "node 1 (--nodes) on ", "\n 2  ", "\n 3  "].map(place);
+    assert!(rows.is_sorted(), "{}", ended.stdout);
+}
+
+#[test]
+fn fault_L11_what_left_its_session_ends_with_a_failed_job() {
+    let script = "setsid sleep 600 & echo $! > $HERE/child.$PMI_RANK
+        while [ ! -s $HERE/child.0 ] || [ ! -s $HERE/child.1 ]; do sleep 0.05; done
+        [ $PMI_RANK = 0 ] && wait; exit 3";
+    let job = launch::Running::script(2, script);
+    let pids = job.pids(2);
+    assert_eq!(job.wait().status, Some(3));
+    until("the children are gone", || !pids.iter().any(|&pid| runs(pid)));
+}
+
+#[test]
+fn fault_L11_a_limit_of_file_size_is_named() {
+    let ended = launch::run_script("-n 2", "kill -s XFSZ $$");
+    assert_eq!(ended.status, Some(128 + 25));
+    assert!(ended.stderr.contains("was killed by SIGXFSZ") && ended.stderr.contains("ulimit -f"), "{}", ended.stderr);
+}

@@ -1,6 +1,8 @@
 //! PEs that end without a word, and the order of their output.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::io::Read;
+use std::process::Stdio;
 use std::time::Duration;
 
 use oxshmem_faults::{Job, program};
@@ -29,7 +31,7 @@ fn fault_W3_a_pe_that_is_gone_without_a_word_ends_the_job() {
         let ended = Job::new(options).limit(LIMIT).run(&vanish, [way, call]);
         println!("{options} {way} {call}: {:?}\n{}", ended.took, ended.stderr);
         assert_eq!(ended.status, Some(1), "{options} {way} {call}: {ended}");
-        let is_told = ["has ended without shmem_finalize", "connection", "reach"];
+        let is_told = ["has ended without shmem_finalize", "is lost", "cannot be reached"];
         assert!(is_told.iter().any(|words| ended.stderr.contains(words)), "{options} {way} {call}: {ended}");
     }
 }
@@ -49,4 +51,44 @@ fn fault_W3_a_pe_that_closes_every_descriptor_is_still_there() {
     let ended = Job::new("-n 3").limit(LIMIT).run(&program("vanish.c"), ["closefrom", "barrier"]);
     assert!(ended.stdout.contains("together"), "{ended}");
     assert!(!ended.stderr.contains("without shmem_finalize, and"), "{ended}");
+}
+
+#[test]
+fn fault_L12_lines_that_pes_write_in_turn_leave_in_that_order() {
+    let in_turn = program("in_turn.c");
+    let expected: String = (0..12).map(|pe| format!("{pe}: ({}, {})\n", pe % 3, pe / 3)).collect();
+    for _ in 0..100 {
+        let ended = Job::new("-n 12").limit(LIMIT).run(&in_turn, [""; 0]).expect(0);
+        assert_eq!(ended.stdout, expected);
+    }
+}
+
+#[test]
+fn fault_L12_what_a_program_said_before_it_hangs_is_seen() {
+    let mut sources = vec!["hangs.c"];
+    match std::process::Command::new("gfortran").arg("--version").output() {
+        Ok(_) => sources.push("hangs.f90"),
+        Err(_) => println!("not run: fault_L12_what_a_program_said_before_it_hangs_is_seen in Fortran: no gfortran"),
+    }
+    for source in sources {
+        let hangs = program(source);
+        let mut oshrun = Job::new("-n 2");
+        let command = oshrun.command();
+        command.arg(&hangs).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut job = command.spawn().expect("oshrun starts");
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut stdout = job.stdout.take().expect("it was asked for");
+        let reader = std::thread::spawn(move || {
+            let mut bytes = [0; 100];
+            let length = stdout.read(&mut bytes).unwrap_or(0);
+            // The test may have given up.
+            let _ = tell.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
+        });
+        let seen = told.recv_timeout(LIMIT);
+        // The guardian ends the PEs.
+        job.kill().expect("our child");
+        job.wait().expect("our child");
+        reader.join().expect("it does not panic");
+        assert_eq!(seen.as_deref(), Ok("before the hang\n"), "{source}");
+    }
 }

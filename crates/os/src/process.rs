@@ -69,6 +69,30 @@ pub fn set_variable_if_alone(name: &str, value: &str) -> bool {
     threads == 1
 }
 
+/// The variable by which `oshrun` says that it reads this process's standard output from a pipe.
+pub const LINES: &str = "OXSHMEM_LINES";
+
+/// Lets the C library write each line of standard output when it ends, if the launcher reads that from a pipe. A program that
+/// chooses another buffer later gets it. For constructors, before anything has been written.
+pub extern "C" fn end_lines_at_once() {
+    unsafe extern "C" {
+        static mut stdout: *mut libc::FILE;
+    }
+    if std::env::var_os(LINES).is_none() {
+        return;
+    }
+    // SAFETY: all zeros is a value of this plain C struct.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours to write.
+    let found = unsafe { syscall!(fstat(libc::STDOUT_FILENO, &raw mut status)) };
+    // Somebody between the launcher and this process may have sent the output elsewhere.
+    if found.is_ok() && status.st_mode & libc::S_IFMT == libc::S_IFIFO {
+        // SAFETY: the C library's own stream; a constructor runs before other threads, and without a buffer from us there is
+        // none that could vanish.
+        unsafe { libc::setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
+    }
+}
+
 /// Whether process `pid`, as it is numbered here, has something mapped whose path contains `name`. `false` if there is no
 /// such process, or if this one may not look.
 pub fn maps(pid: u32, name: &CStr) -> bool {
@@ -79,9 +103,18 @@ pub fn maps(pid: u32, name: &CStr) -> bool {
 
 /// How many bytes this process may lock; `None` is any number.
 pub fn lockable() -> Option<u64> {
+    limit(libc::RLIMIT_MEMLOCK)
+}
+
+/// How many processes and threads the user may have; `None` is any number, as for root.
+pub fn processes() -> Option<u64> {
+    limit(libc::RLIMIT_NPROC).filter(|_| crate::descriptors::own_uid() != 0)
+}
+
+fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes the structure.
-    unsafe { syscall!(getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit)) }.ok()?;
+    unsafe { syscall!(getrlimit(of, &raw mut limit)) }.ok()?;
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 

@@ -5,3 +5,4 @@
 
 mod exports;
 mod handles;
+mod lines;

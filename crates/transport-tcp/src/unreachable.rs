@@ -58,6 +58,9 @@ fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &st
 }
 
 fn list(addresses: &[Address]) -> String {
+    if addresses.is_empty() {
+        return "no address".into();
+    }
     addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
 }
 

@@ -38,8 +38,8 @@ pub(crate) enum Order {
     Closed { stream: Stream },
     /// Answer when everybody who is ending has been reported.
     Census,
-    /// All PEs of the job have ended: clean up and go.
-    Finish,
+    /// All PEs of the job have ended: clean up and go. Of a failed job nothing may be left.
+    Finish { failed: bool },
     /// Still here.
     Beat,
 }

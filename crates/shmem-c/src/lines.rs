@@ -1,0 +1,9 @@
+//! Lines of a PE's standard output leave when they end.
+//!
+//! Into a pipe the C library would hold them back until a buffer is full, so that a program which hangs has printed
+//! nothing, and lines whose order the PEs enforce come in another one.
+
+/// Runs before `main`, so before anything is written.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = oxshmem_os::process::end_lines_at_once;
