@@ -196,6 +196,17 @@ pub(crate) const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        name: "storm",
+        pes: 2,
+        nodes: 1,
+        work: PAIR,
+        rows: &[
+            row("put 256 KiB and a flag after long waits", "copy-and-flag ping-pong", Times(1.1)),
+            row("put_signal 256 KiB after long waits", "copy-and-flag ping-pong", Times(1.1)),
+            row("put and a flag beside put_signal", "put_signal of as much", Times(1.1)),
+        ],
+    },
+    Group {
         name: "barriers",
         pes: 2,
         nodes: 1,

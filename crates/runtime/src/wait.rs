@@ -121,45 +121,42 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let begin = Instant::now();
     let mut watch = LongWait::begin();
     loop {
-        if let Left::Ready = spin(ready) {
-            return;
+        let Some(since) = spin(ready) else { return };
+        let mut in_vain = Instant::now();
+        let left = match give_way(bell.is_some(), ready) {
+            Left::Idle => sleep(reason, bell, ready, begin, &mut in_vain, &mut watch),
+            over => over,
+        };
+        if !pace::crowded() {
+            pace::note_outlived(in_vain - since, since.elapsed());
         }
-        match give_way(bell.is_some(), ready) {
-            Left::Ready => return,
-            Left::Served => continue,
-            Left::Idle => {}
-        }
-        if let Left::Ready = sleep(reason, bell, ready, begin, &mut watch) {
+        if let Left::Ready = left {
             return;
         }
     }
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it.
-fn spin(ready: &mut dyn FnMut() -> bool) -> Left {
+/// Looks with pause until patience ends. What comes over the network renews it. Returns since when nothing has come; `None`:
+/// the wait is over.
+fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
+    let mut since = Instant::now();
     if pace::crowded() {
-        return Left::Idle;
+        return Some(since);
     }
-    let patience = pace::patience();
-    let (mut since, mut served) = (Instant::now(), false);
-    while since.elapsed() < Duration::from_micros(patience.into()) {
+    while since.elapsed() < Duration::from_micros(pace::patience().into()) {
         for _ in 0..32 {
             if network::progress() {
-                (since, served) = (Instant::now(), true);
+                since = Instant::now();
+                pace::note_caught();
             }
             if ready() {
-                pace::lengthen_patience(patience);
-                return Left::Ready;
+                pace::note_caught();
+                return None;
             }
             core::hint::spin_loop();
         }
     }
-    if served {
-        pace::lengthen_patience(patience);
-        return Left::Served;
-    }
-    pace::shorten_patience(patience);
-    Left::Idle
+    Some(since)
 }
 
 /// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind naps.
@@ -172,7 +169,6 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
             return Left::Ready;
         }
         if served {
-            pace::lengthen_patience(pace::patience());
             return Left::Served;
         }
     }
@@ -180,25 +176,33 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
 }
 
 /// The last rung: nap, look whether the one who must act still can, have a long wait watched. What comes over the network
-/// ends the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile.
+/// ends the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile. `in_vain`
+/// is when the wait was last known to go on.
 fn sleep(
     reason: Reason<'_>,
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> bool,
     begin: Instant,
+    in_vain: &mut Instant,
     watch: &mut LongWait,
 ) -> Left {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { diagnose::not_initialised(reason.call) };
     loop {
         // Nobody rings for sure: then the nap grows with the time already waited.
-        let most = (begin.elapsed() / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        *in_vain = Instant::now();
+        let most = ((*in_vain - begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        let most = if bell.is_some() { Duration::from_millis(10) } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
-        let served = match (resting, bell) {
-            (Some(served), _) => served,
-            (None, Some(bell)) => bell.nap(Duration::from_millis(10), ready) || network::progress(),
-            (None, None) => own.bell().nap(most, ready) || network::progress(),
+        let served = match resting {
+            Some(served) => served,
+            None => bell.unwrap_or(own.bell()).nap(most, ready) || network::progress(),
         };
+        let now = Instant::now();
+        if now - *in_vain < most {
+            // The nap was cut short by what ends the wait.
+            *in_vain = now;
+        }
         if ready() {
             return Left::Ready;
         }
