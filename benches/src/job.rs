@@ -83,7 +83,11 @@ impl Plan {
         let mut command = Command::new(&self.oshrun);
         command.args(["--timeout", "300", "-n", &group.pes.to_string()]).stdin(Stdio::null());
         if group.nodes > 1 {
-            command.args(["--nodes", &group.nodes.to_string()]).env("SHMEM_TRANSPORT", "tcp");
+            command.args(["--nodes", &group.nodes.to_string()]);
+            // A start includes the choice of a transport.
+            if !matches!(group.work, Work::Start) {
+                command.env("SHMEM_TRANSPORT", "tcp");
+            }
         }
         command
     }

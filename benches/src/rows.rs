@@ -7,7 +7,7 @@ pub(crate) struct Group {
     /// Name of the group, which is also the kernel's.
     pub(crate) name: &'static str,
     pub(crate) pes: u32,
-    /// As how many nodes they count; between nodes they use TCP.
+    /// As how many nodes they count; between nodes they use TCP, but for starts, which choose.
     pub(crate) nodes: u32,
     pub(crate) work: Work,
     pub(crate) rows: &'static [Row],
@@ -320,6 +320,13 @@ pub(crate) const GROUPS: &[Group] = &[
         nodes: 1,
         work: Work::Start,
         rows: &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))],
+    },
+    Group {
+        name: "start",
+        pes: 2,
+        nodes: 2,
+        work: Work::Start,
+        rows: &[row("start of the empty program on two nodes", PROCESSES, Nanoseconds(30e6))],
     },
     Group {
         name: "start",

@@ -390,6 +390,11 @@ fn ofi_selection(settings: &Settings, pes: u32, provider: Option<&str>) -> Selec
 
 fn ofi_offers(settings: &Settings, wanted: &Wanted<'_>) -> Offers {
     let selection = ofi_selection(settings, wanted.pes, wanted.detail);
+    let Selection { provider, fabric, domain, .. } = &selection;
+    let asked_for = wanted.named || provider.is_some() || fabric.is_some() || domain.is_some();
+    if !asked_for && !oxshmem_transport_ofi::has_device() {
+        return Offers::none("ofi", "no card of a kind that libfabric drives is here");
+    }
     let mut offers = Offers::default();
     let found = match oxshmem_transport_ofi::offers(&selection) {
         Ok(found) => found,

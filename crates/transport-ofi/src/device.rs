@@ -6,6 +6,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::IpAddr;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use oxshmem_base::Error;
@@ -65,6 +66,22 @@ pub fn offers(selection: &Selection) -> Result<Vec<Offer>, Error> {
     }
     offers.sort_by_key(Offer::order);
     Ok(offers)
+}
+
+/// Whether the kernel shows a device of a kind that libfabric drives. To ask libfabric itself takes a quarter of a second,
+/// because it opens the libraries of all cards. Providers without such a device are software.
+pub fn has_device() -> bool {
+    has_device_below(Path::new("/sys/class"))
+}
+
+/// Classes of the kernel's devices: cards for verbs, which EFA, Omni-Path and usNIC are too, and Slingshot. Omni-Path
+/// without its verbs has a class of its own.
+const CLASSES: &[&str] = &["infiniband", "cxi", "hfi1"];
+
+fn has_device_below(classes: &Path) -> bool {
+    let has_entry =
+        |class: &&str| std::fs::read_dir(classes.join(class)).is_ok_and(|mut entries| entries.next().is_some());
+    CLASSES.iter().any(has_entry)
 }
 
 /// Providers from the fastest to the slowest, by the names of those that drive the network: networks made for this first,
@@ -444,6 +461,23 @@ fn slingshot() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
+    fn fault_P2_devices_are_found_without_libfabric() {
+        let classes = std::env::temp_dir().join(format!("oxshmem-ofi-classes-{}", std::process::id()));
+        assert!(!has_device_below(&classes));
+        // A class without a device: the module is loaded and there is no card.
+        std::fs::create_dir_all(classes.join("infiniband")).expect("a folder");
+        std::fs::create_dir_all(classes.join("net/eth0")).expect("a folder");
+        assert!(!has_device_below(&classes));
+        for device in ["infiniband/efa_0", "cxi/cxi0"] {
+            std::fs::create_dir_all(classes.join(device)).expect("a folder");
+            assert!(has_device_below(&classes), "{device}");
+            std::fs::remove_dir(classes.join(device)).expect("it was there");
+        }
+        std::fs::remove_dir_all(&classes).expect("it was there");
+    }
 
     #[test]
     fn networks_made_for_this_go_before_sockets_and_the_slow_ones_last() {

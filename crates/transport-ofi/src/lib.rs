@@ -60,5 +60,5 @@ mod region;
 mod server;
 
 pub use atomic::atomics;
-pub use device::{MOST_RAILS, Offer, Selection, offers};
+pub use device::{MOST_RAILS, Offer, Selection, has_device, offers};
 pub use open::{Options, open};
