@@ -181,6 +181,10 @@ static void beside_computing(long n, long (*fetch)(void))
     shmem_quiet();
 }
 
+BATCH(call, empty_call())
+BATCH(quiet, shmem_quiet())
+BATCH(fence, shmem_fence())
+
 static long fetch_word(void) { return shmem_long_g(word, peer); }
 static long fetch_and_add(void) { return shmem_long_atomic_fetch_add(longs, 1, peer); }
 static void get_beside_computing(long n) { beside_computing(n, fetch_word); }
@@ -204,6 +208,8 @@ void tcp(void)
     row_timed_by_0("get 1 MiB over TCP", raw_gets, get_mebibytes);
     row_timed_by_0("get_nbi 1 MiB over TCP", raw_gets_in_turn, get_mebibytes_nbi);
     row_timed_by_0("put_nbi 8 B over TCP", NULL, many_puts);
+    row_on_0("quiet idle between nodes", call, quiet);
+    row_on_0("fence idle between nodes", call, fence);
     row_timed_by_0("get from a PE that computes", raw_one_way, get_beside_computing);
     row_timed_by_0("fetch_add on a PE that computes", raw_one_way, fetch_add_beside_computing);
     close(raw);

@@ -286,6 +286,8 @@ pub(crate) const GROUPS: &[Group] = &[
             row("get 1 MiB over TCP", STREAM, Share(0.9)),
             row("get_nbi 1 MiB over TCP", STREAM, Share(0.9)),
             row("put_nbi 8 B over TCP", "none", Nanoseconds(200.0)),
+            row("quiet idle between nodes", CALL, Nanoseconds(12.0)),
+            row("fence idle between nodes", CALL, Nanoseconds(9.0)),
             row("get from a PE that computes", WIRE, Nanoseconds(60e3)),
             row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
         ],

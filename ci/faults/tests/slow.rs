@@ -34,3 +34,12 @@ fn fault_P2_no_fabric_library_is_opened_where_no_card_is() {
         }
     }
 }
+
+#[test]
+fn fault_P5_idle_quiets_and_fences_hide_nothing_that_is_outstanding() {
+    let order = program("idle_order.c");
+    for options in ["-n 2 --nodes 2", "-n 4 --nodes 2"] {
+        let ended = Job::new(options).run(&order, [""; 0]).expect(0);
+        assert!(ended.stdout.contains(": 0 wrong"), "{ended}");
+    }
+}

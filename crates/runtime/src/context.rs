@@ -108,18 +108,24 @@ impl Context {
         }
     }
 
+    /// Its lane, if something may be outstanding on it.
+    #[inline(always)]
+    fn busy_lane(self) -> Option<&'static ContextLane> {
+        lane::known(&self.object()?.lane).filter(|lane| !lane.is_idle())
+    }
+
     /// Completes what was issued on it between nodes.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn quiet(self, call: &'static str) {
-        if let Some(lane) = self.object().and_then(|object| lane::known(&object.lane)) {
+        if let Some(lane) = self.busy_lane() {
             lane.drain(call, Needs::Anyone);
         }
     }
 
     /// Orders what was issued on it between nodes.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn fence(self, call: &'static str) {
-        if let Some(lane) = self.object().and_then(|object| lane::known(&object.lane)) {
+        if let Some(lane) = self.busy_lane() {
             lane.fence(call);
         }
     }

@@ -20,6 +20,11 @@ pub(crate) struct ContextLane {
     /// Threads that have waited long for the lane, or for it to be empty. While there are any, those that issue hold back,
     /// because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for ever.
     impatient: AtomicU32,
+    /// Something may be outstanding. Set by whoever issues and cleared by whoever sees the lane empty, both while the lane is
+    /// held. So a thread that has issued reads its own store or a later one, and if that is `false` the lane was seen empty
+    /// after this thread had let it go. The clearing is a release and the look of a quiet an acquire: what was fetched is
+    /// there, as with `rests`.
+    busy: AtomicBool,
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it. Changed
     /// while the lane is held.
     near: AtomicBool,
@@ -36,6 +41,7 @@ impl ContextLane {
             lane: Mutex::new(lane),
             rests: AtomicU64::new(0),
             impatient: AtomicU32::new(0),
+            busy: AtomicBool::new(false),
             near: AtomicBool::new(false),
         }
     }
@@ -45,7 +51,15 @@ impl ContextLane {
         if self.impatient.load(Relaxed) > 0 {
             self.hold_back();
         }
-        self.try_lock().unwrap_or_else(|| self.lock_in_turn())
+        let lane = self.try_lock().unwrap_or_else(|| self.lock_in_turn());
+        self.busy.store(true, Relaxed);
+        lane
+    }
+
+    /// Whether everything that this thread has issued is complete, as far as one can tell without the lane.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.busy.load(Acquire)
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Box<dyn Lane>>> {
@@ -114,6 +128,8 @@ impl ContextLane {
                 diagnose::fail(&error);
             }
             (lane.outstanding() == 0).then(|| {
+                self.near.store(false, Relaxed);
+                self.busy.store(false, Release);
                 self.rests.fetch_add(1, Release);
             })
         });
