@@ -52,7 +52,7 @@ fn machine(name: &str) -> Result<Machine, Error> {
         None => std::fs::read_to_string(name).map_err(|error| {
             let error = Error::new(format!("there is no machine {name}")).because(error);
             let all = MACHINES.map(|(known, _)| known);
-            match names::nearest(name, all.into_iter()) {
+            match names::nearest(name, all) {
                 Some(near) => error.fix(format!("say --node {near}")),
                 None => error.fix(format!("name a file, or one of {}", all.join(", "))),
             }
@@ -130,7 +130,7 @@ fn measured(node: &Node) -> Result<Machine, Error> {
         *line = found.unwrap_or(0.0);
         nearer = found;
     }
-    // What is nearer than all that was measured: a thread of one core, where there is none.
+    // A distance below all measured ones: a thread of one core, where there is none.
     let nearest = machine.line.iter().copied().find(|line| *line > 0.0).unwrap_or(0.0);
     machine.line.iter_mut().filter(|line| **line == 0.0).for_each(|line| *line = nearest);
     Ok(machine)

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use crate::arguments::Program;
 use crate::guardian::MARK;
 
-/// What the launcher keeps of a started PE.
+/// The launcher's record of a started PE.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) child: Child,
@@ -38,7 +38,7 @@ const PROMPT: [(&str, &str); 3] =
 /// To what a PE is bound.
 #[derive(Debug, Default)]
 pub(crate) struct Bound {
-    /// What the library is told of the user's wish: it looks for other jobs on the same cores.
+    /// Tells the library the user's wish: it looks for other jobs on the same cores.
     pub(crate) word: Option<&'static str>,
     /// The processors; nothing: those of the launcher.
     pub(crate) processors: Option<Vec<u32>>,

@@ -33,12 +33,12 @@ pub(crate) struct Station {
     server: Server,
     /// All PEs of the crew are in the fence.
     crew_fenced: bool,
-    /// What was put before the fence, here and below.
+    /// The values that were put before the fence, here and below.
     values: Vec<(String, String)>,
     branches: Vec<Branch>,
     /// Whether a PE here or below has ended.
     ended: bool,
-    /// What the kernel had done here before our PEs.
+    /// The kernel's counts here before our PEs started.
     kills: Kills,
     census: Option<Census>,
     /// The job is over; what the PEs have written is still on its way.
@@ -121,7 +121,7 @@ impl Station {
         self.branches.iter().all(Branch::is_over)
     }
 
-    /// What happens next. It may be dropped and called again.
+    /// Returns the next event. The future may be dropped and made again.
     pub(crate) async fn next(&mut self) -> Report {
         loop {
             if let Some(report) = self.ready.pop_front() {
@@ -195,10 +195,10 @@ impl Station {
         self.branches.iter_mut().filter(|branch| whom(branch)).for_each(|branch| branch.send(order));
     }
 
-    /// What a signal to the PEs means for the agents.
+    /// Passes a signal to the PEs on to the agents.
     fn signalled(&mut self, signal: i32) {
         match signal {
-            // Who is stopped does not beat.
+            // A stopped agent does not beat.
             libc::SIGTSTP => self.branches.iter_mut().for_each(|branch| branch.pulse.pause()),
             libc::SIGCONT => self.resume(),
             // Agents that have not answered yet shall not start anything any more.
@@ -266,7 +266,7 @@ impl Station {
                 branch.over();
                 self.ended |= !hosts.is_empty();
                 self.ready.push_back(match hosts.is_empty() {
-                    // Whoever waits until all agents have gone looks again.
+                    // A wait for the end of all agents looks again.
                     true => Report::Beat,
                     false => Report::Lost { hosts, why },
                 });

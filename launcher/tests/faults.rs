@@ -12,7 +12,7 @@ use launch::{Ended, Folder, oshrun, runs, send, status_within, until};
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What a job whose end has been waited for said on standard error.
+/// The standard error of a job that has ended.
 fn said(child: &mut Child) -> String {
     let mut text = String::new();
     child.stderr.take().expect("it was asked for").read_to_string(&mut text).expect("text");

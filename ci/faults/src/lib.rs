@@ -150,7 +150,7 @@ impl Running {
         let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
             std::thread::spawn(move || {
                 let mut text = Vec::new();
-                // What was read before an error is what the test looks at.
+                // The test looks at the text that was read before an error.
                 stream.map(|mut stream| stream.read_to_end(&mut text));
                 String::from_utf8_lossy(&text).into_owned()
             })

@@ -63,7 +63,7 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
         run(&python, &[&["-m", "pip", "--quiet", "--disable-pip-version-check"], arguments].concat())
     };
     let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    // What this machine may lack: Python's venv module and a way to its packages.
+    // A machine may lack Python's venv module or a way to its packages.
     let steps = [
         run(Path::new("python3"), &["-m", "venv", "environment"]),
         pip(&["install", "setuptools", "wheel", "cffi", "numpy<2"]),

@@ -1,4 +1,4 @@
-//! What happens between hosts and processes: forks, strangers, encryption, what stays behind.
+//! Faults between hosts and processes: forks, strangers, encryption, files that stay behind.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::path::Path;

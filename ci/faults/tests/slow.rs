@@ -1,4 +1,4 @@
-//! What was slow. Benchmarks show how fast it is (`cargo run --release -p oxshmem-benches`); these tests show the mechanisms.
+//! Slow paths. Benchmarks show their speed (`cargo run --release -p oxshmem-benches`); these tests show the mechanisms.
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
@@ -24,7 +24,7 @@ fn fault_P2_no_fabric_library_is_opened_where_no_card_is() {
     let ended = Job::new("-n 2 --nodes 2").env("SHMEM_INFO", "1").run(&libraries, none).expect(0);
     assert_eq!(ended.stdout.matches("libfabric closed, UCX closed").count(), 2, "{ended}");
     assert!(ended.stdout.contains("no card of a kind that libfabric drives"), "{ended}");
-    // Who names a library gets it.
+    // A library that is named is opened.
     for (name, word) in [("ofi", "libfabric open"), ("ucx", "UCX open")] {
         let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", name).run(&libraries, none);
         if ended.status == Some(0) {

@@ -1,6 +1,6 @@
 //! The resources that the control groups around this process leave it, under both versions of the kernel's interface.
 
-use crate::limits::Limit;
+use crate::limits::limit::Limit;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ pub mod sockets;
 pub mod statics;
 pub mod time;
 
-pub use memory::{AddressRange, Available, Pages, SharedMemory};
+pub use memory::{AddressRange, Pages, SharedMemory};
 
 /// Repeats a call that a signal handler interrupted.
 fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {

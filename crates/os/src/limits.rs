@@ -1,5 +1,7 @@
 //! How much memory this process can still get: from the machine, and from every control group around it.
 
+pub(crate) mod limit;
+
 use std::fs;
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -8,39 +10,9 @@ use oxshmem_base::size;
 
 use crate::cgroup::{self, Hierarchies};
 use crate::locks;
-use crate::memory::{free_huge_pages, huge_pages};
+use crate::memory::{free_huge_pages, huge_pages, page_size};
 
-/// One limit of memory as it stood at a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// Equal in all processes of a machine that share this limit, and different for different limits.
-    pub identity: u64,
-    /// All that the limit allows, in bytes.
-    pub whole: u64,
-    /// What can still be had of it. What the kernel can drop, such as cached files, counts as free.
-    pub free: u64,
-    /// What must stay free: the kernel's own memory grows with every process, and programs use `malloc` as well.
-    pub reserve: u64,
-    /// The file that says so.
-    pub limited_by: String,
-}
-
-impl Limit {
-    /// A limit with the usual reserve: a thirty-second of it, but neither next to nothing nor more than a gigabyte.
-    pub(crate) fn new(identity: u64, whole: u64, free: u64, limited_by: String) -> Limit {
-        Limit { identity, whole, free, reserve: (whole / 32).clamp(8 << 20, 1 << 30), limited_by }
-    }
-
-    /// What can be promised.
-    pub fn spare(&self) -> u64 {
-        self.free.saturating_sub(self.reserve)
-    }
-
-    /// What could be promised if nobody used anything.
-    pub fn most(&self) -> u64 {
-        self.whole.saturating_sub(self.reserve)
-    }
-}
+pub use limit::Limit;
 
 /// The limits around this process. They are found once; each look reads what they leave at that moment.
 #[derive(Debug)]
@@ -60,7 +32,7 @@ const HUGE_PAGES: u64 = 2;
 impl Limits {
     /// Those of memory in pages of this size.
     pub fn of_pages(size: u64) -> Limits {
-        match size > crate::memory::page_size() as u64 {
+        match size > page_size() as u64 {
             true => Limits(Source::HugePages(size)),
             false => Limits(Source::Ordinary(Hierarchies::of_this_process())),
         }
@@ -79,6 +51,13 @@ impl Limits {
             }
         }
     }
+}
+
+/// The tightest of the limits on memory in ordinary pages, as it is now. Beyond the machine's memory a commit fails; beyond a
+/// control group's limit the kernel kills the process.
+pub fn tightest() -> Limit {
+    let limits = Limits::of_pages(page_size() as u64).look();
+    limits.into_iter().min_by_key(|limit| limit.free).expect("at least the machine")
 }
 
 fn machine() -> Limit {
@@ -184,8 +163,9 @@ mod tests {
 
     #[test]
     fn fault_M1_the_machine_is_a_limit_and_names_its_source() {
-        let limits = Limits::of_pages(crate::memory::page_size() as u64).look();
+        let limits = Limits::of_pages(page_size() as u64).look();
         assert_eq!(limits[0].identity, MACHINE);
+        assert!(limits.iter().all(|limit| tightest().free <= limit.whole), "{limits:?}");
         for limit in &limits {
             assert!(limit.free <= limit.whole && limit.whole > 1 << 20, "{limit:?}");
             assert!(fs::metadata(&limit.limited_by).is_ok(), "{limit:?}");

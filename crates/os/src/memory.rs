@@ -1,6 +1,5 @@
 //! Memory that processes share: anonymous files, the addresses they are mapped at, and how much of it there is.
 
-use crate::limits::Limits;
 use crate::{cgroup, uninterrupted};
 use std::ffi::CStr;
 use std::fs;
@@ -73,7 +72,7 @@ impl SharedMemory {
     /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
     ///
     /// Shortage is an error (and may leave the first bytes of the part backed), except where a control group's limit is
-    /// hit: then the kernel kills. Look at the [limits](Limits) before.
+    /// hit: then the kernel kills. Look at the [limits](crate::limits::Limits) before.
     pub fn commit(&self, offset: u64, len: u64) -> io::Result<()> {
         // In pieces, because the kernel starts a piece again after each signal and a profiler's signals come often.
         const PIECE: u64 = 64 << 20;
@@ -260,23 +259,6 @@ pub(crate) fn huge_pages(size: u64) -> u64 {
 fn huge_page_count(size: u64, what: &str) -> u64 {
     let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{what}", size / 1024);
     fs::read_to_string(file).ok().and_then(|text| cgroup::number(&text)).unwrap_or(0)
-}
-
-/// How much memory this process can still get.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
-    /// That many bytes.
-    pub bytes: u64,
-    /// The file that says so.
-    pub limited_by: String,
-}
-
-/// The memory that can be committed now: what the machine has, or what the tightest control group allows if that is
-/// less. Beyond the machine's memory a commit fails; beyond a control group's limit the kernel kills the process.
-pub fn available() -> Available {
-    let limits = Limits::of_pages(page_size() as u64).look();
-    let tightest = limits.into_iter().min_by_key(|limit| limit.free).expect("at least the machine");
-    Available { bytes: tightest.free, limited_by: tightest.limited_by }
 }
 
 /// Lets a core file contain these addresses of a mapping that is [left out](AddressRange::map) of it.

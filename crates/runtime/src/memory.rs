@@ -6,6 +6,7 @@
 
 use oxshmem_base::{Error, size};
 use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
+use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
 use crate::fast::FAST;
@@ -131,7 +132,7 @@ impl SymmetricHeap {
         let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
         // Registrations are few if each is a part of what is there already.
         let roomy = rounded(need + need / 8);
-        let affordable = network::registers_growth() && roomy - self.committed <= machine::available().bytes / 2;
+        let affordable = network::registers_growth() && roomy - self.committed <= limits::tightest().free / 2;
         (if affordable { roomy } else { rounded(need) }) - self.committed
     }
 

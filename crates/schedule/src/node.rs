@@ -57,14 +57,14 @@ pub struct Spot {
     pub at: u64,
 }
 
-/// What a fold combines, from the left.
+/// The operands of a fold, from the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
     /// Two spots.
     Pair(Spot, Spot),
     /// One operand of each member out of the caller's hand, where they lie by place in the shape; in team order.
     Hands,
-    /// What came before, if anything, then the sources of some members in team order, from element `at`.
+    /// The earlier result, if there is one, then the sources of some members in team order, from element `at`.
     Sources {
         /// The leftmost operand.
         before: Option<Spot>,
@@ -143,7 +143,7 @@ pub enum Move {
     Fold {
         /// The result.
         into: Spot,
-        /// What is combined.
+        /// The operands.
         operands: Operands,
         /// Elements.
         len: u64,
@@ -154,7 +154,7 @@ pub enum Move {
     Done,
 }
 
-/// What all members know about a call, identical on each.
+/// The facts about a call that all members know, identical on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Elements of the arrays; 0 for a barrier.
@@ -187,12 +187,12 @@ impl Plan {
     }
 }
 
-/// What travels with a synchronisation.
+/// The payload of a synchronisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Nothing: a barrier.
     Nothing,
-    /// What has been combined so far: operands meet in any order.
+    /// The result so far: operands meet in any order.
     Combined,
     /// All operands, which are folded in team order once they are together: the same bits whatever the shape.
     Operands,
@@ -218,7 +218,7 @@ impl Load {
 
 /// A protocol of the node as a pure function.
 pub trait Protocol {
-    /// Who waits for whom.
+    /// The dependence of members on each other.
     fn traffic(&self) -> Traffic {
         Traffic::Synchronising
     }

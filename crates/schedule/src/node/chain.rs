@@ -42,7 +42,7 @@ impl Protocol for Chain {
         let index = members.iter().position(|&member| member == rank).expect("a member of its group") as u64;
         let last = group + 1 == groups.len();
         let owned = |size: u64, index: u64| (pieces + size - 1 - index) / size;
-        // Who owns a piece in another group, and the number by which it says that it is through with it.
+        // The owner of a piece in another group, and the number by which it says that it is through with the piece.
         let owner = |group: u32, piece: u64| {
             let members = groups.members(group);
             let size = members.len() as u64;

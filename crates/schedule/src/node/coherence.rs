@@ -32,7 +32,7 @@ use core::cmp::Reverse;
 /// A time in picoseconds.
 type Time = u64;
 
-/// What a simulation found. Simulated, never measured.
+/// The result of a simulation; nothing in it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// From the first entry of a member to the last departure, in nanoseconds; all enter at once.
@@ -169,7 +169,7 @@ impl Run<'_> {
         let step = self.protocol.step(self.shape, &self.plan, pe, state.pc);
         let overlaps = matches!(step, Move::Wait { .. } | Move::Take { .. });
         if !overlaps && (state.polls > 0 || state.ready > at) {
-            // What is awaited comes first.
+            // The awaited line comes first.
             if state.polls > 0 {
                 state.parked = true;
             } else {

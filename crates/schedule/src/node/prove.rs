@@ -1,7 +1,7 @@
 //! The prover of the node's protocols: it runs a sequence of calls in an abstract memory and rejects what could go wrong
 //! in any timing.
 //!
-//! What is checked of every call, on every member:
+//! The checks of every call, on every member:
 //!
 //! | | |
 //! |---|---|
@@ -40,7 +40,7 @@ const ENDLESS: u64 = 1 << 20;
 pub struct Call<'a> {
     /// The protocol under proof.
     pub protocol: &'a dyn Protocol,
-    /// What it has to achieve: a synchronisation, a reduction or a broadcast.
+    /// The result that it has to achieve: a synchronisation, a reduction or a broadcast.
     pub wanted: Collective,
     /// Elements of the arrays.
     pub count: u64,
@@ -67,7 +67,7 @@ pub struct Case<'a> {
 
 /// A member between its steps.
 struct Pe {
-    /// What it knows of everybody's time, its own included.
+    /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
     /// Source, then dest; or both at once.
     arrays: Vec<Cell>,

@@ -9,7 +9,7 @@ use super::{Cursor, Load, Move, Operands, Plan, Protocol, Shape, dest, hand, sou
 /// See the head of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// What travels.
+    /// The payload.
     pub load: Load,
 }
 
@@ -32,7 +32,7 @@ impl Tree {
         (begin, (operands * self.load.len(plan) - begin).min(plan.line))
     }
 
-    /// What the leader of a group, or a leader of the widest level, does with the lines of the others at `level`.
+    /// The use that the leader of a group, or of the widest level, makes of the others' lines at `level`.
     fn gather(&self, shape: &Shape, plan: &Plan, place: u32, level: u32, at: &mut Cursor) -> Option<Move> {
         let (me, number) = (shape.member(place), plan.mark(1));
         let others = || (0..shape.others(level, place)).map(|index| shape.other(level, place, index));

@@ -93,8 +93,11 @@ pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) 
     chart(&head(count, machine, setting), &entries.iter().map(series).collect::<Vec<_>>())
 }
 
-/// A drawing of series: each with its title, whether its line is dashed, and times in nanoseconds by PEs.
-pub(crate) fn chart(head: &str, series: &[(String, bool, Vec<(u32, f64)>)]) -> String {
+/// A line of a drawing: its title, whether it is dashed, and times in nanoseconds by PEs.
+pub(crate) type Series = (String, bool, Vec<(u32, f64)>);
+
+/// A drawing of series.
+pub(crate) fn chart(head: &str, series: &[Series]) -> String {
     const COLOURS: [&str; 8] = ["#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60"];
     let points = || series.iter().flat_map(|(_, _, points)| points.iter().copied());
     let sizes = points().map(|(n, _)| rounds(n, 2)).fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));

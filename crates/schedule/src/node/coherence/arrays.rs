@@ -1,4 +1,4 @@
-//! What it takes to move the elements of arrays.
+//! The cost of moving the elements of arrays.
 
 use super::Time;
 use super::machine::{Distance, Machine};
@@ -7,7 +7,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Who has what of the arrays, and when boundaries are free.
+/// The caches that hold parts of the arrays, and the times at which boundaries are free.
 pub(super) struct Arrays<'a> {
     machine: &'a Machine,
     seats: Vec<u32>,

@@ -142,7 +142,7 @@ impl<'a> Lines<'a> {
         let line = self.lines.entry(name).or_default();
         let owner = line.holders.first().copied().unwrap_or(name.0);
         let start = at.max(line.free);
-        // Who comes while the line is with another one comes behind it.
+        // A request that comes while the line is with another member is served after it.
         let path = if line.free > at { line.path } else { path };
         let distance = self.distance(owner, pe);
         let line = self.lines.entry(name).or_default();

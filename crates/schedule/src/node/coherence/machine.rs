@@ -22,7 +22,7 @@ pub enum Distance {
 /// A machine. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// What it is.
+    /// Its description.
     pub name: String,
     /// Sockets.
     pub sockets: u32,
@@ -60,7 +60,7 @@ pub const MACHINES: [(&str, &str); 5] = [
 pub struct Mistake {
     /// The line, from 1; 0 if something is missing.
     pub line: usize,
-    /// What is wrong.
+    /// The mistake.
     pub why: String,
 }
 

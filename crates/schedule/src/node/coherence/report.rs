@@ -17,7 +17,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// What is simulated.
+/// The subject of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     /// A synchronisation, a reduction or a broadcast.

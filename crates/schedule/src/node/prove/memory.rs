@@ -5,7 +5,7 @@ use crate::prove::{Fault, fault};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Who has read something, and each one's time of the last time.
+/// The readers of something, each with the time of its last read.
 #[derive(Clone, Default)]
 struct Readers(Vec<(usize, u32)>);
 
@@ -78,7 +78,7 @@ impl Line {
         Ok(())
     }
 
-    /// What the writer knew when the line reached `number`; `None` before.
+    /// The writer's knowledge when the line reached `number`; `None` before.
     pub(super) fn reached(&self, number: u64) -> Result<Option<&[u32]>, Fault> {
         let found = self.history.iter().find(|(there, _)| *there >= number);
         match found {
@@ -114,7 +114,7 @@ impl Line {
 /// A counter and its release word.
 pub(super) struct Counter {
     arrived: usize,
-    /// What those who have counted in know.
+    /// The knowledge of the members that have counted in.
     clock: Vec<u32>,
     releases: Vec<(u64, Vec<u32>)>,
 }

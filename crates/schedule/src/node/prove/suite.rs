@@ -156,7 +156,7 @@ fn protocols_follow_each_other_in_any_order() {
     }
 }
 
-/// What the chain promises beside its result, counted on the steps themselves.
+/// The chain's promise beside its result, counted on the steps themselves.
 #[test]
 fn a_chain_moves_each_byte_once_over_each_boundary_and_back() {
     use crate::node::{Move, Operands, Place, Plan};
