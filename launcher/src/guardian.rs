@@ -4,6 +4,7 @@
 //! So a second process, the guardian, waits for the launcher's end and then ends whatever carries the job's mark in its
 //! environment. The mark is random, so nothing else can be hit.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -11,6 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use oxshmem_os::signals::Process;
+
+use crate::leftovers;
 
 /// The variable that marks every process of a job.
 pub(crate) const MARK: &str = "OXSHMEM_JOB";
@@ -60,24 +63,28 @@ pub fn keep(mark: &str) {
     sweep(mark);
 }
 
-/// Kills every process that carries the mark, until none is left.
+/// Kills every process that carries the mark, until none is left, and removes what they leave behind.
 pub(crate) fn sweep(mark: &str) {
+    let mut killed = BTreeSet::new();
     // A process that forks while we look may hide its child from one round, not from many; one that is becoming another
     // program may take its time on a busy machine.
     for _ in 0..2000 {
-        if look_around(mark) == 0 {
-            return;
+        if look_around(mark, &mut killed) == 0 {
+            break;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    killed.into_iter().for_each(leftovers::remove);
 }
 
-/// Kills whoever carries the mark. The number of those, and of processes that cannot be judged yet.
-fn look_around(mark: &str) -> usize {
+/// Kills whoever carries the mark, and adds them to `killed`. The number of those, and of processes that cannot be judged yet.
+fn look_around(mark: &str, killed: &mut BTreeSet<u32>) -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    processes.filter(|&pid| pid != own && judge(pid, mark).unwrap_or(false)).count()
+    let found: Vec<u32> = processes.filter(|&pid| pid != own && judge(pid, mark).unwrap_or(false)).collect();
+    killed.extend(&found);
+    found.len()
 }
 
 /// Kills a process that carries the mark; `true`: look again, because it did or because nobody can tell yet.

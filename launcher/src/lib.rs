@@ -21,6 +21,7 @@ mod branch;
 mod crew;
 mod input;
 mod layout;
+mod leftovers;
 mod link;
 mod output;
 mod pe;

@@ -10,6 +10,8 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::leftovers;
+
 /// What happens to one PE.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -31,13 +33,16 @@ pub(crate) async fn watch_over(
 ) {
     // The receiver lives as long as the job; without it nobody wants to know.
     let tell = |event| drop(report.send((pe, event)));
-    let mut open = true;
+    let (mut open, pid) = (true, child.id());
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
             ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &conversation, &tell),
         }
     };
+    if let Some(pid) = pid {
+        leftovers::remove(pid);
+    }
     // The system reports bytes no later than the end of who wrote them.
     if open {
         take_requests(&pmi, &conversation, &tell);

@@ -75,3 +75,19 @@ fn fault_L4_pes_of_one_machine_listen_on_loopback_only() {
     let ended = job().env("SHMEM_TCP_INTERFACE", "lo").run(&program, [""; 0]).expect(0);
     assert_eq!(words(&ended), 2, "{ended}");
 }
+
+#[test]
+fn fault_L5_no_end_leaves_files_of_libfabric_behind() {
+    let program = program("ends.c");
+    for (how, status) in [("finalize", 0), ("return", 0), ("exit", 3), ("kill", 137)] {
+        let Some(job) = over("ofi:shm") else { return };
+        let ended = job.run(&program, [how]).expect(status);
+        let pids: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("pid ")).collect();
+        assert_eq!(pids.len(), 2, "{ended}");
+        let files = std::fs::read_dir("/dev/shm").expect("a folder").flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        let left: Vec<String> =
+            names.filter(|name| pids.iter().any(|pid| name.starts_with(&format!("{pid}:")))).collect();
+        assert!(left.is_empty(), "{how} leaves {left:?}: {ended}");
+    }
+}

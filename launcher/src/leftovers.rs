@@ -1,0 +1,49 @@
+//! Files that a library of a PE leaves in `/dev/shm` when the PE ends without it: libfabric's provider for shared memory names
+//! one for each endpoint by process, user and number, and removes them in an orderly end only.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where they are.
+const FOLDER: &str = "/dev/shm";
+/// Endpoints of a process that are looked for. A PE has one for each rail, and a few for questions at the start.
+const ENDPOINTS: u32 = 64;
+
+/// Removes the files of the process `pid`, which was a PE of this job and has ended.
+pub(crate) fn remove(pid: u32) {
+    remove_in(Path::new(FOLDER), pid);
+}
+
+fn remove_in(folder: &Path, pid: u32) {
+    let uid = oxshmem_os::descriptors::own_uid();
+    for path in (0..ENDPOINTS).map(|number| name(folder, pid, uid, number)) {
+        // Somebody else's file is not the PE's, whatever its name is.
+        if std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.uid() == uid) {
+            // Whoever has removed it meanwhile has done the same.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn name(folder: &Path, pid: u32, uid: u32, number: u32) -> PathBuf {
+    folder.join(format!("{pid}:{uid}:{number}"))
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_L5_the_files_of_one_process_are_removed_and_no_others() {
+        let folder = std::env::temp_dir().join(format!("oxshmem-leftovers-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let uid = oxshmem_os::descriptors::own_uid();
+        let own = [name(&folder, 77, uid, 0), name(&folder, 77, uid, 3)];
+        let others = [name(&folder, 7, uid, 0), name(&folder, 77, uid + 1, 0), folder.join("77")];
+        own.iter().chain(&others).for_each(|path| std::fs::write(path, "").unwrap());
+        remove_in(&folder, 77);
+        assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
