@@ -2,7 +2,7 @@
 
 use oxshmem_base::knobs::KNOBS;
 use oxshmem_base::size;
-use oxshmem_os::{Pages, SharedMemory, cpus, memory};
+use oxshmem_os::{Pages, SharedMemory, cpus, limits, memory};
 use oxshmem_topology::{Discovered, discover};
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ fn machine() -> Value {
         true => "a control group's processor quota".to_string(),
         false => format!("those this process may run on, of {} online", online.trim()),
     };
-    let memory = memory::available();
+    let tightest = limits::tightest();
     let huge = memory::huge_page_size();
     let memfd = SharedMemory::create(c"osh_info", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
     let seen = discover("auto").ok();
@@ -69,9 +69,9 @@ fn machine() -> Value {
         "network_cards": seen.as_ref().map(cards),
         "processors": usable,
         "processors_because": why,
-        "memory": size::display(memory.bytes),
-        "memory_bytes": memory.bytes,
-        "memory_because": memory.limited_by,
+        "memory": size::display(tightest.free),
+        "memory_bytes": tightest.free,
+        "memory_because": tightest.limited_by,
         "huge_pages": huge.map_or("none".into(), |size| {
             format!("{} free of {}", memory::free_huge_pages(size), size::display(size))
         }),
