@@ -125,6 +125,16 @@ fn fault_C6_fortran_has_the_nb_forms() {
     }
 }
 
+/// Cray's Fortran names without a type are generic interfaces of the module `shmemx`.
+#[test]
+fn fault_C6_fortran_has_generics_by_type() {
+    let executable = program_with("fortran_generics.f90", &["-Wall", "-Wextra"]);
+    for options in ["-n 2", "-n 3 --nodes 3"] {
+        let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
+        assert_eq!(ended.stdout, "ok\n", "{ended}");
+    }
+}
+
 /// Generic forms of Cray's and Sandia's extensions, with and without a context, and Sandia's hints.
 #[test]
 fn fault_C7_extensions_have_generic_forms_and_hints() {

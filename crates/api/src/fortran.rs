@@ -261,6 +261,16 @@ const ROWS: &[Row] = &[
     extension("extension::wtime", "double shmemx_wtime()"),
 ];
 
+/// Cray's names without a type, and the rows that they choose from by the type of `dest`. A linker symbol cannot tell a
+/// type, so they are generic interfaces of the module `shmemx`.
+pub const GENERICS: &[(&str, &str)] = &[
+    ("SHMEM_GET", "SHMEM_GET<K>"),
+    ("SHMEM_PUT", "SHMEM_PUT<K>"),
+    ("SHMEM_CSWAP", "SHMEM_<K>_CSWAP"),
+    ("SHMEM_FADD", "SHMEM_<K>_FADD"),
+    ("SHMEM_FINC", "SHMEM_<K>_FINC"),
+];
+
 /// Every entry point.
 pub fn entries() -> Vec<Entry> {
     ROWS.iter().flat_map(expand).collect()

@@ -5,6 +5,7 @@
 //! declaration would be an error. `shmem_functions.fh` declares the other functions for programs that want that. A module
 //! declares everything. Its buffers take variables of any type and rank.
 
+use super::fortran_generics;
 use super::{File, NOTE};
 use crate::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS};
 use crate::fortran::{Entry, Status, entries};
@@ -109,15 +110,23 @@ impl Interface {
         let name = self.name;
         let mut text = format!("! oxshmem: {}.\n{}module {name}\n", self.title, comment());
         if name == "shmemx" {
-            text += "    use shmem\n";
+            text += fortran_generics::USES;
         }
-        text += "    implicit none\n\n";
+        text += "    implicit none\n";
+        if name == "shmemx" {
+            text += fortran_generics::HIDES;
+        }
+        text += "\n";
         for Constant { kind, name, value } in &self.constants {
             text += &format!("    {kind}, parameter :: {name} = {value}\n");
         }
         text += "\n    interface\n";
         text += &self.entries.iter().map(procedure).collect::<String>();
-        text + &format!("    end interface\nend module {name}\n")
+        text += "    end interface\n";
+        if name == "shmemx" {
+            text += &fortran_generics::interfaces();
+        }
+        text + &format!("end module {name}\n")
     }
 }
 
@@ -164,10 +173,7 @@ fn procedure(entry: &Entry) -> String {
     let buffers: Vec<&str> = visible.iter().filter(|p| is_buffer(entry, p)).map(|p| p.name.as_str()).collect();
     if !buffers.is_empty() {
         let list = buffers.join(", ");
-        text += &format!("            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n");
-        text += &format!("            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n");
-        text += &format!("            !DIR$ IGNORE_TKR {list}\n");
-        text += &format!("            type(*), dimension(*) :: {list}\n");
+        text += &untyped(&list);
     }
     for parameter in visible.iter().filter(|p| !is_buffer(entry, p)) {
         text += &format!("            {} :: {}\n", dummy(entry, parameter), parameter.name);
@@ -176,6 +182,14 @@ fn procedure(entry: &Entry) -> String {
         text += &format!("            {kind} :: {name}\n");
     }
     text + &format!("        end {sort} {name}\n")
+}
+
+/// Declares arguments that take a variable of any type and rank.
+pub(super) fn untyped(list: &str) -> String {
+    format!(
+        "            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            \
+         !DIR$ IGNORE_TKR {list}\n            type(*), dimension(*) :: {list}\n"
+    )
 }
 
 /// Data that is moved; atomics work on one object of their type.

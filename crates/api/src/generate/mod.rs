@@ -2,6 +2,7 @@
 
 mod exports;
 mod fortran;
+mod fortran_generics;
 mod fortran_source;
 mod generics;
 mod header;
