@@ -83,11 +83,10 @@ fn fault_D5_holders_of_locks_wait_for_each_other() {
 
 #[test]
 fn fault_D6_members_make_different_collective_calls() {
-    all_reported(
-        "different_collectives",
-        &[("-n 3", "auto")],
-        &["PE 0: in shmem_broadcast", "PE 1: in shmem_barrier_all", "its members make different calls"],
-    );
+    // Noticed where the calls meet, before anybody has waited long enough for a report.
+    let words =
+        ["the members of the team make different calls", "shmem_broadcast (64 bytes, root 0)", "a barrier or sync"];
+    Job::new("-n 3").limit(LIMIT).run(deadlocks(), ["different_collectives"]).expect(1).says(&words);
 }
 
 #[test]

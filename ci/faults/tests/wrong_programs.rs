@@ -1,7 +1,11 @@
 //! Programs that break the standard's rules: they end with a sentence or wait, and write nowhere.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, program};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use oxshmem_faults::{Job, program, program_with};
 
 #[test]
 fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
@@ -21,6 +25,101 @@ fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
             for distance in ["10", "30"] {
                 let ended = job(&[call, distance]).expect(1).says(&[name, "no symmetric object of"]);
                 assert!(!ended.crashed(), "{ended}");
+            }
+        }
+    }
+}
+
+/// The program whose members make different calls, compiled once.
+fn mismatch() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program_with("mismatch.c", &["-pthread"]))
+}
+
+/// The names of all calls that it knows.
+fn calls() -> Vec<String> {
+    let list = std::process::Command::new(mismatch()).arg("list").output().expect("the program starts");
+    String::from_utf8(list.stdout).expect("names").lines().map(str::to_owned).collect()
+}
+
+/// Barriers and syncs of the world may meet each other, a split that finds a slot for its team sends nothing, and in a
+/// broadcast on one node each member reads from and writes to what it names itself.
+fn may_meet(one: &str, other: &str) -> bool {
+    let alike = |names: &[&str]| names.contains(&one) && names.contains(&other);
+    one == other
+        || alike(&["barrier_all", "sync_all"])
+        || alike(&["split", "nothing"])
+        || alike(&["broadcast_long", "broadcast_elsewhere"])
+}
+
+/// Runs a pair: it ends with a sentence, or waits until it is ended.
+fn try_pair(options: &str, check: &str, one: &str, other: &str) {
+    let job = Job::new(options).env("SHMEM_CHECK", check).limit(Duration::from_secs(2));
+    let ended = job.run(mismatch(), [one, other]);
+    let about = format!("oshrun {options}, SHMEM_CHECK={check}: {one} against {other}: {ended}");
+    assert!(!ended.crashed() && !ended.stderr.contains("panicked"), "{about}");
+    match ended.status {
+        None => {}
+        Some(0) => assert!(may_meet(one, other), "nobody noticed: {about}"),
+        Some(status) => assert!(status != 9 && status < 128 && ended.stderr.contains("oxshmem: PE"), "{about}"),
+    }
+}
+
+/// Pairs that cover every call, with partners of every kind: those that move nothing, little, much, and the heap's.
+fn some_pairs() -> Vec<(String, String)> {
+    const PARTNERS: [&str; 6] = ["barrier_all", "max_six", "max_long", "malloc", "broadcast_long", "collect"];
+    let partner = |i: usize| PARTNERS[i % PARTNERS.len()].to_owned();
+    calls().into_iter().enumerate().map(|(i, call)| (call, partner(i))).filter(|(a, b)| a != b).collect()
+}
+
+#[test]
+fn fault_W1_members_in_different_calls_end_with_a_sentence_or_wait() {
+    for (i, (one, other)) in some_pairs().iter().enumerate() {
+        let options = ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"][i % 3];
+        try_pair(options, ["0", "1", "2", "3"][i / 3 % 4], one, other);
+    }
+}
+
+#[test]
+fn fault_W1_what_crashed_is_named_on_both_sides() {
+    for (one, other, words) in [
+        ("free", "barrier_all", ["an allocation or free of symmetric memory", "a barrier or sync"]),
+        ("max_six", "max", ["shmem_max_reduce (48 bytes)", "shmem_max_reduce (8 bytes)"]),
+        ("max_six", "barrier_all", ["shmem_max_reduce (48 bytes)", "a barrier or sync"]),
+        ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
+        ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
+    ] {
+        for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
+            for check in ["0", "3"] {
+                let job = Job::new(options).env("SHMEM_CHECK", check);
+                job.run(mismatch(), [one, other])
+                    .expect(1)
+                    .says(&["the members of the team make different calls"])
+                    .says(&words);
+            }
+        }
+    }
+}
+
+#[test]
+fn fault_W2_levels_that_differ_confuse_nobody() {
+    let mut job = Job::new("-n 2");
+    let script = format!("SHMEM_CHECK=$((PMI_RANK * 2)) exec {} max_six max_six", mismatch().display());
+    job.command().args(["/bin/sh", "-c"]);
+    job.run(Path::new(&script), [""; 0]).expect(0);
+}
+
+/// Every pair of calls over every transport that is here: minutes to hours.
+#[test]
+#[ignore = "takes long: cargo test -p oxshmem-faults --test wrong_programs -- --ignored"]
+fn fault_W1_all_pairs() {
+    let all = calls();
+    for transport in ["", "tcp", "ofi:tcp", "ucx:tcp"] {
+        let options =
+            if transport.is_empty() { "-n 2".into() } else { format!("-n 4 --nodes 2 -x SHMEM_TRANSPORT={transport}") };
+        for (i, one) in all.iter().enumerate() {
+            for other in all.iter().filter(|other| *other != one) {
+                try_pair(&options, ["0", "1", "2", "3"][i % 4], one, other);
             }
         }
     }

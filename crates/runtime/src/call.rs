@@ -1,8 +1,13 @@
 //! One call of a collective.
 
-use crate::diagnose;
+use oxshmem_base::Error;
+use oxshmem_transport::{Region, Remote};
+
+use crate::control::{ControlBlock, Said};
 use crate::fast::{FAST, near};
+use crate::signature::{Kind, Signature};
 use crate::team::TeamState;
+use crate::{control, diagnose, job, lane};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -13,6 +18,116 @@ pub(crate) struct Call<'a> {
     pub(crate) team: &'a TeamState,
     /// Name of the C call, for messages.
     pub(crate) name: &'static str,
+    /// What the other members must be in, too.
+    pub(crate) signature: Signature,
+}
+
+impl<'a> Call<'a> {
+    /// A barrier or a sync, unless [`Self::is`] says otherwise.
+    #[inline(always)]
+    pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
+        Self { team, name, signature: Signature::of(Kind::Barrier) }
+    }
+
+    /// A call of that kind of which nothing else must be alike.
+    #[inline(always)]
+    pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: Kind) -> Self {
+        Self { team, name, signature: Signature::of(kind) }
+    }
+
+    /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
+    #[inline(always)]
+    pub(crate) fn is(self, kind: Kind, bytes: usize, root: u32) -> Self {
+        let signature = Signature::of(kind).with(bytes, root);
+        // A call of nothing sends nothing, so the next one is as far in the team's history.
+        if bytes > 0 {
+            ControlBlock::own().statement.write(signature.bits(), bytes, root, self.team.slot, self.team.history());
+        }
+        Self { signature, ..self }
+    }
+
+    /// Ends the job with a sentence if an array that the call needs is null.
+    #[inline(always)]
+    pub(crate) fn needs(self, dest: *const u8, source: *const u8) {
+        if dest.is_null() || source.is_null() {
+            self.null(if dest.is_null() { "dest" } else { "source" });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn null(self, argument: &str) -> ! {
+        diagnose::fail(
+            &Error::new(format!("{}: {argument} is NULL", self.name))
+                .because("the call moves at least one element, and needs symmetric memory for it")
+                .fix("pass a static variable or memory from shmem_malloc, and look whether the allocation succeeded"),
+        )
+    }
+
+    /// Ends the job: a member is in another call. `None`: some member on another node is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
+        let own = words(self.signature, ControlBlock::own().statement.read());
+        let member = member.or_else(|| self.elsewhere(theirs));
+        let said = member.map(|member| self.statement_of(member));
+        let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
+        diagnose::fail(
+            &Error::new(format!("{}: the members of the team make different calls", self.name))
+                .because(format!(
+                    "{who} is in {}, this PE ({}) in {own}",
+                    words(theirs, said.unwrap_or_default()),
+                    self.team.my
+                ))
+                .fix("let all members make the same collective calls with the same arguments in the same order"),
+        )
+    }
+
+    /// The leader of another node that has said so.
+    fn elsewhere(self, theirs: Signature) -> Option<u32> {
+        let span = self.team.span.as_ref()?;
+        let mut leaders = (0..span.nodes()).filter(|&node| node != span.node()).map(|node| span.leader(node));
+        if span.nodes() == 2 {
+            return leaders.next();
+        }
+        // A handful of questions is answered at once; a thousand would be no help any more.
+        leaders.take(64).find(|&leader| self.statement_of(leader).signature() == theirs.bits())
+    }
+
+    /// What a member has last said.
+    fn statement_of(self, member: u32) -> Said {
+        let pe = self.team.world(member);
+        if let Some(window) = job::window_of(pe) {
+            return ControlBlock::of(window).statement.read();
+        }
+        let mut words = [0_u64; Said::BYTES / 8];
+        let offset = control::offset(&raw const ControlBlock::own().statement);
+        let from = Remote { pe, region: Region::Control, offset };
+        // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
+        // and stays until `complete` has returned.
+        lane::issue(|lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
+        lane::complete(self.name);
+        Said::from_words(words)
+    }
+
+    /// What a member of the node says of a call that is as far in the team's history as this one, and is another one.
+    pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
+        let own = ControlBlock::own().statement.read();
+        let theirs = ControlBlock::of(self.team.window(member)).statement.read();
+        let differs = own.signature() == self.signature.bits() && theirs.signature() != own.signature();
+        (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
+    }
+}
+
+/// A call in words; with its numbers if what was said belongs to it.
+fn words(signature: Signature, said: Said) -> String {
+    match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
+        true if signature.is_like(Signature::of(Kind::Broadcast)) => {
+            format!("{signature} ({} bytes, root {})", said.bytes, said.root())
+        }
+        true => format!("{signature} ({} bytes)", said.bytes),
+        false => signature.to_string(),
+    }
 }
 
 impl Call<'_> {

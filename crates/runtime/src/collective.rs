@@ -22,10 +22,9 @@ use crate::control::PAYLOAD_WORDS;
 use crate::diagnose;
 use crate::executor;
 use crate::fast::FAST;
-use crate::life;
 use crate::nodes;
+use crate::signature::Kind;
 use crate::slot;
-use crate::team::TeamState;
 
 pub(crate) use agreement::agree_on_choice;
 pub(crate) use reduce::reduce;
@@ -66,22 +65,21 @@ impl Call<'_> {
     }
 
     pub(crate) fn enter(self) {
-        slot::synchronise(self.team, self.name);
+        slot::synchronise(self);
     }
 
     /// [`Self::enter`] of a collective that writes into the other members' memory: everybody must name the same
-    /// `bytes` bytes of `dest`. The number of the exchange tells what they say now from what an earlier call left.
+    /// `bytes` bytes of `dest`.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
-        let words = [place_of(dest), bytes as u64, self.team.counts().0];
+        let words = [place_of(dest), bytes as u64];
         if let Some(span) = &self.team.span
             && nodes::agree(self, span, &words)
         {
             return;
         }
         // Between nodes only to find out who.
-        let words = [words[0], words[1], self.team.counts().0];
-        slot::exchange(self.team, self.name, &words, |member, theirs| {
-            if theirs[..3] != words {
+        slot::exchange(self, &words, |member, theirs| {
+            if theirs[..2] != words {
                 self.other_destination(member, bytes);
             }
         });
@@ -100,50 +98,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn leave(self) {
-        slot::synchronise(self.team, self.name);
-    }
-
-    /// At `SHMEM_CHECK=2`: ends the job with a sentence unless all members make the same call with the same numbers.
-    /// `bytes` is what must agree of the sizes, `root` of the rest.
-    pub(crate) fn check(self, bytes: usize, root: u32) {
-        if life::life().is_some_and(|life| life.settings.check >= 2) {
-            self.compare(bytes, root);
-        }
-    }
-
-    #[cold]
-    fn compare(self, bytes: usize, root: u32) {
-        let mut words = [0; PAYLOAD_WORDS];
-        words[0] = bytes as u64;
-        words[1] = root.into();
-        let mut name = [0_u8; 40];
-        let n = self.name.len().min(40);
-        name[..n].copy_from_slice(&self.name.as_bytes()[..n]);
-        for (word, chunk) in words[2..].iter_mut().zip(name.chunks_exact(8)) {
-            *word = u64::from_ne_bytes(chunk.try_into().expect("chunks of eight"));
-        }
-        let mut other = None;
-        slot::exchange(self.team, self.name, &words, |member, theirs| {
-            if *theirs != words && other.is_none() {
-                other = Some((member, *theirs));
-            }
-        });
-        if let Some((member, theirs)) = other {
-            let name: Vec<u8> =
-                theirs[2..].iter().flat_map(|word| word.to_ne_bytes()).take_while(|b| *b != 0).collect();
-            diagnose::fail(
-                &Error::new(format!("{}: the members of the team make different calls", self.name))
-                    .because(format!(
-                        "PE {} of the team is in {} ({} bytes, root {}), this PE ({}) passes {bytes} bytes, root {root}",
-                        member,
-                        String::from_utf8_lossy(&name),
-                        theirs[0],
-                        theirs[1],
-                        self.team.my
-                    ))
-                    .fix("let all members make the same collective calls in the same order"),
-            );
-        }
+        slot::synchronise(self);
     }
 
     fn check_root(self, root: i64) -> u32 {
@@ -181,9 +136,9 @@ fn words_of(bytes: usize) -> usize {
 
 /// Waits for all members.
 #[inline(always)]
-pub(crate) fn synchronise(team: &TeamState, name: &'static str) {
-    if !(team.scheduled && executor::sync(Call { team, name })) {
-        slot::synchronise(team, name);
+pub(crate) fn synchronise(call: Call<'_>) {
+    if !(call.team.scheduled && executor::sync(call)) {
+        slot::synchronise(call);
     }
 }
 
@@ -200,7 +155,11 @@ pub(crate) unsafe fn broadcast(
     to_root: bool,
 ) {
     let root = call.check_root(root);
-    call.check(bytes, root);
+    let call = call.is(Kind::Broadcast, bytes, root);
+    if bytes > 0 {
+        // The root's own destination stays as it is where nothing goes to it.
+        call.needs(if to_root || call.team.my != root { dest } else { source }, source);
+    }
     // SAFETY: the caller's promise. So where the executor is asked below.
     if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
         return;
@@ -215,14 +174,14 @@ pub(crate) unsafe fn broadcast(
     if call.team.my == root {
         // Finds out here, not in the others, whether the source is symmetric.
         call.at(root, source, bytes);
-        slot::announce(call.team, call.name, || {
+        slot::announce(call, || {
             if to_root && !ptr::eq(dest, source) {
                 // SAFETY: the caller's promise.
                 unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
             }
         });
     } else {
-        slot::take(call.team, call.name, root, || {
+        slot::take(call, root, || {
             // SAFETY: the root has announced its source and waits for us.
             unsafe { call.fetch(root, source, dest, bytes) };
             call.fetched();
@@ -235,7 +194,10 @@ pub(crate) unsafe fn broadcast(
 /// # Safety
 /// See [`broadcast`].
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    call.check(bytes, 0);
+    let call = call.is(Kind::Fcollect, bytes, 0);
+    if bytes > 0 {
+        call.needs(dest, source);
+    }
     // SAFETY: see `broadcast`.
     if bytes == 0 || call.team.scheduled && unsafe { executor::fcollect(call, dest, source, bytes) } {
         return;
@@ -243,17 +205,18 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if bytes <= PAYLOAD_BYTES {
         // SAFETY: the caller's promise.
         let words = unsafe { payload(source, bytes) };
-        slot::exchange(call.team, call.name, &words[..words_of(bytes)], |member, theirs| {
+        slot::exchange(call, &words[..words_of(bytes)], |member, theirs| {
             // SAFETY: as above; the destination has a block for every member.
             unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
         });
         return;
     }
-    call.enter();
     if let Some(span) = &call.team.span {
-        // SAFETY: the caller's promise.
+        call.enter_to_write(dest, bytes);
+        // SAFETY: the caller's promise; all name the same destination.
         return unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| member as usize * bytes) };
     }
+    call.enter();
     for member in call.members_from_me() {
         // SAFETY: the member has entered, so its source is ready.
         unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };
@@ -266,50 +229,66 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 /// # Safety
 /// See [`broadcast`].
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    const INLINE: usize = PAYLOAD_BYTES - 8;
-    call.check(0, 0);
+    const INLINE: usize = PAYLOAD_BYTES - 16;
+    let call = call.is(Kind::Collect, 0, 0);
+    if bytes > 0 {
+        call.needs(dest, source);
+    }
     // SAFETY: see `broadcast`.
     if call.team.scheduled && unsafe { executor::collect(call, dest, source, bytes) } {
         return;
     }
     let mut words = [0; PAYLOAD_WORDS];
-    words[0] = bytes as u64;
+    (words[0], words[1]) = (bytes as u64, place_of(dest));
     if bytes <= INLINE {
         // SAFETY: the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(source, words[1..].as_mut_ptr().cast(), bytes) };
+        unsafe { ptr::copy_nonoverlapping(source, words[2..].as_mut_ptr().cast(), bytes) };
     } else {
         // Who has nothing to give need not have the array that the others give from (COL-8).
-        words[1] = call.name_of(source, bytes);
+        words[2] = call.name_of(source, bytes);
     }
-    let mut offset = 0;
-    let mut all_inline = true;
+    let (mut offset, mut all_inline, mut elsewhere) = (0_usize, true, None);
     let mut places = Vec::new();
-    slot::exchange(call.team, call.name, &words, |member, theirs| {
+    slot::exchange(call, &words, |member, theirs| {
         let size = theirs[0] as usize;
         if call.team.span.is_some() {
             places.push(offset);
         }
-        // SAFETY: the destination has room for all blocks; a block beyond the payload is read from its source, whose
-        // member has entered and leaves only after us.
-        unsafe {
-            let to = dest.wrapping_add(offset);
-            if size <= INLINE {
-                ptr::copy_nonoverlapping(theirs[1..].as_ptr().cast(), to, size);
-            } else {
-                all_inline = false;
-                if call.team.span.is_none() {
-                    call.fetch(member, FAST.named(theirs[1]) as *const u8, to, size);
+        if theirs[1] != words[1] {
+            elsewhere = Some(member);
+        }
+        if size > 0 {
+            // Who brings something means the destination that has room for it.
+            if theirs[1] != words[1] {
+                call.other_destination(member, bytes);
+            }
+            // That must be symmetric memory, however much the member brings.
+            let to = call.at(call.team.my, dest.wrapping_add(offset), size);
+            // SAFETY: `at` has found room for the block; one beyond the payload is read from its source, whose member has
+            // entered and leaves only after us.
+            unsafe {
+                if size <= INLINE {
+                    ptr::copy_nonoverlapping(theirs[2..].as_ptr().cast(), to, size);
+                } else {
+                    all_inline = false;
+                    if call.team.span.is_none() {
+                        call.fetch(member, FAST.named(theirs[2]) as *const u8, to, size);
+                    }
                 }
             }
         }
-        offset += size;
+        offset = offset.saturating_add(size);
     });
     // All members see the same sizes, so all decide alike.
     match &call.team.span {
         _ if all_inline => {}
         Some(span) => {
+            // Blocks go into the leaders' destinations.
+            if let Some(member) = elsewhere {
+                call.other_destination(member, bytes);
+            }
             places.push(offset);
-            // SAFETY: all have entered, and every destination has room for all blocks.
+            // SAFETY: all have entered, name the same destination, and have room for all blocks there.
             unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| places[member as usize]) };
         }
         None => call.leave(),
@@ -321,7 +300,10 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
 /// # Safety
 /// See [`broadcast`].
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    call.check(bytes, 0);
+    let call = call.is(Kind::Alltoall, bytes, 0);
+    if bytes > 0 {
+        call.needs(dest, source);
+    }
     let all = bytes.saturating_mul(call.team.size as usize);
     // SAFETY: see `broadcast`.
     if all == 0 || call.team.scheduled && unsafe { executor::alltoall(call, dest, source, bytes) } {
@@ -331,7 +313,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if all <= PAYLOAD_BYTES {
         // SAFETY: the caller's promise.
         let words = unsafe { payload(source, all) };
-        slot::exchange(call.team, call.name, &words[..words_of(all)], |member, theirs| {
+        slot::exchange(call, &words[..words_of(all)], |member, theirs| {
             // SAFETY: as above: block `my` of the member's payload becomes block `member`.
             unsafe {
                 let block = theirs.as_ptr().cast::<u8>().add(mine);
@@ -367,10 +349,11 @@ pub(crate) unsafe fn alltoalls(
     element: usize,
     nelems: usize,
 ) {
-    call.check(nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
+    let call = call.is(Kind::Alltoalls, nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
     if nelems == 0 {
         return;
     }
+    call.needs(dest, source);
     for (name, stride) in [("dst", dst), ("sst", sst)] {
         if stride < 1 {
             diagnose::bad_argument(call.name, name, stride as i64, "1 and more");

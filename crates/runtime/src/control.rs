@@ -16,6 +16,7 @@ pub(crate) mod area;
 mod demand;
 pub(crate) mod mail;
 pub(crate) mod records;
+mod statement;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -28,6 +29,9 @@ use area::{AREAS, Area};
 pub(crate) use demand::{Demand, Wanted};
 use mail::{Mail, ZONES, Zones};
 use records::Records;
+use statement::Statement;
+
+pub(crate) use statement::Said;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -145,6 +149,8 @@ pub(crate) struct ControlBlock {
     _apart_at_last: u32,
     /// How far the waits of the node's PEs have been observed (see `deadlock`); used of window 0 only.
     pub(crate) observed: core::sync::atomic::AtomicU64,
+    /// What the PE has last said of a collective call.
+    pub(crate) statement: Statement,
 }
 
 #[cfg(not(loom))]
@@ -200,7 +206,7 @@ pub(crate) const PAYLOAD_WORDS: usize = 7;
 /// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `slot.rs`.
 #[repr(C, align(128))]
 pub(crate) struct Line {
-    /// Number of the synchronisation that the payload belongs to.
+    /// Number of the synchronisation that the payload belongs to, with the signature of the owner's call.
     pub(crate) sequence: AtomicU64,
     /// What travels with it; accessed as plain memory under the protocol above.
     pub(crate) payload: Cell<[u64; PAYLOAD_WORDS]>,
@@ -211,8 +217,9 @@ pub(crate) struct Line {
 pub(crate) struct Slot {
     /// Even and odd synchronisations.
     pub(crate) lines: [Line; 2],
-    /// Count of arrivals, used of the team's first member only; zero between synchronisations.
-    pub(crate) arrivals: Apart<AtomicU32>,
+    /// Count of arrivals in the lower half, the sum of their signatures in the upper one; used of the team's first member
+    /// only (of a node's, if the team spans nodes), zero between synchronisations.
+    pub(crate) arrivals: Apart<AtomicU64>,
     /// Release of counted synchronisations, and announcements.
     pub(crate) words: Apart<Words>,
 }
@@ -220,7 +227,7 @@ pub(crate) struct Slot {
 /// The words of a slot that are not lines.
 #[repr(C)]
 pub(crate) struct Words {
-    /// Number of the last synchronisation that everybody reached; used of the team's first member only.
+    /// Number of the last synchronisation that everybody reached, with its signature, as all words here; used of the team's first member only.
     pub(crate) released: AtomicU64,
     /// The bell of those who wait for `released`.
     pub(crate) bell_word: AtomicU32,

@@ -50,6 +50,8 @@ pub(crate) trait Wire {
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays {
     pub(crate) dest: *mut u8,
+    /// Bytes of it.
+    pub(crate) room: usize,
     pub(crate) source: *const u8,
     /// Bytes of an element.
     pub(crate) element: usize,

@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
+use crate::call::Call;
 use crate::control::{PAYLOAD_WORDS, SLOTS};
+use crate::signature::Kind;
 use crate::team::{Held, TeamState};
 use crate::{life, slot};
 
@@ -119,16 +121,16 @@ fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -
 /// The and of all members' words, and the greatest of their numbers.
 fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
     let (mut agreed, mut base) = (words, passed);
+    let call = Call::of(team, call, Kind::Split);
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        let call = crate::call::Call { team, name: call };
         crate::nodes::all_of(call, span, &mut agreed);
         return (agreed, crate::nodes::greatest(call, span, base));
     }
     let mut payload = [0; PAYLOAD_WORDS];
     payload[..WORDS].copy_from_slice(&words);
     payload[WORDS] = passed;
-    slot::exchange(team, call, &payload, |_, words| {
+    slot::exchange(call, &payload, |_, words| {
         agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
         base = base.max(words[WORDS]);
     });

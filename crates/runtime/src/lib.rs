@@ -18,7 +18,8 @@
 //! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
 //! roll                               which PEs of the node are gone
 //! job, network, control              this PE among the others; the fabric; what PEs of a node share
-//! fast, handles, bell, pace, span    facts that the data path loads, and small parts
+//! fast, handles, bell, pace, span,   facts that the data path loads, and small parts
+//! signature
 //! ```
 
 // The model checker needs only the protocols.
@@ -59,6 +60,7 @@ mod placement;
 mod primitive;
 mod report;
 mod roll;
+mod signature;
 mod slot;
 mod span;
 mod team;

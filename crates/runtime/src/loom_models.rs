@@ -84,7 +84,7 @@ fn blank() -> Slot {
     let line = || Line { sequence: AtomicU64::new(0), payload: Cell::new([0; 7]) };
     Slot {
         lines: [line(), line()],
-        arrivals: Apart(AtomicU32::new(0)),
+        arrivals: Apart(AtomicU64::new(0)),
         words: Apart(Words {
             released: AtomicU64::new(0),
             bell_word: AtomicU32::new(0),

@@ -34,10 +34,11 @@ use crate::control::mail::{OPEN_BOARD, ZONES};
 use crate::control::{self, BOARD, ControlBlock, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot, Words};
 use crate::executor::{self, Arrays};
 use crate::primitive::AtomicU64;
+use crate::signature::{number_of, signature_of};
 use crate::span::Span;
 use crate::team::TeamState;
 use crate::wait::{self, Reason};
-use crate::{lane, life, network};
+use crate::{lane, life, network, slot};
 
 use mail::{Leaders, PRIVATE, Way};
 
@@ -45,15 +46,18 @@ use mail::{Leaders, PRIVATE, Way};
 pub(crate) const MOST_PES: u32 = 16_384;
 /// The most nodes of a job: so many leaders find a payload's room in their mail.
 pub(crate) const MOST_NODES: u32 = 4096;
-const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS <= BOARD);
+const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS + MOST_NODES as usize * HEADER <= BOARD);
+/// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
+const HEADER: usize = 8;
 
 /// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
 pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
 }
 
-/// Members count in with their node's leader, which returns when all have.
-fn gather(call: Call<'_>, span: &Span) {
+/// Members count in with their node's leader for what has this number. The leader returns when all have, and compares what
+/// they have counted in for.
+fn gather(call: Call<'_>, span: &Span, number: u64) {
     let others = span.count(span.node()) - 1;
     if others == 0 {
         return;
@@ -61,14 +65,23 @@ fn gather(call: Call<'_>, span: &Span) {
     let (team, leader) = (call.team, span.my_leader());
     let arrivals = &team.place(leader).arrivals.0;
     if team.my != leader {
+        slot::sign(team, call.signature.stamp(number));
         // The chain of read-modify-writes orders every member's stores before the leader's load of the last one.
-        if arrivals.fetch_add(1, Release) + 1 == others {
+        let arrived = arrivals.fetch_add(slot::arrival(call), Release) + slot::arrival(call);
+        if arrived as u32 == others {
             ControlBlock::of(team.window(leader)).bell().ring();
         }
         return;
     }
     let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: team.needed() };
-    wait::until(reason, Some(ControlBlock::own().bell()), || (arrivals.load(Acquire) == others).then_some(()));
+    let arrived = wait::until(reason, Some(ControlBlock::own().bell()), || {
+        let arrived = arrivals.load(Acquire);
+        (arrived as u32 == others).then_some(arrived)
+    });
+    if arrived != u64::from(others) * slot::arrival(call) {
+        let members = span.here().filter(|&member| member != team.my);
+        slot::find_different(call, members, call.signature.stamp(number));
+    }
     // Nobody counts in again before the release.
     arrivals.store(0, Relaxed);
 }
@@ -82,17 +95,17 @@ fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &Atomic
     let words = &team.place(leader).words.0;
     let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
     if team.my == leader {
-        word.store(number, Release);
+        word.store(call.signature.stamp(number), Release);
         return bell.ring();
     }
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: team.needed() };
-    wait::until(reason, Some(bell), || (word.load(Acquire) >= number).then_some(()));
+    wait::until(reason, Some(bell), || (number_of(word.load(Acquire)) >= number).then_some(()));
 }
 
 /// The members of the caller's node meet, and nobody else.
 fn meet_here(call: Call<'_>, span: &Span) {
     let number = call.team.next_announcement();
-    gather(call, span);
+    gather(call, span, number);
     release(call, span, number, |words| &words.announced);
 }
 
@@ -146,7 +159,7 @@ unsafe fn run(
     }
     let mut private = [0_u128; PRIVATE / 16];
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
-    let wire = Leaders::new(call, span, way, turn, private, arrays.dest, dest_there);
+    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), dest_there);
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller's promise; `Way::find` has looked at the room.
@@ -156,7 +169,7 @@ unsafe fn run(
 }
 
 const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
-const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), source: ptr::null(), element: 1, kernel: None };
+const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
 
 /// The leaders wait for each other.
 fn leaders_meet(call: Call<'_>, span: &Span) {
@@ -207,36 +220,46 @@ unsafe fn gather_parts(
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller's promise.
-    unsafe { run(call, span, way, plan, share, Arrays { dest, source, ..NO_ARRAYS }, dest_there) }
+    unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, dest_there) }
 }
 
 /// See `slot::exchange`.
 #[cold]
 pub(crate) fn exchange(
-    team: &TeamState,
+    call: Call<'_>,
     span: &Span,
-    name: &'static str,
     number: u64,
     payload: &[u64],
     mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
-    let call = Call { team, name };
+    let team = call.team;
     if payload.is_empty() {
-        gather(call, span);
+        gather(call, span, number);
         leaders_meet(call, span);
         return release(call, span, number, |words| &words.released);
     }
     let (parity, width) = (number as usize & 1, 8 * payload.len());
     write_line(team.place(team.my), parity, payload);
-    gather(call, span);
-    let (slot, window) = (slot_of(team), team.window(span.my_leader()));
-    let open = slot < ZONES && team.size as usize * width <= OPEN_BOARD;
-    let board = if open { control::zones(window, slot).board(parity) } else { control::board(window, slot, parity) };
-    let start = |node: u32| span.start(node) as u64 * width as u64;
+    gather(call, span, number);
+    let (slot_number, window) = (slot_of(team), team.window(span.my_leader()));
+    let bytes = team.size as usize * width + span.nodes() as usize * HEADER;
+    let open = slot_number < ZONES && bytes <= OPEN_BOARD;
+    let board = if open {
+        control::zones(window, slot_number).board(parity)
+    } else {
+        control::board(window, slot_number, parity)
+    };
+    let start = |node: u32| node as u64 * HEADER as u64 + span.start(node) as u64 * width as u64;
+    let header = |node: u32| board.wrapping_add(start(node) as usize).cast::<u64>();
+    let entry =
+        |node: u32, member: u32| board.wrapping_add((node as usize + 1) * HEADER + span.place(member) as usize * width);
     let way = gathering(call, span, start, open);
+    let stamp = call.signature.stamp(number);
     if team.my == span.my_leader() {
+        // SAFETY: the board is this leader's, has room for a header of each node, and begins at a multiple of 8.
+        unsafe { header(span.node()).write(stamp) };
         for member in span.here() {
-            let entry = board.wrapping_add(span.place(member) as usize * width);
+            let entry = entry(span.node(), member);
             // SAFETY: the member has counted in; the board has room for every line.
             read_line(team.place(member), parity, |line| unsafe {
                 ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
@@ -248,14 +271,22 @@ pub(crate) fn exchange(
             let there = open.then(|| (Region::Control, (board as usize).wrapping_sub(control::own()) as u64));
             // SAFETY: the board has all lines of this node; nobody looks at it before the release.
             if unsafe { gather_parts(call, span, way, start, board, there) } {
-                lane::complete(name);
+                lane::complete(call.name);
+            }
+            if team.my == span.my_leader() {
+                // SAFETY: as above; all parts have come.
+                let theirs = |node: u32| unsafe { header(node).read() };
+                if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
+                    call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+                }
             }
         }
-        None => fetch_lines(call, span, parity, width, board),
+        // The leaders have met, so all are in this exchange.
+        None => fetch_lines(call, span, parity, width, entry),
     }
     release(call, span, number, |words| &words.released);
     for member in 0..team.size {
-        let entry = board.wrapping_add(span.place(member) as usize * width);
+        let entry = entry(span.node_of(member), member);
         let mut line = [0; PAYLOAD_WORDS];
         // SAFETY: the board has this line until everybody here has entered the next exchange.
         unsafe { ptr::copy_nonoverlapping(entry, line.as_mut_ptr().cast(), width) };
@@ -268,7 +299,7 @@ fn slot_of(team: &TeamState) -> u32 {
 }
 
 /// Each leader fetches the lines of other nodes' members from where they wrote them.
-fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, board: *mut u8) {
+fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, entry: impl Fn(u32, u32) -> *mut u8) {
     leaders_meet(call, span);
     let team = call.team;
     if team.my != span.my_leader() {
@@ -278,7 +309,7 @@ fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, board: 
     let line = read_line(own, parity, |line| control::offset(line.as_ptr()));
     for member in (0..team.size).filter(|&member| span.node_of(member) != span.node()) {
         let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
-        let entry = board.wrapping_add(span.place(member) as usize * width);
+        let entry = entry(span.node_of(member), member);
         // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
         lane::issue(|lane| unsafe { lane.get_nbi(entry, from, width) });
     }
@@ -320,7 +351,7 @@ pub(crate) unsafe fn combine(
     // SAFETY: the caller's promise; the elements are at most a payload.
     unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
     write_line(team.place(team.my), parity, &payload);
-    gather(call, span);
+    gather(call, span, number);
     // Aligned for every type, as lines are not.
     let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
     let sum: *mut u8 = sum.as_mut_ptr().cast();
@@ -339,7 +370,7 @@ pub(crate) unsafe fn combine(
             }
         }
     }
-    let arrays = Arrays { dest: sum, source: sum, element, kernel: Some(kernel) };
+    let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
     // SAFETY: the sum has `n` elements; all of it goes by mail.
     unsafe { run(call, span, way, plan, NO_SHARE, arrays, None) };
     if team.my == span.my_leader() {

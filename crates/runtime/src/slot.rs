@@ -11,7 +11,11 @@
 //! finished k+1, so all members have entered k+1, so all have left k and nobody reads the payload of k any more.
 //! Announcements have words of their own and do not count here, so they may come between in any number.
 //!
-//! **Why nothing is reset.** Numbers only grow; 64 bits last for ever (32 would not: a team has 2^31 barriers behind it
+//! **Why members in different calls notice it.** With its number each word carries the signature of the call (see
+//! `signature`), and who reads one compares it with its own; who counts in adds it to a sum, which the last one compares. So
+//! no payload of another call is ever looked at.
+//!
+//! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause (32 would not: a team has 2^31 barriers behind it
 //! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
 //! that no member's line has reached (the lease carries it). Who still looks at a line for an earlier number sees a
 //! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
@@ -23,6 +27,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::bell::Bell;
+use crate::call::Call;
 #[cfg(not(loom))]
 use crate::control::ControlBlock;
 use crate::control::{PAYLOAD_WORDS, Slot};
@@ -30,6 +35,7 @@ use crate::control::{PAYLOAD_WORDS, Slot};
 use crate::nodes;
 use crate::pace;
 use crate::primitive::AtomicU64;
+use crate::signature::{self, number_of, signature_of};
 use crate::team::TeamState;
 use crate::wait::{self, Reason};
 
@@ -39,17 +45,14 @@ const READ_ALL: u32 = 16;
 /// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
 /// caller's own included. Stores made before by any member are visible to all after.
 #[inline(always)]
-pub(crate) fn exchange(
-    team: &TeamState,
-    call: &'static str,
-    payload: &[u64],
-    visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
-) {
+pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
+    let team = call.team;
     let number = team.next_exchange();
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        return nodes::exchange(team, span, call, number, payload, visit);
+        return nodes::exchange(call, span, number, payload, visit);
     }
+    let stamp = call.signature.stamp(number);
     let parity = number as usize & 1;
     let (my, size) = (team.my, team.size);
     let mine = team.place(my);
@@ -62,15 +65,15 @@ pub(crate) fn exchange(
         });
     }
     if size <= READ_ALL && !pace::crowded() {
-        mine.lines[parity].sequence.store(number, Release);
+        mine.lines[parity].sequence.store(stamp, Release);
         for other in others(my, size) {
             nudge(team, other);
         }
         for other in others(my, size) {
-            until_reached(team, call, &team.place(other).lines[parity].sequence, number);
+            until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
         }
     } else if size > 1 {
-        count_in(team, call, number);
+        count_in(call, stamp);
     }
     if !payload.is_empty() {
         visit_all(team, parity, visit);
@@ -92,27 +95,103 @@ fn nudge(team: &TeamState, member: u32) {
     let _ = (team, member);
 }
 
+/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one tells nothing:
+/// its owner has compared this one.
 #[inline(always)]
-fn until_reached(team: &TeamState, call: &'static str, word: &AtomicU64, number: u64) {
-    let reason = Reason { call, address: ptr::from_ref(word) as usize, needs: team.needed() };
-    wait::until(reason, None, move || (word.load(Acquire) >= number).then_some(()));
+fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let seen = wait::until(reason, None, move || {
+        let seen = word.load(Acquire);
+        (seen >= first).then_some(seen)
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// Looks between two looks whether the one who is waited for is elsewhere.
+const LOOKS: u32 = 128;
+
+/// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
+/// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
+fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let next = call.team.counts().0 + 1;
+    let (mut looks, mut suspected) = (0_u32, None);
+    let seen = wait::until(reason, None, move || {
+        looks = looks.wrapping_add(1);
+        // Seen before the word: a member that has come and gone on has written the word first.
+        let line = if looks % LOOKS == 0 {
+            call.team.place(member).lines[next as usize & 1].sequence.load(Acquire)
+        } else {
+            0
+        };
+        let seen = word.load(Acquire);
+        if seen >= first {
+            return Some(seen);
+        }
+        if number_of(line) == next {
+            call.differs(Some(member), signature_of(line));
+        }
+        #[cfg(not(loom))]
+        if looks % LOOKS == 0 {
+            let contradiction = call.contradiction(member);
+            if let Some(theirs) = contradiction.filter(|_| contradiction == suspected) {
+                call.differs(Some(member), theirs);
+            }
+            suspected = contradiction;
+        }
+        None
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// What a member adds to a count of arrivals.
+pub(crate) fn arrival(call: Call<'_>) -> u64 {
+    u64::from(call.signature.bits()) << 32 | 1
 }
 
 /// The counted way: the last to arrive releases everybody.
-fn count_in(team: &TeamState, call: &'static str, number: u64) {
+fn count_in(call: Call<'_>, stamp: u64) {
+    let team = call.team;
     let first: &Slot = team.place(0);
     let words = &first.words.0;
     let bell = Bell { word: &words.bell_word, sleepers: &words.bell_sleepers };
+    sign(team, stamp);
     // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
-    if first.arrivals.0.fetch_add(1, AcqRel) + 1 == team.size {
+    let arrived = first.arrivals.0.fetch_add(arrival(call), AcqRel) + arrival(call);
+    if arrived as u32 == team.size {
+        if arrived != u64::from(team.size) * arrival(call) {
+            find_different(call, 0..team.size, stamp);
+        }
         // Nobody counts in again before the release.
         first.arrivals.0.store(0, Relaxed);
-        words.released.store(number, Release);
+        words.released.store(stamp, Release);
         bell.ring();
         return;
     }
-    let reason = Reason { call, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
-    wait::until(reason, Some(bell), move || (words.released.load(Acquire) >= number).then_some(()));
+    let reason = Reason { call: call.name, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
+    let number = number_of(stamp);
+    wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));
+}
+
+/// The member says before it counts in what it counts in for. Who reads it has seen the count.
+pub(crate) fn sign(team: &TeamState, stamp: u64) {
+    team.place(team.my).lines[number_of(stamp) as usize & 1].sequence.store(stamp, Release);
+}
+
+/// Ends the job: the signatures of those who have counted in do not add up.
+#[cold]
+#[inline(never)]
+pub(crate) fn find_different(call: Call<'_>, members: impl Iterator<Item = u32>, stamp: u64) -> ! {
+    let signed = |member: u32| call.team.place(member).lines[number_of(stamp) as usize & 1].sequence.load(Relaxed);
+    let found = members.map(|member| (member, signed(member))).find(|(_, word)| *word != stamp);
+    let (member, word) = found.unwrap_or((call.team.my, stamp));
+    call.differs(Some(member), signature_of(word))
 }
 
 #[inline(always)]
@@ -128,40 +207,42 @@ fn visit_all(team: &TeamState, parity: usize, mut visit: impl FnMut(u32, &[u64; 
 
 /// Synchronises the team without a payload.
 #[inline(always)]
-pub(crate) fn synchronise(team: &TeamState, call: &'static str) {
-    exchange(team, call, &[], |_, _| {});
+pub(crate) fn synchronise(call: Call<'_>) {
+    exchange(call, &[], |_, _| {});
 }
 
 /// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
-pub(crate) fn announce(team: &TeamState, call: &'static str, meanwhile: impl FnOnce()) {
+pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
+    let team = call.team;
     if team.span.is_some() {
-        synchronise(team, call);
+        synchronise(call);
         meanwhile();
-        return synchronise(team, call);
+        return synchronise(call);
     }
-    let number = team.next_announcement();
+    let stamp = call.signature.stamp(team.next_announcement());
     let words = &team.place(team.my).words.0;
-    words.announced.store(number, Release);
+    words.announced.store(stamp, Release);
     for other in others(team.my, team.size) {
         nudge(team, other);
     }
     meanwhile();
     for other in others(team.my, team.size) {
-        until_reached(team, call, &team.place(other).words.0.taken, number);
+        until_told(call, other, &team.place(other).words.0.taken, stamp);
     }
 }
 
 /// Waits for the announcement of member `from`, does `come` and says that it is done.
-pub(crate) fn take(team: &TeamState, call: &'static str, from: u32, come: impl FnOnce()) {
+pub(crate) fn take(call: Call<'_>, from: u32, come: impl FnOnce()) {
+    let team = call.team;
     if team.span.is_some() {
-        synchronise(team, call);
+        synchronise(call);
         come();
-        return synchronise(team, call);
+        return synchronise(call);
     }
-    let number = team.next_announcement();
-    until_reached(team, call, &team.place(from).words.0.announced, number);
+    let stamp = call.signature.stamp(team.next_announcement());
+    until_told(call, from, &team.place(from).words.0.announced, stamp);
     come();
-    team.place(team.my).words.0.taken.store(number, Release);
+    team.place(team.my).words.0.taken.store(stamp, Release);
     nudge(team, from);
 }
 
@@ -179,13 +260,14 @@ mod tests {
             let team = TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base);
             for round in 0..8 {
                 let mut seen = Vec::new();
-                exchange(&team, "test", &[word(round, my); PAYLOAD_WORDS], |_, words| seen.push(*words));
+                let call = Call::new(&team, "test");
+                exchange(call, &[word(round, my); PAYLOAD_WORDS], |_, words| seen.push(*words));
                 let expected: Vec<_> = (0..size).map(|other| [word(round, other); PAYLOAD_WORDS]).collect();
                 assert_eq!(seen, expected);
                 let root = round as u32 % size;
                 match my == root {
-                    true => announce(&team, "test", || {}),
-                    false => take(&team, "test", root, || {}),
+                    true => announce(call, || {}),
+                    false => take(call, root, || {}),
                 }
             }
             assert_eq!(team.counts(), (base + 8, base + 8));
@@ -195,7 +277,7 @@ mod tests {
 
     #[test]
     fn numbers_beyond_32_bits_are_as_good_as_others() {
-        for (slot, base) in [(1, 0), (2, (1 << 31) - 4), (3, (1 << 32) - 4), (4, 1 << 60)] {
+        for (slot, base) in [(1, 0), (2, (1 << 31) - 4), (3, (1 << 32) - 4), (4, 1 << 47)] {
             meet(1, slot, base);
             meet(3, slot, base + 100);
         }

@@ -253,6 +253,11 @@ impl TeamState {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
+    /// How far the team is: its exchanges, and all other calls that have sent something.
+    pub(crate) fn history(&self) -> (u64, u64) {
+        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed) + self.calls.load(Relaxed))
+    }
+
     /// The number that no line and no word of this team has passed.
     pub(crate) fn passed(&self) -> u64 {
         let (exchanges, announcements) = self.counts();

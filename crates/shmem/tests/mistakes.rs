@@ -1,20 +1,25 @@
 //! Mistakes that the types cannot rule out: each ends the job with a sentence on all PEs, or is an error.
 
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxshmem::test::processes;
+use oxshmem::test::{processes, processes_on};
 use oxshmem::{Atomic, Lock, World};
 
-/// Runs `body` on some PEs, and makes sure that the job ends with these words.
-fn ends_with<F: FnOnce(&World)>(words: &str, pes: usize, body: F) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| processes(pes, body)));
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
-        // A PE in which the body has returned, or panicked: the parent looks at what it said.
-        return outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+/// Runs `body` on some PEs, of one node and of two, and makes sure that the job ends with these words.
+fn ends_with<F: Fn(&World) + Copy>(words: &str, pes: usize, body: F) {
+    for nodes in 1..=pes.min(2) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| processes_on(nodes, pes, body)));
+        if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+            // A PE in which the body has returned, or panicked: the parent looks at what it said.
+            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            continue;
+        }
+        let said = outcome.expect_err("the job was to fail");
+        let said = said.downcast_ref::<String>().map_or("", String::as_str);
+        assert!(said.contains(words), "expected `{words}` on {nodes} nodes in\n{said}");
     }
-    let said = outcome.expect_err("the job was to fail");
-    let said = said.downcast_ref::<String>().map_or("", String::as_str);
-    assert!(said.contains(words), "expected `{words}` in\n{said}");
 }
 
 #[test]
@@ -67,7 +72,7 @@ fn slices_that_overlap() {
 
 #[test]
 fn reductions_of_different_lengths() {
-    ends_with("the members of the team name different destinations", 2, |world| {
+    ends_with("the members of the team make different calls", 2, |world| {
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
         let mine = &numbers[..100 + 100 * world.my_pe()];
         world.sum(mine, mine);
@@ -91,6 +96,17 @@ fn a_collect_that_meets_another_call() {
             0 => world.collect(&numbers, &numbers, 10),
             _ => world.sum_of(1 << 40),
         };
+    });
+}
+
+#[test]
+fn fault_W1_values_that_meet_a_reduction() {
+    ends_with("the members of the team make different calls", 2, |world| {
+        let numbers = world.allocate_slice(2, 0_u64).unwrap();
+        match world.my_pe() {
+            0 => drop(world.values([0_u64; 6])),
+            _ => world.max(&numbers[..1], &numbers[1..]),
+        }
     });
 }
 

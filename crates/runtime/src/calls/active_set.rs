@@ -22,7 +22,7 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
     const NAME: &str = "shmem_barrier";
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(team, NAME));
+    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(Call::new(team, NAME)));
 }
 
 /// Waits for the set.
@@ -31,7 +31,7 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
 /// See [`barrier`].
 pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_sync";
-    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(team, NAME));
+    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(Call::new(team, NAME)));
 }
 
 /// How many bytes `n` elements have.
@@ -51,7 +51,7 @@ macro_rules! data {
         ) {
             const NAME: &str = concat!("shmem_", stringify!($name));
             with(NAME, start, log_stride, size, sync as usize, |team| {
-                let call = Call { team, name: NAME };
+                let call = Call::new(team, NAME);
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
                 unsafe { collective::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             });
@@ -89,7 +89,7 @@ macro_rules! reductions {
             };
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collective::reduce::<$op, T>(Call { team, name: NAME }, dest, source, n) };
+                unsafe { collective::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
             });
         }
     )*};
@@ -118,7 +118,7 @@ pub unsafe fn alltoallv(
     const NAME: &str = "shmemx_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     with(NAME, start, log_stride, size, sync as usize, |team| {
-        let call = Call { team, name: NAME };
+        let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
         unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
@@ -143,7 +143,7 @@ pub unsafe fn alltoallv_packed(
     const NAME: &str = "shmemx_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
     with(NAME, start, log_stride, size, sync as usize, |team| {
-        let call = Call { team, name: NAME };
+        let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
         unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });

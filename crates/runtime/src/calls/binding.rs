@@ -11,6 +11,7 @@ use crate::calls::team::live;
 use crate::control::PAYLOAD_WORDS;
 use crate::diagnose;
 use crate::life::Others;
+use crate::signature::Kind;
 use crate::slot;
 use crate::team::Team;
 
@@ -51,7 +52,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
-    slot::exchange(team, call, &payload[..=words.len()], |member, theirs| {
+    slot::exchange(Call::of(team, call, Kind::Values), &payload[..=words.len()], |member, theirs| {
         if theirs[0] != tag {
             different(call, member, team.my);
         }
@@ -67,7 +68,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
 pub unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
     let team = live(call, team);
     if team.scheduled {
-        Call { team, name: call }.enter_to_write(dest, bytes);
+        Call::new(team, call).enter_to_write(dest, bytes);
     }
 }
 

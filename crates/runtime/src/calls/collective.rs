@@ -23,7 +23,7 @@ macro_rules! data {
         /// and do not overlap. The team has not been destroyed.
         pub unsafe fn $name<T>(team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
-            let call = Call { team: live(NAME, team), name: NAME };
+            let call = Call::new(live(NAME, team), NAME);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collective::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             0
@@ -53,7 +53,7 @@ macro_rules! reductions {
         /// apart. The team has not been destroyed.
         pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
-            let call = Call { team: live(NAME, team), name: NAME };
+            let call = Call::new(live(NAME, team), NAME);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collective::reduce::<$op, T>(call, dest, source, nreduce) };
             0
@@ -69,7 +69,7 @@ reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce
 /// All members call, one thread of each; `dest` and `source` are symmetric and have `nelems` elements, and are the
 /// same or apart. The team has not been destroyed.
 pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
-    let call = Call { team: live("shmem_sum_inscan", team), name: "shmem_sum_inscan" };
+    let call = Call::new(live("shmem_sum_inscan", team), "shmem_sum_inscan");
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collective::scan(call, dest, source, nelems, true) };
     0
@@ -80,7 +80,7 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 /// # Safety
 /// See [`sum_inscan`].
 pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
-    let call = Call { team: live("shmem_sum_exscan", team), name: "shmem_sum_exscan" };
+    let call = Call::new(live("shmem_sum_exscan", team), "shmem_sum_exscan");
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collective::scan(call, dest, source, nelems, false) };
     0
@@ -102,7 +102,7 @@ pub unsafe fn alltoallv(
 ) {
     const NAME: &str = "shmemx_team_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
-    let call = Call { team: live(NAME, team), name: NAME };
+    let call = Call::new(live(NAME, team), NAME);
     // SAFETY: the caller's promises are those of the engine.
     unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }
@@ -123,7 +123,7 @@ pub unsafe fn alltoallv_packed(
 ) {
     const NAME: &str = "shmemx_team_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
-    let call = Call { team: live(NAME, team), name: NAME };
+    let call = Call::new(live(NAME, team), NAME);
     // SAFETY: the caller's promises are those of the engine.
     unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }

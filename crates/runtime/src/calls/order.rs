@@ -5,10 +5,12 @@
 
 use core::ffi::c_int;
 
+use crate::call::Call;
 use crate::collective;
 use crate::context::Context;
 use crate::diagnose;
 use crate::network;
+use crate::signature::Kind;
 use crate::team::Team;
 use crate::via::Via;
 
@@ -79,17 +81,17 @@ pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
 /// All PEs call, one thread of each at a time.
 #[inline(always)]
 pub unsafe fn barrier_all() {
-    barrier_all_named("shmem_barrier_all");
+    barrier_all_named("shmem_barrier_all", Kind::Barrier);
 }
 
 /// [`barrier_all`] inside another call, which is named in messages.
 #[inline(always)]
-pub(crate) fn barrier_all_named(call: &'static str) {
+pub(crate) fn barrier_all_named(call: &'static str, kind: Kind) {
     store_fence();
     if network::is_open() {
         Context::default_context().quiet(call);
     }
-    sync_world(call);
+    sync_world(call, kind);
 }
 
 /// Waits for all PEs.
@@ -98,14 +100,14 @@ pub(crate) fn barrier_all_named(call: &'static str) {
 /// See [`barrier_all`].
 #[inline(always)]
 pub unsafe fn sync_all() {
-    sync_world("shmem_sync_all");
+    sync_world("shmem_sync_all", Kind::Barrier);
 }
 
 /// Stores made before are visible after, because arrival is a release and leaving an acquire.
 #[inline(always)]
-fn sync_world(call: &'static str) {
+fn sync_world(call: &'static str, kind: Kind) {
     match Team::world().state() {
-        Some(world) => collective::synchronise(world, call),
+        Some(world) => collective::synchronise(Call::of(world, call, kind)),
         None => diagnose::not_initialised(call),
     }
 }

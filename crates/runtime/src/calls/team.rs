@@ -3,10 +3,12 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::call::Call;
 use crate::collective;
 use crate::diagnose;
 use crate::leasing::{self, Lease};
 use crate::members::Members;
+use crate::signature::Kind;
 use crate::slot;
 use crate::team::{Held, Team, TeamState};
 
@@ -66,7 +68,7 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
-    collective::synchronise(live("shmem_team_sync", team), "shmem_team_sync");
+    collective::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
     0
 }
 
@@ -179,7 +181,7 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
         );
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
-    slot::synchronise(state, call);
+    slot::synchronise(Call::of(state, call, Kind::Destroy));
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist() } {
         leasing::give_back(*state);

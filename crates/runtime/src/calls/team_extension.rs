@@ -10,6 +10,7 @@ use oxshmem_base::Error;
 use oxshmem_schedule::team::Triplet;
 
 use crate::active_set;
+use crate::call::Call;
 use crate::calls::{order, team as standard};
 use crate::collective;
 use crate::diagnose;
@@ -17,6 +18,7 @@ use crate::leasing;
 use crate::life;
 use crate::members::Members;
 use crate::nodes;
+use crate::signature::Kind;
 use crate::slot;
 use crate::team::{Team, TeamState};
 
@@ -121,7 +123,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    slot::exchange(parent, NAME, &[mine], |member, words| {
+    slot::exchange(Call::of(parent, NAME, Kind::Split), &[mine], |member, words| {
         if (words[0] >> 32) as c_int == color {
             same.push((words[0] as c_int, member));
         }
@@ -247,5 +249,5 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     let team = standard::live(NAME, team);
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    collective::synchronise(team, NAME);
+    collective::synchronise(Call::new(team, NAME));
 }

@@ -3,19 +3,21 @@
 use oxshmem_base::Error;
 
 use crate::call::Call;
+use crate::signature::Kind;
 use crate::team::TeamState;
 use crate::{diagnose, life, nodes, slot};
 
 /// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
     let mine = life::life().map_or(0, |life| life.choice.fingerprint());
+    let meeting = Call::of(world, call, Kind::Init);
     if let Some(span) = &world.span
-        && nodes::agree(Call { team: world, name: call }, span, &[mine])
+        && nodes::agree(meeting, span, &[mine])
     {
         return;
     }
     let mut other = None;
-    slot::exchange(world, call, &[mine], |member, words| {
+    slot::exchange(meeting, &[mine], |member, words| {
         other = other.or((words[0] != mine).then_some(member));
     });
     if let Some(other) = other {

@@ -2,12 +2,13 @@
 
 use core::ptr;
 
-use oxshmem_reduce::{Kernel, Operand, Operator, Store};
+use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
 
 use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::call::{Call, slice};
 use crate::executor;
 use crate::nodes;
+use crate::signature::Kind;
 use crate::slot;
 use crate::span::Span;
 use oxshmem_schedule::algorithm::Operator as Allowed;
@@ -22,10 +23,11 @@ const ON_STACK: usize = 16;
 #[inline(always)]
 pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     let bytes = n.saturating_mul(size_of::<T>());
-    call.check(bytes, 0);
+    let call = call.is(const { kind_of(O::OP) }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }
+    call.needs(dest.cast(), source.cast());
     if call.team.scheduled {
         let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
         // SAFETY: the caller's promise.
@@ -51,6 +53,19 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     } else {
         // SAFETY: passed on.
         unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+    }
+}
+
+/// What kind of call a reduction is.
+const fn kind_of(op: Op) -> Kind {
+    match op {
+        Op::And => Kind::And,
+        Op::Or => Kind::Or,
+        Op::Xor => Kind::Xor,
+        Op::Max => Kind::Max,
+        Op::Min => Kind::Min,
+        Op::Sum => Kind::Sum,
+        Op::Prod => Kind::Prod,
     }
 }
 
@@ -88,7 +103,7 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
     // SAFETY: the caller checked that the element fits; any bytes are a word.
     unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>().min(8)) };
     let mut result = None;
-    slot::exchange(call.team, call.name, &[word], |_, theirs| {
+    slot::exchange(call, &[word], |_, theirs| {
         // SAFETY: the member's word begins with its element.
         let value = unsafe { theirs.as_ptr().cast::<T>().read_unaligned() };
         result = Some(result.map_or(value, |before| <T as Operand<O>>::combine(before, value)));
@@ -104,7 +119,7 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
 unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     // SAFETY: `n` elements are at most a payload.
     let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
-    slot::exchange(call.team, call.name, &words[..words_of(n * size_of::<T>())], |member, theirs| {
+    slot::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
         let theirs = theirs.as_ptr().cast::<T>();
         for i in 0..n {
             // SAFETY: the payload holds `n` elements, whose type may want more alignment than words have; the destination

@@ -8,6 +8,7 @@ use oxshmem_reduce::{Kernel, Operand, Sum};
 use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::call::{Call, slice};
 use crate::executor;
+use crate::signature::Kind;
 use crate::{nodes, slot};
 
 /// Bytes of a block that is carried along the members.
@@ -19,10 +20,11 @@ const BLOCK: usize = 2048;
 /// As for `reduce`.
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
     let bytes = n.saturating_mul(size_of::<T>());
-    call.check(bytes, 0);
+    let call = call.is(if inclusive { Kind::Inscan } else { Kind::Exscan }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }
+    call.needs(dest.cast(), source.cast());
     if call.team.scheduled {
         let kernel = Kernel::of::<Sum, T>();
         // SAFETY: the caller's promise.
@@ -38,7 +40,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
             unsafe { ptr::write_bytes(dest, 0, n) };
         }
         let last = if inclusive { i64::from(call.team.my) } else { i64::from(call.team.my) - 1 };
-        slot::exchange(call.team, call.name, &words[..words_of(bytes)], |member, theirs| {
+        slot::exchange(call, &words[..words_of(bytes)], |member, theirs| {
             if i64::from(member) > last {
                 return;
             }

@@ -6,6 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
 use crate::call::Call;
+use crate::signature::Kind;
 use crate::{diagnose, life};
 
 /// What one member sends: a block for each member.
@@ -33,7 +34,7 @@ pub(crate) enum Into {
 /// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
 /// named by `into` has the room.
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
-    call.check(0, 0);
+    let call = call.is(Kind::Alltoallv, 0, 0);
     let mine = call.team.my as usize;
     call.enter();
     // Everybody's word on the caller's block, all under way at once.
@@ -69,7 +70,9 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             }
         };
         if size > 0 {
-            // SAFETY: the member has entered; the caller vouches for the room.
+            // However much the member sends, it must fit into symmetric memory.
+            let to = call.at(call.team.my, to, size);
+            // SAFETY: the member has entered; `at` has found the room.
             unsafe { call.fetch(member, from, to, size) };
         }
     }

@@ -17,7 +17,8 @@ use crate::control::area::{self, Part};
 use crate::{control, life};
 
 /// Nothing to move, nothing to reduce.
-const NO_ARRAYS: Arrays = Arrays { dest: core::ptr::null_mut(), source: core::ptr::null(), element: 1, kernel: None };
+const NO_ARRAYS: Arrays =
+    Arrays { dest: core::ptr::null_mut(), room: 0, source: core::ptr::null(), element: 1, kernel: None };
 
 /// A call with the schedule that was chosen for it.
 #[derive(Clone, Copy)]
@@ -81,7 +82,8 @@ impl Chosen<'_> {
             let offset = at as usize * arrays.element;
             let (dest, source) = (arrays.dest.wrapping_add(offset), arrays.source.wrapping_add(offset));
             // SAFETY: the caller's promise, for a part of the arrays.
-            unsafe { self.perform(Plan { count, ..self.plan }, NO_SHARE, Arrays { dest, source, ..arrays }) };
+            let room = count as usize * arrays.element;
+            unsafe { self.perform(Plan { count, ..self.plan }, NO_SHARE, Arrays { dest, room, source, ..arrays }) };
             at += count;
         }
     }
@@ -172,7 +174,7 @@ unsafe fn elementwise(
     let Some(chosen) = choose(call, collective, plan(call, n), element) else { return false };
     chosen.check_arrays((dest, n * element), (source, n * element));
     // SAFETY: the caller's promise.
-    unsafe { chosen.by_pieces(Arrays { dest, source, element, kernel: Some(kernel) }) };
+    unsafe { chosen.by_pieces(Arrays { dest, room: n * element, source, element, kernel: Some(kernel) }) };
     true
 }
 
@@ -224,7 +226,9 @@ unsafe fn moving(
     let Some(chosen) = choose(call, collective, plan, 1).and_then(Chosen::whole) else { return false };
     chosen.check_arrays(dest, source);
     // SAFETY: the caller's promise.
-    unsafe { chosen.perform(chosen.plan, NO_SHARE, Arrays { dest: dest.0, source: source.0, ..NO_ARRAYS }) };
+    unsafe {
+        chosen.perform(chosen.plan, NO_SHARE, Arrays { dest: dest.0, room: dest.1, source: source.0, ..NO_ARRAYS })
+    };
     true
 }
 
@@ -248,6 +252,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let (mut results, mine) = ([0; MOST_RESULTS], bytes as u64);
     let numbers = Arrays {
         dest: results.as_mut_ptr().cast(),
+        room: size_of_val(&results),
         source: (&raw const mine).cast(),
         element: size_of::<u64>(),
         kernel: Some(Kernel::of::<Sum, u64>()),
@@ -259,6 +264,6 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let share = Share { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
     blocks.check_arrays((dest, share.total as usize), (source, bytes));
     // SAFETY: the caller's promise; the shares are those of this call.
-    unsafe { blocks.perform(blocks.plan, share, Arrays { dest, source, ..NO_ARRAYS }) };
+    unsafe { blocks.perform(blocks.plan, share, Arrays { dest, room: share.total as usize, source, ..NO_ARRAYS }) };
     true
 }

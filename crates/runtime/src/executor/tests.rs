@@ -106,7 +106,7 @@ fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64)
                     let plan = Plan { root, call: turn.call, ..Plan::new(size as u32, COUNT as u64) };
                     let source: Vec<i64> = (0..COUNT * size).map(|i| given(rank, call, i)).collect();
                     let (dest, source) = (dests[rank] as *mut u8, source.as_ptr().cast());
-                    let arrays = Arrays { dest, source, element: 8, kernel: Some(kernel) };
+                    let arrays = Arrays { dest, room: 8 * COUNT * size, source, element: 8, kernel: Some(kernel) };
                     let me = Caller { counted: areas[rank].counted(part), ..Caller::new(rank as u32) };
                     // SAFETY: the arrays have room for every collective, and every call has its own.
                     unsafe {

@@ -79,7 +79,9 @@ fn collective(
     }
     let known = known.as_ref().expect("was found");
     let word = |member: u32| key.array + round * 8 + u64::from(member);
-    exchange(&known.team, "model", &[word(my)], |member, words| assert_eq!(words[0], word(member)));
+    exchange(crate::call::Call::new(&known.team, "model"), &[word(my)], |member, words| {
+        assert_eq!(words[0], word(member))
+    });
     known.leave();
 }
 

@@ -1,6 +1,7 @@
 //! Exchanges and announcements: everybody sees what belongs to this round, and nobody writes into what is being read.
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing, team};
+use crate::call::Call;
 use crate::control::Slot;
 use crate::primitive::{Cell, Mistake};
 use crate::slot::{announce, exchange, synchronise, take};
@@ -26,7 +27,7 @@ impl Board {
 fn round(team: &TeamState, round: u64) {
     let word = |member: u32| round * 8 + u64::from(member);
     let mut seen = 0;
-    exchange(team, CALL, &[word(team.my)], |member, words| {
+    exchange(Call::new(team, CALL), &[word(team.my)], |member, words| {
         assert_eq!(words[0], word(member), "a payload of another round");
         seen += 1;
     });
@@ -39,10 +40,10 @@ fn share(board: &Board, team: &TeamState, root: u32, value: u64) {
     if team.my == root {
         // SAFETY: between its announcements the source is the root's own; the checker would see it.
         source.with_mut(|word| unsafe { *word = value });
-        announce(team, CALL, || {});
+        announce(Call::new(team, CALL), || {});
     } else {
         // SAFETY: the root has announced its source, and waits for us.
-        take(team, CALL, root, || source.with(|word| assert_eq!(unsafe { *word }, value)));
+        take(Call::new(team, CALL), root, || source.with(|word| assert_eq!(unsafe { *word }, value)));
     }
 }
 
@@ -126,7 +127,7 @@ fn hand_over(board: &Board, pe: u32, keeps: u32, how: Handover) {
         let old = team(&board.slots, 0, 1, 2, pe, 0);
         round(&old, 1);
         round(&old, 2);
-        synchronise(&old, CALL);
+        synchronise(Call::new(&old, CALL));
         passed = old.passed();
     }
     let stride = 2 - keeps;
@@ -139,7 +140,7 @@ fn hand_over(board: &Board, pe: u32, keeps: u32, how: Handover) {
     let my = u32::from(pe == 2);
     let parent = team(&board.parents, keeps, stride as i32, 2, my, 0);
     let mut base = passed;
-    exchange(&parent, CALL, &[passed], |_, words| base = base.max(words[0]));
+    exchange(Call::new(&parent, CALL), &[passed], |_, words| base = base.max(words[0]));
     if how != Handover::Agreed {
         base = 0;
     }

@@ -15,13 +15,15 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
 use super::{
-    NO_ARRAYS, NO_SHARE, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run, slot_of, way,
+    HEADER, NO_ARRAYS, NO_SHARE, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run,
+    slot_of, way,
 };
 use crate::call::{Call, slice};
 use crate::control::PAYLOAD_WORDS;
 use crate::control::mail::{OPEN_BOARD, ZONES};
 use crate::executor::Arrays;
 use crate::far::{Found, on_world_pe};
+use crate::signature::signature_of;
 use crate::span::Span;
 use crate::{control, lane};
 
@@ -120,10 +122,10 @@ pub(crate) unsafe fn broadcast(
     let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
     let (my, leader) = (call.team.my, span.my_leader());
     let dest_there = there(call, span, dest, bytes);
-    call.enter();
+    call.enter_to_write(dest, bytes);
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
-    let arrays = Arrays { dest, source: original(source), ..NO_ARRAYS };
-    // SAFETY: all have entered, so all destinations may be written; the root's source lies in memory of its node.
+    let arrays = Arrays { dest, room: bytes, source: original(source), ..NO_ARRAYS };
+    // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
     let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(dest_there)) };
     if span.node() != root_node {
         meet_here(call, span);
@@ -179,7 +181,8 @@ pub(crate) unsafe fn reduce_by_nodes(
         let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
         let offset = at as usize * element;
         let dest = dest.wrapping_add(offset);
-        let arrays = Arrays { dest, source: dest, element, kernel: Some(kernel) };
+        let room = piece.count as usize * element;
+        let arrays = Arrays { dest, room, source: dest, element, kernel: Some(kernel) };
         let dest_there = (dest_there.0, dest_there.1 + offset as u64);
         // SAFETY: the leader's destination holds the node's result, and is reduced in place.
         lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, Some(dest_there)) };
@@ -387,8 +390,8 @@ pub(crate) unsafe fn alltoall_by_nodes(
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
     let slot = slot_of(team);
-    // What one node has for another.
-    let pair = each.saturating_mul(each).saturating_mul(bytes);
+    // What one node has for another: behind a header, which says what it is of, all blocks.
+    let pair = each.saturating_mul(each).saturating_mul(bytes).saturating_add(HEADER);
     if !even || slot >= ZONES || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
         return false;
     }
@@ -403,8 +406,10 @@ pub(crate) unsafe fn alltoall_by_nodes(
     let (going, coming) = (control::board(window, slot, parity), control::zones(window, slot).board(parity));
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |board: *mut u8, node: u32, from: usize, to: usize| {
-        board.wrapping_add(node as usize * pair + (from * each + to) * bytes)
+        board.wrapping_add(node as usize * pair + HEADER + (from * each + to) * bytes)
     };
+    let header = |board: *mut u8, node: u32| board.wrapping_add(node as usize * pair).cast::<u64>();
+    let stamp = call.signature.stamp(number);
     for node in 0..nodes {
         for (to, member) in span.on(node).enumerate() {
             // SAFETY: this part of the board is ours; its last user has left it, as for every board.
@@ -414,12 +419,24 @@ pub(crate) unsafe fn alltoall_by_nodes(
             }
         }
     }
-    gather(call, span);
+    gather(call, span, number);
+    let leads = team.my == span.my_leader();
+    if leads {
+        // SAFETY: the boards are this leader's, and have room for each node's part.
+        (0..nodes).for_each(|node| unsafe { header(going, node).write_unaligned(stamp) });
+    }
     let there = (Region::Control, (coming as usize).wrapping_sub(control::own()) as u64);
-    let arrays = Arrays { dest: coming, source: going, ..NO_ARRAYS };
+    let arrays = Arrays { dest: coming, room: pair * nodes as usize, source: going, ..NO_ARRAYS };
     // SAFETY: all members of the node have laid down their blocks; nobody looks at what comes before the release.
     if unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(there)) } {
         fetched(call);
+    }
+    if leads {
+        // SAFETY: as above; all parts have come.
+        let theirs = |node: u32| unsafe { header(coming, node).read_unaligned() };
+        if let Some(node) = (0..nodes).find(|&node| theirs(node) != stamp) {
+            call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+        }
     }
     release(call, span, number, |words| &words.released);
     for node in 0..nodes {

@@ -11,6 +11,10 @@
 //! The 31 bits of the run would come again after 2^31 of them. Who leads clears the boxes every 2^29 runs, when the run
 //! before is over and nobody can have sent for the next but one, and when the team ends. So no word is ever that old.
 //!
+//! **Wrong messages.** With its length each message says the signature of its call (see `signature`). A leader in another
+//! call is noticed by that, before anything of the message is used. What a message of the same kind of call says of lengths
+//! and places is bounded by what the receiver has prepared: its box, its landing zone, its dest.
+//!
 //! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
 
 use core::cell::Cell;
@@ -24,14 +28,16 @@ use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 use crate::call::Call;
 use crate::control::mail::{BOXES, LANDING, Mail, WORDS, ZONES};
 use crate::executor::Wire;
+use crate::signature::Signature;
 use crate::span::Span;
 use crate::wait::{self, Reason};
 use crate::{control, lane};
 
-/// Words of a message before its content: its length; if it has a content, where that belongs.
+/// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
 const HEAD: usize = 2;
 /// Bytes of content in a word.
 const CONTENT: usize = 4;
+const _: () = assert!(BOXES * CONTENT <= u16::MAX as usize, "the head has 16 bits for the length");
 
 /// How the leaders run a schedule; the same on all of them.
 #[derive(Clone, Copy)]
@@ -100,11 +106,13 @@ pub(super) struct Leaders<'a> {
     parity: usize,
     /// What the words of this run's mail say.
     stamp: u32,
-    /// The caller's landing zone, and where others have theirs.
+    /// The caller's landing zone, how long it is, and where others have theirs.
     landing: *mut u8,
+    landing_len: usize,
     landing_there: u64,
-    /// The caller's dest, and where others have theirs, if they can reach it.
+    /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
     dest: *mut u8,
+    dest_len: usize,
     dest_there: Option<(Region, u64)>,
     /// Whether the network may still be reading what was put.
     lent: Cell<bool>,
@@ -118,24 +126,41 @@ impl<'a> Leaders<'a> {
         way: Way,
         turn: Turn,
         private: *mut u8,
-        dest: *mut u8,
+        (dest, dest_len): (*mut u8, usize),
         dest_there: Option<(Region, u64)>,
     ) -> Self {
         let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
         let window = call.team.window(call.team.my);
         let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
-        let (landing, landing_there) = if way.private || slot >= ZONES {
-            (private, 0)
+        let (landing, landing_len, landing_there) = if way.private {
+            (private, PRIVATE, 0)
+        } else if slot >= ZONES {
+            (private, 0, 0)
         } else {
             let landing = control::zones(window, slot).landing[parity].get().cast::<u8>();
-            (landing, control::offset(landing))
+            (landing, LANDING, control::offset(landing))
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
         let (stamp, lent) = (turn.generation << 1 | 1, Cell::new(false));
-        Self { call, span, way, mail, traffic, parity, stamp, landing, landing_there, dest, dest_there, lent }
+        Self {
+            call,
+            span,
+            way,
+            mail,
+            traffic,
+            parity,
+            stamp,
+            landing,
+            landing_len,
+            landing_there,
+            dest,
+            dest_len,
+            dest_there,
+            lent,
+        }
     }
 
     /// Where the run's operands land.
@@ -180,7 +205,7 @@ impl<'a> Leaders<'a> {
         let mut message = [0_u64; BOXES];
         // SAFETY: the caller's promise.
         let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
-        let length = write(&mut message, self.stamp, (place, offset), content);
+        let length = write(&mut message, self.stamp, self.call.signature, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
         // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
         lane::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
@@ -192,11 +217,16 @@ impl<'a> Leaders<'a> {
             return;
         }
         let place = letters[1].load(Relaxed) as u32;
-        let start = if place >> 31 == 1 { self.dest } else { self.landing };
-        let start = start.wrapping_add((place & (u32::MAX >> 1)) as usize);
+        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.landing, self.landing_len) };
+        let offset = (place & (u32::MAX >> 1)) as usize;
+        if len < bytes || len - bytes < offset {
+            self.call.differs(None, self.call.signature);
+        }
+        let start = start.wrapping_add(offset);
         for (i, word) in letters[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
             let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
-            // SAFETY: the sender runs the same schedule with the same plan, which names places inside the arrays.
+            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or landing zone, as was just compared
+            // with the lengths that the caller of the run vouches for.
             unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
         }
     }
@@ -207,10 +237,16 @@ impl<'a> Leaders<'a> {
 }
 
 /// Writes a message; returns how many words it has.
-fn write(message: &mut [u64], stamp: u32, (place, offset): (Place, usize), content: &[u8]) -> usize {
+fn write(
+    message: &mut [u64],
+    stamp: u32,
+    signature: Signature,
+    (place, offset): (Place, usize),
+    content: &[u8],
+) -> usize {
     let stamp = u64::from(stamp) << 32;
     let length = length(content.len());
-    message[0] = stamp | content.len() as u64;
+    message[0] = stamp | u64::from(signature.bits()) << 16 | content.len() as u64;
     if length > 1 {
         message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
         for (word, bytes) in message[HEAD..].iter_mut().zip(content.chunks(CONTENT)) {
@@ -227,15 +263,18 @@ fn length(bytes: usize) -> usize {
     if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) }
 }
 
-/// The bytes of the message in a box, if all of it is there.
-fn arrived(letters: &[AtomicU64], stamp: u32) -> Option<usize> {
+/// The bytes of the message in a box, if all of it is there; or what its sender is in, if that is another call, or one that
+/// has more to say than the box holds.
+fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
     let stamped = |word: u64| word >> 32 == u64::from(stamp);
     let head = letters[0].load(Acquire);
     if !stamped(head) {
-        return None;
+        return Ok(None);
     }
-    let bytes = head as u32 as usize;
-    letters[1..length(bytes)].iter().all(|word| stamped(word.load(Acquire))).then_some(bytes)
+    let theirs = Signature::from_bits((head >> 16) as u16);
+    let bytes = usize::from(head as u16);
+    let rest = letters.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
+    Ok(rest.iter().all(|word| stamped(word.load(Acquire))).then_some(bytes))
 }
 
 /// Longer puts are lent to the network, where the schedule lets their operand be; or else cut, because a network may keep
@@ -291,10 +330,15 @@ impl Wire for Leaders<'_> {
         }
         let letters = self.letters(word);
         let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
-            arrived(letters, self.stamp).map(Some).or_else(|| (set.load(Acquire) >= value).then_some(None))
+            match arrived(letters, self.stamp, self.call.signature) {
+                Ok(None) => (set.load(Acquire) >= value).then_some(Ok(None)),
+                mailed => Some(mailed),
+            }
         });
-        if let Some(bytes) = mailed {
-            self.take(letters, bytes);
+        match mailed {
+            Ok(Some(bytes)) => self.take(letters, bytes),
+            Ok(None) => {}
+            Err(theirs) => self.call.differs(None, theirs),
         }
     }
 
@@ -306,9 +350,11 @@ impl Wire for Leaders<'_> {
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
     use crate::nodes::MOST_NODES;
+    use crate::signature::Kind;
     use oxshmem_schedule::algorithm::{Collective, Operator};
     use oxshmem_schedule::choose::{Question, choose};
 
@@ -321,20 +367,35 @@ mod tests {
         for bytes in [0_usize, 1, 4, 5, 8, 56, 200] {
             let content: Vec<u8> = (0..bytes).map(|i| i as u8 ^ 0x5a).collect();
             let mut message = [0; BOXES];
-            let length = write(&mut message, 9, (Place::Dest, 77), &content);
+            let mine = Signature::of(Kind::Sum).with(bytes, 0);
+            let length = write(&mut message, 9, mine, (Place::Dest, 77), &content);
             // What an earlier run has left may look like anything but this stamp.
             let stale = || -> Vec<AtomicU64> { message.iter().map(|word| AtomicU64::new(word ^ (2 << 32))).collect() };
             for last in 0..length {
                 let letters = stale();
                 for i in (0..length).filter(|&i| i != last) {
                     letters[i].store(message[i], Relaxed);
-                    assert_eq!(arrived(&letters, 9), None, "{bytes} bytes without word {last}");
+                    assert_eq!(arrived(&letters, 9, mine), Ok(None), "{bytes} bytes without word {last}");
                 }
                 letters[last].store(message[last], Relaxed);
-                assert_eq!(arrived(&letters, 9), Some(bytes));
-                assert_eq!(arrived(&letters, 11), None);
+                assert_eq!(arrived(&letters, 9, mine), Ok(Some(bytes)));
+                assert_eq!(arrived(&letters, 11, mine), Ok(None));
             }
         }
+    }
+
+    #[test]
+    fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
+        let (sum, barrier) = (Signature::of(Kind::Sum).with(48, 0), Signature::of(Kind::Barrier));
+        let mut message = [0; BOXES];
+        let length = write(&mut message, 9, sum, (Place::Dest, 0), &[7; 48]);
+        let letters: Vec<AtomicU64> = message.iter().map(|&word| AtomicU64::new(word)).collect();
+        assert_eq!(arrived(&letters, 9, sum), Ok(Some(48)));
+        assert_eq!(arrived(&letters, 9, barrier), Err(sum));
+        assert_eq!(arrived(&letters[..length - 1], 9, sum), Err(sum));
+        // A head that says the greatest length.
+        letters[0].store(message[0] | 0xffff, Relaxed);
+        assert_eq!(arrived(&letters, 9, sum), Err(sum));
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! What a PE has last said of a collective call with numbers: for the sentence about members that make different calls, and
+//! for those who wait for a member that will never come.
+
+use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// The owner writes it as the call begins. The numbers come after a head of zero and before the new head, so whoever reads
+/// the same head twice has mostly read what belongs together; who acts on it looks twice.
+#[repr(C)]
+pub(crate) struct Statement {
+    /// The signature, the root from bit 16 on, and from bit 48 on the team's slot and one; zero: nothing.
+    head: Word,
+    bytes: Word,
+    /// How far the team was when the call began: its exchanges, and all other calls that had sent something.
+    exchanges: Word,
+    others: Word,
+}
+
+/// A statement as it was read.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Said {
+    head: u64,
+    pub(crate) bytes: u64,
+    exchanges: u64,
+    others: u64,
+}
+
+impl Statement {
+    /// Says it. `slot` is the team's, if it has one.
+    #[inline(always)]
+    pub(crate) fn write(&self, signature: u16, bytes: usize, root: u32, slot: Option<u32>, history: (u64, u64)) {
+        let slot = slot.map_or(0, |slot| u64::from(slot) + 1);
+        self.head.store(0, Relaxed);
+        self.bytes.store(bytes as u64, Release);
+        self.exchanges.store(history.0, Release);
+        self.others.store(history.1, Release);
+        self.head.store(u64::from(signature) | u64::from(root) << 16 | slot << 48, Release);
+    }
+
+    /// What it says; nothing while it changes.
+    pub(crate) fn read(&self) -> Said {
+        let head = self.head.load(Acquire);
+        let said = Said {
+            head,
+            bytes: self.bytes.load(Acquire),
+            exchanges: self.exchanges.load(Acquire),
+            others: self.others.load(Acquire),
+        };
+        if self.head.load(Relaxed) == head { said } else { Said::default() }
+    }
+}
+
+impl Said {
+    /// How many bytes a statement has.
+    pub(crate) const BYTES: usize = size_of::<Statement>();
+
+    /// From the words of a statement that was fetched.
+    pub(crate) fn from_words([head, bytes, exchanges, others]: [u64; Self::BYTES / 8]) -> Self {
+        Self { head, bytes, exchanges, others }
+    }
+
+    pub(crate) fn signature(self) -> u16 {
+        self.head as u16
+    }
+
+    pub(crate) fn root(self) -> u32 {
+        (self.head >> 16) as u32
+    }
+
+    /// Whether both were said of calls that are the next ones of one team with the same history.
+    pub(crate) fn is_of_the_same_turn(self, other: Self) -> bool {
+        let turn = |said: Self| (said.head >> 48, said.exchanges, said.others);
+        self.head >> 48 != 0 && turn(self) == turn(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_read_and_compared_by_team_and_turn() {
+        let statement =
+            || Statement { head: Word::new(0), bytes: Word::new(0), exchanges: Word::new(0), others: Word::new(0) };
+        let say = |root, slot, counts| {
+            let statement = statement();
+            statement.write(0x1234, 48, root, slot, counts);
+            statement.read()
+        };
+        let said = say(u32::MAX, Some(4095), (7, 9));
+        assert_eq!((said.signature(), said.bytes, said.root()), (0x1234, 48, u32::MAX));
+        assert!(said.is_of_the_same_turn(say(0, Some(4095), (7, 9))));
+        assert!(!said.is_of_the_same_turn(say(0, Some(4094), (7, 9))));
+        assert!(!said.is_of_the_same_turn(say(0, Some(4095), (8, 9))));
+        assert!(!say(0, None, (0, 0)).is_of_the_same_turn(say(0, None, (0, 0))));
+        assert_eq!(statement().read(), Said::default());
+    }
+}
