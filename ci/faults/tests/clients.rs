@@ -142,6 +142,17 @@ fn fault_C7_extensions_have_generic_forms_and_hints() {
     passes(&program_with("clients_extensions.cc", &[&WARNINGS[..], &["-std=c++11"]].concat()));
 }
 
+/// Counting events, reductions on teams, and what else programs for Cray OpenSHMEMX and Sandia OpenSHMEM call.
+#[test]
+fn fault_C7_vendors_routines_are_there() {
+    let c = program_with("clients_vendors.c", &[&WARNINGS[..], &["-std=c11"]].concat());
+    let cxx = program_with("clients_vendors.cc", &[&WARNINGS[..], &["-std=c++11"]].concat());
+    for executable in [&c, &cxx] {
+        Job::new("-n 2").run(executable, [""; 0]).expect(0);
+        Job::new("-n 3 --nodes 3").run(executable, [""; 0]).expect(0);
+    }
+}
+
 /// The headers are silent in every edition of C from C99 and of C++ from C++98. C++98 has no `long long`, so that the
 /// pedantic mode refuses every OpenSHMEM header.
 #[test]

@@ -262,10 +262,10 @@ const ROWS: &[Row] = &[
 ];
 
 /// Cray's names without a type, and the rows that they choose from by the type of `dest`. A linker symbol cannot tell a
-/// type, so they are generic interfaces of the module `shmemx`.
+/// type, so they are generic interfaces of the module `shmemx`. `SHMEM_PUT` is not among them: the standard's routine of that
+/// name moves elements of 8 bytes, and a program that uses both modules must not have two meanings of one name.
 pub const GENERICS: &[(&str, &str)] = &[
     ("SHMEM_GET", "SHMEM_GET<K>"),
-    ("SHMEM_PUT", "SHMEM_PUT<K>"),
     ("SHMEM_CSWAP", "SHMEM_<K>_CSWAP"),
     ("SHMEM_FADD", "SHMEM_<K>_FADD"),
     ("SHMEM_FINC", "SHMEM_<K>_FINC"),

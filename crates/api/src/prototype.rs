@@ -16,7 +16,7 @@ pub struct Prototype {
 /// One parameter of a [`Prototype`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// C type, for example `const T *`.
+    /// C type, for example `const T *`, or `long (*)(void)` for a pointer to a function without parameters.
     pub ctype: String,
     /// Name, for example `source`.
     pub name: String,
@@ -69,6 +69,10 @@ impl Parameter {
     }
 
     fn parse(text: &str) -> Parameter {
+        if let Some((result, rest)) = text.split_once("(*") {
+            let (name, list) = rest.split_once(')').expect("the name of a function pointer ends with a parenthesis");
+            return Parameter::new(&format!("{result}(*){list}"), name);
+        }
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_<>".contains(c);
         let start = text.rfind(|c| !is_name(c)).expect("a declarator follows its type") + 1;
         Parameter::new(text[..start].trim_end(), &text[start..])
@@ -81,6 +85,9 @@ impl Parameter {
 }
 
 fn declare(ctype: &str, name: &str) -> String {
+    if ctype.contains("(*)") {
+        return ctype.replacen("(*)", &format!("(*{name})"), 1);
+    }
     let space = if ctype.ends_with('*') { "" } else { " " };
     format!("{ctype}{space}{name}")
 }
@@ -96,6 +103,7 @@ mod tests {
             "void *f(const void *dest, int pe);",
             "void f(int level, ...);",
             "T shmem_<T>_g(const T *source, int pe);",
+            "void f(uint64_t (*function)(void), int pe);",
         ] {
             assert_eq!(Prototype::parse(text.trim_end_matches(';')).to_c(), text);
         }

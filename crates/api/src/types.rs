@@ -74,6 +74,8 @@ pub fn rust_type(ctype: &str) -> String {
         "void" => "c_void",
         "real16_t" => "Quad",
         "void *" => "*mut c_void",
+        "uint64_t (*)(void)" => r#"Option<unsafe extern "C" fn() -> u64>"#,
+        "shmemx_ct_t" => "calls::counting::Counter",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "calls::team::Config",

@@ -10,6 +10,7 @@ pub mod amo;
 pub mod binding;
 pub mod collective;
 pub mod context;
+pub mod counting;
 pub mod extension;
 pub mod fortran;
 pub mod locality;

@@ -24,6 +24,9 @@ extern const shmem_team_t SHMEM_TEAM_NODE;
 #define SHMEMX_MALLOC_NO_BARRIER (1L << 2)
 #define SHMEMX_CTX_BOUNCE_BUFFER (1L << 31)
 
+/* A counting event of Sandia OpenSHMEM. */
+typedef struct oxshmem_counter *shmemx_ct_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,6 +42,14 @@ void shmemx_thread_register(void);
 void shmemx_thread_unregister(void);
 void shmemx_thread_quiet(void);
 void shmemx_thread_fence(void);
+void shmemx_register_gettid(uint64_t (*gettid_fn)(void));
+void shmemx_ct_create(shmemx_ct_t *ct);
+void shmemx_ct_free(shmemx_ct_t *ct);
+long shmemx_ct_get(shmemx_ct_t ct);
+void shmemx_ct_set(shmemx_ct_t ct, long value);
+void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
+void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe);
 void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe);
 void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe);
@@ -313,6 +324,50 @@ void shmemx_team_barrier(shmem_team_t team, long *pSync);
 int shmemx_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
 int shmemx_team_ctx_create(shmem_team_t team, long options, shmem_ctx_t *ctx);
 int shmemx_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+void shmemx_team_short_and_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_and_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_and_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_and_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_short_or_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_or_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_or_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_or_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_short_xor_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_xor_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_xor_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_float_max_to_all(float *dest, const float *source, int nreduce, shmem_team_t team, float *pWrk, long *pSync);
+void shmemx_team_double_max_to_all(double *dest, const double *source, int nreduce, shmem_team_t team, double *pWrk, long *pSync);
+void shmemx_team_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, shmem_team_t team, long double *pWrk, long *pSync);
+void shmemx_team_short_max_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_max_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_max_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_max_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_float_min_to_all(float *dest, const float *source, int nreduce, shmem_team_t team, float *pWrk, long *pSync);
+void shmemx_team_double_min_to_all(double *dest, const double *source, int nreduce, shmem_team_t team, double *pWrk, long *pSync);
+void shmemx_team_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, shmem_team_t team, long double *pWrk, long *pSync);
+void shmemx_team_short_min_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_min_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_min_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_min_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_float_sum_to_all(float *dest, const float *source, int nreduce, shmem_team_t team, float *pWrk, long *pSync);
+void shmemx_team_double_sum_to_all(double *dest, const double *source, int nreduce, shmem_team_t team, double *pWrk, long *pSync);
+void shmemx_team_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, shmem_team_t team, long double *pWrk, long *pSync);
+void shmemx_team_short_sum_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_sum_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_sum_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_complexd_sum_to_all(oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, int nreduce, shmem_team_t team, oxshmem_complexd_t *pWrk, long *pSync);
+void shmemx_team_complexf_sum_to_all(oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, int nreduce, shmem_team_t team, oxshmem_complexf_t *pWrk, long *pSync);
+void shmemx_team_float_prod_to_all(float *dest, const float *source, int nreduce, shmem_team_t team, float *pWrk, long *pSync);
+void shmemx_team_double_prod_to_all(double *dest, const double *source, int nreduce, shmem_team_t team, double *pWrk, long *pSync);
+void shmemx_team_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, shmem_team_t team, long double *pWrk, long *pSync);
+void shmemx_team_short_prod_to_all(short *dest, const short *source, int nreduce, shmem_team_t team, short *pWrk, long *pSync);
+void shmemx_team_int_prod_to_all(int *dest, const int *source, int nreduce, shmem_team_t team, int *pWrk, long *pSync);
+void shmemx_team_long_prod_to_all(long *dest, const long *source, int nreduce, shmem_team_t team, long *pWrk, long *pSync);
+void shmemx_team_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, shmem_team_t team, long long *pWrk, long *pSync);
+void shmemx_team_complexd_prod_to_all(oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, int nreduce, shmem_team_t team, oxshmem_complexd_t *pWrk, long *pSync);
+void shmemx_team_complexf_prod_to_all(oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, int nreduce, shmem_team_t team, oxshmem_complexf_t *pWrk, long *pSync);
 void shmemx_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync);
 void shmemx_alltoallv_packed(void *target, size_t target_len, size_t *t_size, const void *source, size_t *s_offsets, size_t *s_sizes, int PE_start, int logPE_stride, int PE_size, long *pSync);
 void shmemx_team_alltoallv(void *target, size_t *t_offsets, size_t *t_sizes, const void *source, size_t *s_offsets, size_t *s_sizes, shmem_team_t team, long *pSync);
@@ -553,6 +608,18 @@ void oxshmem_no_such_routine_for_this_type(void);
 #define shmemx_ibget(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _ibget, __VA_ARGS__)
 #define shmemx_signal_set(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_set, default: shmemx_signal_set)(__VA_ARGS__)
 #define shmemx_signal_add(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_add, default: shmemx_signal_add)(__VA_ARGS__)
+/* A team, or the older active set. */
+#define shmemx_broadcast(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
+    shmem_team_t: _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), OXSHMEM_ARMS_shmemx_put_nb(, shmem_, _broadcast), \
+        default: oxshmem_no_such_routine_for_this_type), \
+    float *: shmem_broadcast32, \
+    int *: shmem_broadcast32, \
+    unsigned int *: shmem_broadcast32, \
+    double *: shmem_broadcast64, \
+    long *: shmem_broadcast64, \
+    long long *: shmem_broadcast64, \
+    unsigned long *: shmem_broadcast64, \
+    unsigned long long *: shmem_broadcast64)(__VA_ARGS__)
 #endif
 
 /* Overloads for C++. */
@@ -584,6 +651,15 @@ OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 inline void shmemx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_set(ctx, sig_addr, signal, pe); }
 inline void shmemx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_add(ctx, sig_addr, signal, pe); }
+template <typename T> inline int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }
+inline void shmemx_broadcast(float *dest, const float *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(int *dest, const int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(double *dest, const double *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(long *dest, const long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(long long *dest, const long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+inline void shmemx_broadcast(unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
 #undef OXSHMEM_EACH_shmemx_put_nb
 #endif
 

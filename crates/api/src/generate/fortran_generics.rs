@@ -7,14 +7,14 @@
 use super::fortran_source::untyped;
 use crate::fortran::{Entry, GENERICS, entries};
 
-/// The routine of that name in the module `shmem` moves elements of 8 bytes, whatever their type is.
-pub(super) const USES: &str = "    use shmem, shmem_put_of_8_bytes => shmem_put
+/// What the module imports.
+pub(super) const USES: &str = "    use shmem
     use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_float, c_double
     use, intrinsic :: iso_c_binding, only: c_float_complex, c_double_complex
 ";
 /// What only the module itself needs.
-pub(super) const HIDES: &str = "    private :: shmem_put_of_8_bytes, c_int, c_int32_t, c_int64_t
-    private :: c_float, c_double, c_float_complex, c_double_complex
+pub(super) const HIDES: &str = "    private :: c_int, c_int32_t, c_int64_t, c_float, c_double
+    private :: c_float_complex, c_double_complex
 ";
 
 /// A type of transferred elements.

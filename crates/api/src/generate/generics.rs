@@ -132,7 +132,40 @@ pub(super) fn macros(prefix: &str) -> String {
                  #define shmem_sync(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, \
                  default: shmem_sync)(__VA_ARGS__)\n";
     }
+    if prefix == "shmemx_" {
+        let arms = lists.iter().find(|(known, _)| *known == broadcast_on_teams());
+        text += &older_broadcast(&arms.expect("the older transfers have the same types").1);
+    }
     text + "#endif\n"
+}
+
+/// The elements on which the generic `shmemx_broadcast` takes a team.
+fn broadcast_on_teams() -> Vec<&'static Element> {
+    let standard = generics("shmem_").into_iter().find(|generic| generic.name == "shmem_broadcast");
+    standard.expect("the standard has a generic broadcast").elements
+}
+
+/// The elements on which the generic `shmemx_broadcast` takes an active set, with the routine of their size.
+pub(super) fn broadcast_on_sets() -> impl Iterator<Item = (&'static Element, &'static str)> {
+    let words = ["float", "int", "uint"];
+    let long_words = ["double", "long", "longlong", "ulong", "ulonglong"];
+    let named = |name| types::named(name).expect("a name of the table of types");
+    let words = words.into_iter().map(move |name| (named(name), "shmem_broadcast32"));
+    words.chain(long_words.into_iter().map(move |name| (named(name), "shmem_broadcast64")))
+}
+
+/// `shmemx_broadcast` of a team, with the arguments of `shmem_broadcast`, or of an active set, with those of
+/// `shmem_broadcast32`.
+fn older_broadcast(arms: &str) -> String {
+    let sets: Vec<String> =
+        broadcast_on_sets().map(|(element, routine)| format!("    {} *: {routine}", element.c)).collect();
+    format!(
+        "/* A team, or the older active set. */\n#define shmemx_broadcast(...) \
+         _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \\\n    shmem_team_t: _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
+         {arms}(, shmem_, _broadcast), \\\n        \
+         default: oxshmem_no_such_routine_for_this_type), \\\n{})(__VA_ARGS__)\n",
+        sets.join(", \\\n")
+    )
 }
 
 /// Whether both functions behind `shmem_sync` are there.

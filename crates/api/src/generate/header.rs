@@ -124,6 +124,11 @@ extern const shmem_team_t SHMEM_TEAM_NODE;
 #define SHMEMX_TEAM_NODE SHMEM_TEAM_NODE
 CONSTANTS";
 
+const TYPES: &str = "
+/* A counting event of Sandia OpenSHMEM. */
+typedef struct oxshmem_counter *shmemx_ct_t;
+";
+
 /// `shmemx.h`: extensions of other vendors.
 pub(super) fn shmemx() -> String {
     let symbols = exported();
@@ -135,6 +140,7 @@ pub(super) fn shmemx() -> String {
     }
     body += "\n/* Hints of Sandia OpenSHMEM. */\n";
     body += &HINTS.iter().map(|(name, value)| format!("#define SHMEMX_{name} {value}\n")).collect::<String>();
+    body += TYPES;
     let extensions = symbols.iter().filter(|symbol| symbol.status == Status::Extension);
     body += &extern_c(&section("Calls of Cray OpenSHMEMX, Sandia OpenSHMEM and OSSS-UCX.", extensions, Symbol::clone));
     body += &generics::macros("shmemx_");

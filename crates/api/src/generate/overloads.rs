@@ -1,6 +1,6 @@
 //! C++ overloads: what the C11 macros are for C.
 
-use super::generics::{Generic, generics, has_unused_handle, synchronises_both_ways, with_complex};
+use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, synchronises_both_ways, with_complex};
 use crate::expand::{Form, Symbol, expand, exported};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;
@@ -53,9 +53,27 @@ pub(super) fn functions(prefix: &str) -> String {
     if prefix == "shmem_" && synchronises_both_ways() {
         text += "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
     }
+    if prefix == "shmemx_" {
+        text += &older_broadcast();
+    }
     let undefine: String = lists.iter().map(|(_, each)| format!("#undef {each}\n")).collect();
     let parts = if text.contains("OXSHMEM_TWO_PARTS") { TWO_PARTS } else { "" };
     format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\n{parts}{text}{undefine}#endif\n")
+}
+
+/// See the macro of that name.
+fn older_broadcast() -> String {
+    let team = "template <typename T> inline int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, \
+                size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }\n";
+    let sets = broadcast_on_sets().map(|(element, routine)| {
+        let t = element.c;
+        format!(
+            "inline void shmemx_broadcast({t} *dest, const {t} *source, size_t nelems, int PE_root, int PE_start, \
+             int logPE_stride, int PE_size, long *pSync) \
+             {{ {routine}(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }}\n"
+        )
+    });
+    team.to_string() + &sets.collect::<String>()
 }
 
 /// The plain symbol of one element.

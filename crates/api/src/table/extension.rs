@@ -9,9 +9,26 @@ const STRIDED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES])];
 const ATOMICS: &[Part] = &[extension(&[ATOMIC])];
 const SHORT: &[Part] = &[extension(&["short"])];
 const SCANNED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const BITWISE: &[Part] = &[extension(&["short int long longlong"])];
+const ORDERED: &[Part] = &[extension(&[ELDERS])];
+const ARITHMETIC: &[Part] = &[extension(&[ELDERS, "complexd complexf"])];
 
 const fn row(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
     Family::new(Extension, call, prototype, parts)
+}
+
+macro_rules! team_to_all {
+    ($name:literal, $parts:ident) => {
+        row(
+            concat!("team_extension::", $name, "_to_all"),
+            concat!(
+                "void shmemx_team_<T>_",
+                $name,
+                "_to_all(T *dest, const T *source, int nreduce, shmem_team_t team, T *pWrk, long *pSync)"
+            ),
+            $parts,
+        )
+    };
 }
 
 pub(super) const ROWS: &[Family] = &[
@@ -26,6 +43,23 @@ pub(super) const ROWS: &[Family] = &[
     row("extension::thread_unregister", "void shmemx_thread_unregister(void)", ONE),
     row("extension::thread_quiet", "void shmemx_thread_quiet(void)", ONE),
     row("extension::thread_fence", "void shmemx_thread_fence(void)", ONE),
+    row("extension::register_gettid", "void shmemx_register_gettid(uint64_t (*gettid_fn)(void))", ONE),
+    // Counting events.
+    row("counting::create", "void shmemx_ct_create(shmemx_ct_t *ct)", ONE),
+    row("counting::free", "void shmemx_ct_free(shmemx_ct_t *ct)", ONE),
+    row("counting::get", "long shmemx_ct_get(shmemx_ct_t ct)", ONE),
+    row("counting::set", "void shmemx_ct_set(shmemx_ct_t ct, long value)", ONE),
+    row("counting::wait", "void shmemx_ct_wait(shmemx_ct_t ct, long wait_for)", ONE),
+    row(
+        "counting::putmem",
+        "void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe)",
+        ONE,
+    ),
+    row(
+        "counting::getmem",
+        "void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe)",
+        ONE,
+    ),
     // Older names of nonblocking and block-strided transfers.
     row("rma::put_nbi", "void shmemx_<T>_put<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
     row("rma::get_nbi", "void shmemx_<T>_get<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
@@ -141,6 +175,14 @@ pub(super) const ROWS: &[Family] = &[
     ),
     row("context::team_create_ctx", "int shmemx_team_ctx_create(shmem_team_t team, long options, shmem_ctx_t *ctx)", ONE),
     row("context::get_team", "int shmemx_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team)", ONE),
+    // Reductions with the arguments of those on active sets. The work arrays have no use.
+    team_to_all!("and", BITWISE),
+    team_to_all!("or", BITWISE),
+    team_to_all!("xor", BITWISE),
+    team_to_all!("max", ORDERED),
+    team_to_all!("min", ORDERED),
+    team_to_all!("sum", ARITHMETIC),
+    team_to_all!("prod", ARITHMETIC),
     // Exchange of blocks of different sizes; sizes and offsets in bytes.
     row(
         "active_set::alltoallv",

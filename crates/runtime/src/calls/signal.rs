@@ -16,7 +16,7 @@ use crate::via::Via;
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
-const ADD: c_int = 1;
+pub(super) const ADD: c_int = 1;
 
 /// Copies `nelems` elements to `pe`, then updates a signal there.
 ///

@@ -7,6 +7,7 @@
 use core::ffi::{c_int, c_long};
 
 use oxshmem_base::Error;
+use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_schedule::team::Triplet;
 
 use crate::active_set;
@@ -251,3 +252,27 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     unsafe { order::quiet(crate::World(NAME)) };
     collective::synchronise(Call::new(team, NAME));
 }
+
+macro_rules! reductions {
+    ($($name:ident $op:ident)*) => {$(
+        #[doc = concat!("Reduction by ", stringify!($op), " over a team. The work arrays are not touched.")]
+        ///
+        /// # Safety
+        /// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
+        pub unsafe fn $name<T: Operand<$op>>(
+            dest: *mut T, source: *const T, nreduce: c_int, team: Team, _work: *mut T, _sync: *mut c_long,
+        ) {
+            const NAME: &str = concat!("shmemx_team_", stringify!($name));
+            let call = Call::new(standard::live(NAME, team), NAME);
+            let Ok(n) = usize::try_from(nreduce) else {
+                diagnose::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+            };
+            // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+            unsafe { collective::reduce::<$op, T>(call, dest, source, n) };
+        }
+    )*};
+}
+
+reductions!(
+    and_to_all And or_to_all Or xor_to_all Xor max_to_all Max min_to_all Min sum_to_all Sum prod_to_all Prod
+);
