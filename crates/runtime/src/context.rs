@@ -1,7 +1,9 @@
 //! Communication contexts: the handle, and the object behind it.
 
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{
+    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 use crate::lane::{self, ContextLane};
 use crate::team::TeamState;
@@ -25,6 +27,9 @@ pub struct ContextObject {
     stride: AtomicU32,
     /// The options it was made with.
     options: AtomicU32,
+    /// Stored with release and loaded with acquire: the state is plain memory, and the default context's handle exists before
+    /// it. The triplet above needs no order: a context that a program has made reaches other threads by its handle, which they
+    /// got in order, and the plain calls do not read that of the default context.
     team: AtomicPtr<TeamState>,
     /// Session options (zero: no session) and the total_ops of its config.
     session: AtomicI64,
@@ -86,7 +91,7 @@ impl Context {
     /// The team it was made on; `None` for the invalid handle and outside init and finalize.
     pub(crate) fn team(self) -> Option<&'static TeamState> {
         // SAFETY: set by `fill` from a team that outlives its contexts (destroying the team first is undefined).
-        unsafe { self.object()?.team.load(Relaxed).as_ref() }
+        unsafe { self.object()?.team.load(Acquire).as_ref() }
     }
 
     /// The size of its team, which makes sense of a PE number that no window has.
@@ -156,7 +161,7 @@ impl Context {
     /// Makes it a context of `team`.
     pub(crate) fn fill(self, team: &'static TeamState) {
         let Some(object) = self.object() else { return };
-        object.team.store(core::ptr::from_ref(team).cast_mut(), Relaxed);
+        object.team.store(core::ptr::from_ref(team).cast_mut(), Release);
         object.session_total.store(u64::MAX, Relaxed);
         if let Some((start, stride)) = team.triplet() {
             object.start.store(start, Relaxed);

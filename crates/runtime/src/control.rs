@@ -59,8 +59,10 @@ const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have tho
 /// What a core file shows of a window: the head and the first slots, which are in use anyway.
 const IN_CORE: usize = 64 << 10;
 
-/// Where control window 0 is, and which window is the caller's.
+/// Where control window 0 is. Read by those who have seen [`OWN`], a team or the life, all of which publish it.
 static BASE: AtomicUsize = AtomicUsize::new(0);
+/// Which window is the caller's; zero while there is none. Stored with release and loaded with acquire, so that a thread which
+/// finds it finds the window mapped.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
 /// How many bytes all of them have.
@@ -70,7 +72,7 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn open(base: usize, len: usize, own: u32) {
     BASE.store(base, Relaxed);
     LEN.store(len, Relaxed);
-    OWN.store(base + ((own as usize) << SHIFT), Relaxed);
+    OWN.store(base + ((own as usize) << SHIFT), Release);
     show_in_core(base + ((own as usize) << SHIFT), IN_CORE);
 }
 
@@ -161,13 +163,13 @@ impl ControlBlock {
     pub(crate) fn own() -> &'static Self {
         // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
         // standard allows no call that gets here. All fields are atomics.
-        unsafe { &*(OWN.load(Relaxed) as *const Self) }
+        unsafe { &*(OWN.load(Acquire) as *const Self) }
     }
 
     /// The caller's, unless the library is not initialised.
     pub(crate) fn if_open() -> Option<&'static Self> {
         // SAFETY: null, or as in `own`.
-        unsafe { (OWN.load(Relaxed) as *const Self).as_ref() }
+        unsafe { (OWN.load(Acquire) as *const Self).as_ref() }
     }
 
     /// The one of the node's PE in window `window`.

@@ -10,7 +10,7 @@ use crate::atomic::{Atomic, AtomicInteger};
 use crate::context::Context;
 use crate::fast::FAST;
 use crate::wait::Needs;
-use crate::{diagnose, job, network};
+use crate::{diagnose, job, network, word};
 
 /// Where the caller's symmetric object is on another PE.
 #[derive(Clone, Copy)]
@@ -75,17 +75,24 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
     match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        Found::There(to) => {
-            let lane = context.lane();
-            if n <= network::inject() {
-                // SAFETY: `locate` found `n` bytes inside a region; the source may be reused when this returns.
-                return unsafe { lane.lock().put(to, source, n) };
-            }
-            // SAFETY: as above; what is too long to be copied stays valid until the drain has ended.
-            unsafe { lane.lock().put_nbi(to, source, n) };
-            lane.drain(call, Needs::One(to.pe));
-        }
+        // SAFETY: `locate` found `n` bytes inside a region; the caller vouches for the source.
+        Found::There(to) => unsafe { send(call, context, to, source, n) },
     }
+}
+
+/// Put of `n` bytes by the network; the source may be reused when this returns.
+///
+/// # Safety
+/// `to` has `n` bytes and `source` is readable for as many.
+unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const u8, n: usize) {
+    let lane = context.lane();
+    if n <= network::inject() {
+        // SAFETY: the caller's promise; the lane copies the source.
+        return unsafe { lane.lock().put(to, source, n) };
+    }
+    // SAFETY: the caller's promise; what is too long to be copied stays valid until the drain has ended.
+    unsafe { lane.lock().put_nbi(to, source, n) };
+    lane.drain(call, Needs::One(to.pe));
 }
 
 /// Get of `n` bytes.
@@ -101,13 +108,20 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
     match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
-        Found::There(from) => {
-            let lane = context.lane();
-            // SAFETY: `locate` found `n` bytes inside a region; `dest` stays valid until the drain has ended.
-            unsafe { lane.lock().get_nbi(dest, from, n) };
-            lane.drain(call, Needs::One(from.pe));
-        }
+        // SAFETY: `locate` found `n` bytes inside a region; the caller vouches for the destination.
+        Found::There(from) => unsafe { fetch(call, context, dest, from, n) },
     }
+}
+
+/// Get of `n` bytes by the network.
+///
+/// # Safety
+/// `from` has `n` bytes and `dest` is writable for as many.
+unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remote, n: usize) {
+    let lane = context.lane();
+    // SAFETY: the caller's promise; `dest` stays valid until the drain has ended.
+    unsafe { lane.lock().get_nbi(dest, from, n) };
+    lane.drain(call, Needs::One(from.pe));
 }
 
 /// Get of `n` bytes that is complete at the next quiet.
@@ -161,22 +175,38 @@ pub(crate) unsafe fn put_nbi(
 }
 
 /// Put of one value.
+///
+/// # Safety
+/// As for `calls::rma::p`.
 #[cold]
 #[inline(never)]
-pub(crate) fn p<T>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
-    // SAFETY: `value` is a local, and `put` has copied it when it returns.
-    unsafe { put(call, context, dest.cast(), (&raw const value).cast(), size_of::<T>(), pe) }
+pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
+    match locate(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
+        // SAFETY: `locate` found a mapped `T`; the caller vouches for the alignment and for what is no word.
+        Found::Here(there) => unsafe { word::store(there as *mut T, value) },
+        // SAFETY: `locate` found a `T` inside a region; `value` is a local that stays until the call returns.
+        Found::There(to) => unsafe { send(call, context, to, (&raw const value).cast(), size_of::<T>()) },
+    }
 }
 
 /// Get of one value.
+///
+/// # Safety
+/// As for `calls::rma::g`.
 #[cold]
 #[inline(never)]
-pub(crate) fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
-    let mut value = core::mem::MaybeUninit::<T>::uninit();
-    // SAFETY: `get` fills the local; every bit pattern is a value of the types of the C calls.
-    unsafe {
-        get(call, context, value.as_mut_ptr().cast(), source.cast(), size_of::<T>(), pe);
-        value.assume_init()
+pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
+    match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
+        // SAFETY: as in `p`; every bit pattern is a value of the types of the C calls.
+        Found::Here(there) => unsafe { word::load(there as *const T) },
+        Found::There(from) => {
+            let mut value = core::mem::MaybeUninit::<T>::uninit();
+            // SAFETY: as in `p`; `fetch` fills the local, of which every bit pattern is a value.
+            unsafe {
+                fetch(call, context, value.as_mut_ptr().cast(), from, size_of::<T>());
+                value.assume_init()
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! finding it takes two compares, a multiplication and two additions. Everything that does not fit that pattern misses, and the caller
 //! goes to [`crate::far`], which knows why.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// An extent of the caller's symmetric memory whose copies on the node are found by arithmetic.
 #[repr(C)]
@@ -74,14 +74,18 @@ impl Extent {
     }
 }
 
-/// The table of the data path. All fields are written at init, at finalize and when the heap grows, and are read
-/// relaxed everywhere: a thread that may use symmetric memory has been ordered after the call that made it.
+/// The table of the data path. All fields are written at init, at finalize and when the heap grows.
+///
+/// The two counts of windows are stored last, with release, and loaded first, with acquire: a thread that finds a window finds
+/// all else that init has written, also if it has met the initialising thread nowhere else and uses a static variable. Who
+/// finds none goes to `far`, which acquires the team and the life in the same way. All other fields are read relaxed. Growth
+/// of the heap needs no order: a thread that has the address of a new object has been ordered after the call that made it.
 #[repr(C, align(128))]
 pub(crate) struct Fast {
     /// World number of the PE in window 0.
     first: AtomicU32,
-    /// How many PEs, from `first` on, have windows. Zero before init, after the last finalize, and when every call is
-    /// to be checked: then everything misses.
+    /// How many PEs, from `first` on, have windows; publishes the table. Zero before init, after the last finalize, and when
+    /// every call is to be checked: then everything misses.
     windows: AtomicU32,
     /// The same for atomics: zero also where the network does them, so that all of them miss, those on the node too.
     atomic_windows: AtomicU32,
@@ -123,8 +127,8 @@ impl Fast {
     /// Lets world numbers `first .. first + windows` hit, also with atomics if those are the processor's.
     pub(crate) fn open(&self, first: u32, windows: u32, atomics: bool) {
         self.first.store(first, Relaxed);
-        self.windows.store(windows, Relaxed);
-        self.atomic_windows.store(if atomics { windows } else { 0 }, Relaxed);
+        self.windows.store(windows, Release);
+        self.atomic_windows.store(if atomics { windows } else { 0 }, Release);
     }
 
     /// Lets everything miss.
@@ -139,15 +143,17 @@ impl Fast {
 /// The window of world number `pe`, if it has one.
 #[inline(always)]
 pub(crate) fn window(pe: u32) -> Option<u32> {
+    let windows = FAST.windows.load(Acquire);
     let window = pe.wrapping_sub(FAST.first.load(Relaxed));
-    (window < FAST.windows.load(Relaxed)).then_some(window)
+    (window < windows).then_some(window)
 }
 
 /// The window of world number `pe`, if it has one in which the processor does atomics.
 #[inline(always)]
 pub(crate) fn atomic_window(pe: u32) -> Option<u32> {
+    let windows = FAST.atomic_windows.load(Acquire);
     let window = pe.wrapping_sub(FAST.first.load(Relaxed));
-    (window < FAST.atomic_windows.load(Relaxed)).then_some(window)
+    (window < windows).then_some(window)
 }
 
 /// Where `bytes` bytes at the caller's symmetric `address` lie on world number `pe`, if they can be reached by load

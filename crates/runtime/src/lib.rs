@@ -68,6 +68,7 @@ mod transports;
 mod via;
 mod wait;
 mod windows;
+mod word;
 
 #[cfg(all(test, loom))]
 mod loom_models;

@@ -1,7 +1,7 @@
 //! What exists between the first init and the last finalize, which may come more than once.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, PoisonError};
 
 use oxshmem_base::knobs::Settings;
@@ -11,7 +11,8 @@ use crate::fast::FAST;
 use crate::memory::SymmetricHeap;
 use crate::windows::Windows;
 
-/// The current life; null between lives.
+/// The current life; null between lives. Stored with release and loaded with acquire, so that a thread which has met the
+/// initialising one nowhere else finds the life whole.
 static LIFE: AtomicPtr<Life> = AtomicPtr::new(core::ptr::null_mut());
 /// How many lives there have been.
 static LIVES: AtomicU32 = AtomicU32::new(0);
@@ -44,7 +45,7 @@ pub(crate) fn next() -> u32 {
 
 /// Makes it the current one.
 pub(crate) fn begin(life: Life) {
-    LIFE.store(Box::into_raw(Box::new(life)), Relaxed);
+    LIFE.store(Box::into_raw(Box::new(life)), Release);
 }
 
 /// What threads may still be doing when the last finalize ends a life.
@@ -61,7 +62,7 @@ pub(crate) enum Others {
 /// # Safety
 /// `begin` has been called, and no other call runs now but what `others` says.
 pub(crate) unsafe fn end(others: Others) {
-    let life = LIFE.swap(core::ptr::null_mut(), Relaxed);
+    let life = LIFE.swap(core::ptr::null_mut(), Acquire);
     match others {
         // SAFETY: `begin` leaked it from a box, and nobody uses it any more.
         Others::Done => drop(unsafe { Box::from_raw(life) }),
@@ -79,12 +80,12 @@ pub(crate) fn leave_to_parent() {
 pub(crate) fn life() -> Option<&'static Life> {
     // SAFETY: `begin` leaks a box into it; `end` takes it out after the last synchronisation, when the standard allows no
     // call that could still hold the reference.
-    unsafe { LIFE.load(Relaxed).as_ref() }
+    unsafe { LIFE.load(Acquire).as_ref() }
 }
 
 /// Whether the library is initialised.
 pub(crate) fn is_open() -> bool {
-    !LIFE.load(Relaxed).is_null()
+    !LIFE.load(Acquire).is_null()
 }
 
 /// Whether any collective of this life runs a schedule.

@@ -1,8 +1,8 @@
 //! PEs of other nodes: the fabric of the job.
 //!
-//! A job on one node has no network; everything here is behind [`is_open`], one relaxed load.
+//! A job on one node has no network; everything here is behind [`is_open`], one load.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use oxshmem_transport::{AmoDomain, Fabric, Features, Lane, LaneOptions, Region, 
 
 use crate::fast::FAST;
 
-/// The job's fabric between init and the last finalize; null on one node.
+/// The job's fabric between init and the last finalize; null on one node. Stored with release and loaded with acquire, because
+/// the box and what it holds are plain memory, which a thread may use that has met the initialising one nowhere else.
 static FABRIC: AtomicPtr<Box<dyn Fabric>> = AtomicPtr::new(core::ptr::null_mut());
 
 fn fabric() -> Option<&'static dyn Fabric> {
@@ -24,7 +25,8 @@ fn fabric() -> Option<&'static dyn Fabric> {
 /// Whether the job has PEs on other nodes.
 #[inline(always)]
 pub(crate) fn is_open() -> bool {
-    !FABRIC.load(Relaxed).is_null()
+    // Acquire: the caller goes on to what `begin` made.
+    !FABRIC.load(Acquire).is_null()
 }
 
 /// Whether the network does the atomics of this job, also those on a PE's own node.
@@ -41,7 +43,7 @@ pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, reasons: String) {
     ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
     *REASONS.lock().unwrap_or_else(PoisonError::into_inner) = reasons;
     EPOCH.store(epoch, Relaxed);
-    FABRIC.store(Box::into_raw(Box::new(fabric)), Relaxed);
+    FABRIC.store(Box::into_raw(Box::new(fabric)), Release);
 }
 
 /// There is no network from now on. Returns what `begin` leaked: closed by the caller, and freed if nobody can be in a call.

@@ -2,7 +2,9 @@
 
 mod gathering;
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use std::sync::{Mutex, PoisonError};
 
 use oxshmem_schedule::lease::Leases;
@@ -25,6 +27,7 @@ pub struct Team(pub(crate) *const TeamObject);
 /// What a handle points to. The predefined teams' objects are defined in C; see `handles`.
 #[repr(C)]
 pub struct TeamObject {
+    /// Stored with release and loaded with acquire: the state is plain memory, and a predefined handle exists before it.
     state: AtomicPtr<TeamState>,
     _reserved: usize,
 }
@@ -303,7 +306,7 @@ impl Team {
     pub(crate) fn state(self) -> Option<&'static TeamState> {
         // SAFETY: a handle is null, a predefined object, or an object that `enlist` leaked and only `delist` frees; the
         // standard leaves calls with destroyed handles undefined. The state lives as long as the object points to it.
-        unsafe { self.0.as_ref()?.state.load(Relaxed).as_ref() }
+        unsafe { self.0.as_ref()?.state.load(Acquire).as_ref() }
     }
 
     /// Puts a live team behind a predefined handle.
@@ -312,7 +315,7 @@ impl Team {
         state.handle.store(self.0.cast_mut(), Relaxed);
         // SAFETY: as in `state`; predefined handles are never null.
         let object = unsafe { &*self.0 };
-        object.state.store(state, Relaxed);
+        object.state.store(state, Release);
         state
     }
 
@@ -339,7 +342,7 @@ impl Team {
     pub(crate) unsafe fn delist(self) -> Option<Box<TeamState>> {
         // SAFETY: as in `state`.
         let object = unsafe { self.0.as_ref() }?;
-        let state = object.state.load(Relaxed);
+        let state = object.state.load(Acquire);
         object.state.store(core::ptr::null_mut(), Relaxed);
         if state.is_null() {
             return None;

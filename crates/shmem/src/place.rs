@@ -13,9 +13,23 @@ use crate::{Plain, Resident, backend};
 /// A place for a `T`, or for a slice of them, in symmetric memory.
 ///
 /// There is never a `&T` or `&mut T` to what lies in it, because other PEs may write it at any time: values are copied
-/// in and out, one access of the processor for each element of up to eight bytes. What it offers depends on `T`:
+/// in and out. What it offers depends on `T`:
 /// [plain](Plain) data can be [put](Self::put) and [got](Self::get), an [`Atomic`](crate::Atomic) has the atomic
 /// operations, a [`Signal`](crate::Signal) and a [`Lock`](crate::Lock) theirs.
+///
+/// # Races
+///
+/// A number of up to eight bytes is a word, and so is every other type of 1, 2, 4 or 8 bytes that is aligned to its size.
+/// `load`, `store`, `put` and `get` of a word are relaxed atomic accesses, from threads, PEs of the node and PEs of other
+/// nodes alike: they may meet at any time, and each sees a whole value. They order nothing else; signals, atomics and
+/// barriers do.
+///
+/// `load` and `store` of larger values are one such access for each word of their alignment. `put` and `get` of larger
+/// values, and all transfers of slices, are bulk copies. Rust's memory model has no copy of many bytes that may race, so a
+/// program orders a bulk transfer with every other use of the same elements, by a signal or a barrier say. Where it does
+/// not, the transfer may be torn, but makes no invalid value: every pattern of bits is one ([`Resident`]).
+///
+/// # Where they come from
 ///
 /// Places come from [`World::allocate`](crate::World::allocate) and [`symmetric!`](crate::symmetric). Slices of them
 /// index as slices do: `a[3]` is the place of an element, `a[2..5]` of three.
@@ -30,8 +44,9 @@ use crate::{Plain, Resident, backend};
 #[repr(transparent)]
 pub struct Symmetric<T: ?Sized>(UnsafeCell<T>);
 
-// SAFETY: the methods copy values in and out without making references to them; a value that is torn by a race is a
-// value, by the promise of `Resident`.
+// SAFETY: the methods copy values in and out without making references to them. Words are copied by relaxed atomic accesses on
+// both sides (`copy_words` here, `rma::p` and `rma::g` in the runtime); the program orders bulk transfers with other uses, as
+// the type's documentation asks, and what a race tears is a value, by the promise of `Resident`.
 unsafe impl<T: Resident> Sync for Symmetric<T> {}
 // SAFETY: as above.
 unsafe impl<T: Resident> Sync for Symmetric<[T]> {}

@@ -68,17 +68,18 @@ impl<T: Plain> Symmetric<T> {
         let Way(via, pe) = to.resolve("shmem_p");
         macro_rules! word {
             ($word:ty) => {
-                // SAFETY: a place is symmetric or the call ends the job; a plain `T` of this size is such a word, and
-                // races make values.
+                // SAFETY: a place is symmetric or the call ends the job, and aligned for a `T`, which is such a word. The
+                // access is one relaxed atomic store, as those of `load` and `store` are.
                 unsafe { rma::p(via, self.own().cast::<$word>(), mem::transmute_copy(&value), pe) }
             };
         }
-        match size_of::<T>() {
+        match word_bytes::<T>() {
             1 => word!(u8),
             2 => word!(u16),
             4 => word!(u32),
             8 => word!(u64),
-            // SAFETY: as above.
+            // SAFETY: a place is symmetric or the call ends the job; the program orders this bulk transfer with what others
+            // do there, as `Symmetric` asks of it. What a race tears is a value, too, by `Plain`.
             _ => unsafe { rma::put(via, self.own(), &raw const value, 1, pe) },
         }
     }
@@ -101,7 +102,7 @@ impl<T: Plain> Symmetric<T> {
                 unsafe { mem::transmute_copy(&rma::g(via, self.own().cast::<$word>(), pe)) }
             };
         }
-        match size_of::<T>() {
+        match word_bytes::<T>() {
             1 => word!(u8),
             2 => word!(u16),
             4 => word!(u32),
@@ -136,7 +137,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn put_slice(&self, source: &[T], to: impl Target) {
         self.fits("shmem_put", source.len());
         let Way(via, pe) = to.resolve("shmem_put");
-        // SAFETY: as above; both sides have the elements.
+        // SAFETY: a place is symmetric or the call ends the job, and both sides have the elements; the program orders bulk
+        // transfers with what others do there. So below.
         unsafe { rma::put(via, self.as_ptr(), source.as_ptr(), source.len(), pe) }
     }
 
@@ -284,6 +286,11 @@ impl<T: Plain> Symmetric<[T]> {
             too_long(call, len, self.len());
         }
     }
+}
+
+/// How many bytes the word has that a `T` is; zero if it is none, as the language has no atomic access to it then.
+const fn word_bytes<T>() -> usize {
+    if align_of::<T>() < size_of::<T>() { 0 } else { size_of::<T>() }
 }
 
 /// How many elements `0, stride, 2 stride …` a slice has; one is all that no stride reaches.

@@ -8,6 +8,7 @@ use core::ptr;
 use crate::far;
 use crate::fast::{near, near_object};
 use crate::via::Via;
+use crate::word;
 
 /// How many bytes `n` elements have; more than any memory has when that overflows.
 #[inline(always)]
@@ -33,16 +34,19 @@ unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     }
 }
 
-/// Stores one element.
+/// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`word`].
 ///
 /// # Safety
-/// As the standard asks of the call: `dest` is symmetric and nobody else reads or writes it in a way that races.
+/// As the standard asks of the call: `dest` is symmetric, and aligned as every address of a `T`. Nobody else reads or writes
+/// an element that is no word in a way that races.
 #[inline(always)]
 pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
     match near_object(dest, via.world(pe)) {
-        // SAFETY: `near_object` found it inside memory that is mapped for reading and writing.
-        Some(there) => unsafe { there.write_unaligned(value) },
-        None => far::p(via.call(), via.context(), dest, value, pe),
+        // SAFETY: `near_object` found it inside memory that is mapped for reading and writing, at the same distance from an
+        // aligned address; the caller vouches for the alignment and for what is no word.
+        Some(there) => unsafe { word::store(there, value) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::p(via.call(), via.context(), dest, value, pe) },
     }
 }
 
@@ -53,16 +57,18 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
 #[inline(always)]
 pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
     match near_object(source, via.world(pe)) {
-        // SAFETY: `near_object` found it inside mapped memory; every bit pattern is a value of the types of the C calls.
-        Some(there) => unsafe { there.read_unaligned() },
-        None => far::g(via.call(), via.context(), source, pe),
+        // SAFETY: as in `p`; every bit pattern is a value of the types of the C calls.
+        Some(there) => unsafe { word::load(there) },
+        // SAFETY: passed on unchanged.
+        None => unsafe { far::g(via.call(), via.context(), source, pe) },
     }
 }
 
 /// Copies `nelems` elements to `pe`.
 ///
 /// # Safety
-/// As the standard asks of the call: `dest` is symmetric and `source` readable for `nelems` elements.
+/// As the standard asks of the call: `dest` is symmetric and `source` readable for `nelems` elements. A copy of many bytes is
+/// no atomic access in the language, so the program keeps others from the bytes until it is complete.
 #[inline(always)]
 pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
     let n = bytes::<T>(nelems);

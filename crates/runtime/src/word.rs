@@ -1,0 +1,114 @@
+//! Single elements, which threads and PEs may store while others look at them.
+
+use core::mem;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Evaluates `$access` with the atomic and the integer of `T`'s size if a `T` is a word (1, 2, 4 or 8 bytes, and aligned
+/// to them), otherwise `$other`. The compiler decides.
+macro_rules! if_word {
+    ($t:ty, |$atomic:ident, $int:ident| $access:expr, $other:expr) => {{
+        macro_rules! access {
+            ($width:ty, $bits:ty) => {{
+                type $atomic = $width;
+                type $int = $bits;
+                $access
+            }};
+        }
+        match size_of::<$t>() {
+            n if align_of::<$t>() < n => $other,
+            1 => access!(AtomicU8, u8),
+            2 => access!(AtomicU16, u16),
+            4 => access!(AtomicU32, u32),
+            8 => access!(AtomicU64, u64),
+            _ => $other,
+        }
+    }};
+}
+
+/// Stores one element. Of a word it is one relaxed atomic store, which is the processor's plain one; anybody may load the
+/// word at the same time. Other elements are copied.
+///
+/// # Safety
+/// `to` is valid for a `T`, and aligned if a `T` is a word. If it is none, nobody else uses the memory meanwhile.
+#[inline(always)]
+pub(crate) unsafe fn store<T: Copy>(to: *mut T, value: T) {
+    if_word!(
+        T,
+        // SAFETY: the caller's pointer is valid and aligned; the integer has the size of a `T`.
+        |Atomic, Int| unsafe { Atomic::from_ptr(to.cast()).store(mem::transmute_copy::<T, Int>(&value), Relaxed) },
+        // SAFETY: the caller's pointer is valid, and the memory is the caller's alone.
+        unsafe { to.write_unaligned(value) }
+    );
+}
+
+/// Loads one element: see [`store`].
+///
+/// # Safety
+/// As for [`store`]; every pattern of bits is a `T`.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Copy>(from: *const T) -> T {
+    if_word!(
+        T,
+        // SAFETY: as in `store`; an atomic load writes nothing, so the pointer may lose its `const`.
+        |Atomic, Int| unsafe { mem::transmute_copy::<Int, T>(&Atomic::from_ptr(from.cast_mut().cast()).load(Relaxed)) },
+        // SAFETY: as in `store`.
+        unsafe { from.read_unaligned() }
+    )
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use core::fmt::Debug;
+    use std::sync::atomic::AtomicU64 as Cell;
+    use std::thread;
+
+    use super::*;
+
+    /// Two threads store and load the same element; both values are whole.
+    fn hammer<T: Copy + PartialEq + Debug + Send>(values: [T; 2]) {
+        let place = [const { Cell::new(0) }; 2];
+        let at = || place.as_ptr().cast_mut().cast::<T>();
+        // SAFETY: 16 bytes that are aligned to 8 hold any `T` of the test, and cells may be changed.
+        unsafe { store(at(), values[0]) };
+        thread::scope(|scope| {
+            for value in values {
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        // SAFETY: as above; the `T`s of this test are words.
+                        let seen = unsafe {
+                            store(at(), value);
+                            load(at())
+                        };
+                        assert!(values.contains(&seen), "{seen:?}");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn fault_W8_words_may_be_stored_and_loaded_at_once() {
+        hammer([1_u8, 0xfe]);
+        hammer([-1_i16, 0x1234]);
+        hammer([1.5_f32, -2.5]);
+        hammer([u64::MAX, 1]);
+        hammer([[0x0102_0304_u32; 1], [7; 1]]);
+    }
+
+    #[test]
+    fn elements_that_are_no_words_are_copied() {
+        let mut bytes = [0_u8; 40];
+        // SAFETY: the array has room for each of them at offset 1, and nobody else has it.
+        unsafe {
+            let at = bytes.as_mut_ptr().add(1);
+            store(at.cast(), [1_u8, 2, 3, 4, 5, 6, 7, 8]);
+            store(at.add(8).cast(), [9_u16.to_le_bytes(); 2]);
+            store(at.add(12).cast(), u128::MAX);
+            assert_eq!(load(at.cast::<[u8; 8]>()), [1, 2, 3, 4, 5, 6, 7, 8]);
+            assert_eq!(load(at.add(8).cast::<[u8; 4]>()), [9, 0, 9, 0]);
+            assert_eq!(load(at.add(12).cast::<u128>()), u128::MAX);
+        }
+        assert_eq!((bytes[0], bytes[29]), (0, 0));
+    }
+}
