@@ -5,7 +5,7 @@ use oxshmem_transport::{Region, Remote};
 
 use crate::control::{ControlBlock, Said};
 use crate::fast::{FAST, near};
-use crate::signature::{Kind, Signature};
+use crate::signature::{CallKind, Signature};
 use crate::team::TeamState;
 use crate::{control, diagnose, job, lane};
 
@@ -18,7 +18,7 @@ pub(crate) struct Call<'a> {
     pub(crate) team: &'a TeamState,
     /// Name of the C call, for messages.
     pub(crate) name: &'static str,
-    /// What the other members must be in, too.
+    /// The call that the other members must be in, too.
     pub(crate) signature: Signature,
 }
 
@@ -26,18 +26,18 @@ impl<'a> Call<'a> {
     /// A barrier or a sync, unless [`Self::is`] says otherwise.
     #[inline(always)]
     pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
-        Self { team, name, signature: Signature::of(Kind::Barrier) }
+        Self { team, name, signature: Signature::of(CallKind::Barrier) }
     }
 
     /// A call of that kind of which nothing else must be alike.
     #[inline(always)]
-    pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: Kind) -> Self {
+    pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
         Self { team, name, signature: Signature::of(kind) }
     }
 
     /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
     #[inline(always)]
-    pub(crate) fn is(self, kind: Kind, bytes: usize, root: u32) -> Self {
+    pub(crate) fn is(self, kind: CallKind, bytes: usize, root: u32) -> Self {
         let signature = Signature::of(kind).with(bytes, root);
         // A call of nothing sends nothing, so the next one is as far in the team's history.
         if bytes > 0 {
@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         leaders.take(64).find(|&leader| self.statement_of(leader).signature() == theirs.bits())
     }
 
-    /// What a member has last said.
+    /// The last statement of a member.
     fn statement_of(self, member: u32) -> Said {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
@@ -110,7 +110,8 @@ impl<'a> Call<'a> {
         Said::from_words(words)
     }
 
-    /// What a member of the node says of a call that is as far in the team's history as this one, and is another one.
+    /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
+    /// another one.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
         let own = ControlBlock::own().statement.read();
         let theirs = ControlBlock::of(self.team.window(member)).statement.read();
@@ -122,7 +123,7 @@ impl<'a> Call<'a> {
 /// A call in words; with its numbers if what was said belongs to it.
 fn words(signature: Signature, said: Said) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
-        true if signature.is_like(Signature::of(Kind::Broadcast)) => {
+        true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
             format!("{signature} ({} bytes, root {})", said.bytes, said.root())
         }
         true => format!("{signature} ({} bytes)", said.bytes),

@@ -23,7 +23,7 @@ use crate::diagnose;
 use crate::executor;
 use crate::fast::FAST;
 use crate::nodes;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::slot;
 
 pub(crate) use agreement::agree_on_choice;
@@ -155,7 +155,7 @@ pub(crate) unsafe fn broadcast(
     to_root: bool,
 ) {
     let root = call.check_root(root);
-    let call = call.is(Kind::Broadcast, bytes, root);
+    let call = call.is(CallKind::Broadcast, bytes, root);
     if bytes > 0 {
         // The root's own destination stays as it is where nothing goes to it.
         call.needs(if to_root || call.team.my != root { dest } else { source }, source);
@@ -194,7 +194,7 @@ pub(crate) unsafe fn broadcast(
 /// # Safety
 /// See [`broadcast`].
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    let call = call.is(Kind::Fcollect, bytes, 0);
+    let call = call.is(CallKind::Fcollect, bytes, 0);
     if bytes > 0 {
         call.needs(dest, source);
     }
@@ -230,7 +230,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 /// See [`broadcast`].
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     const INLINE: usize = PAYLOAD_BYTES - 16;
-    let call = call.is(Kind::Collect, 0, 0);
+    let call = call.is(CallKind::Collect, 0, 0);
     if bytes > 0 {
         call.needs(dest, source);
     }
@@ -258,7 +258,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             elsewhere = Some(member);
         }
         if size > 0 {
-            // Who brings something means the destination that has room for it.
+            // A member that brings something must mean the destination that has room for it.
             if theirs[1] != words[1] {
                 call.other_destination(member, bytes);
             }
@@ -300,7 +300,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
 /// # Safety
 /// See [`broadcast`].
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    let call = call.is(Kind::Alltoall, bytes, 0);
+    let call = call.is(CallKind::Alltoall, bytes, 0);
     if bytes > 0 {
         call.needs(dest, source);
     }
@@ -349,7 +349,7 @@ pub(crate) unsafe fn alltoalls(
     element: usize,
     nelems: usize,
 ) {
-    let call = call.is(Kind::Alltoalls, nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
+    let call = call.is(CallKind::Alltoalls, nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
     if nelems == 0 {
         return;
     }

@@ -151,7 +151,7 @@ pub(crate) struct ControlBlock {
     _apart_at_last: u32,
     /// How far the waits of the node's PEs have been observed (see `deadlock`); used of window 0 only.
     pub(crate) observed: core::sync::atomic::AtomicU64,
-    /// What the PE has last said of a collective call.
+    /// The PE's last statement about a collective call.
     pub(crate) statement: Statement,
 }
 

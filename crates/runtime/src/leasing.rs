@@ -10,7 +10,7 @@ use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 
 use crate::call::Call;
 use crate::control::{PAYLOAD_WORDS, SLOTS};
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::team::{Held, TeamState};
 use crate::{life, slot};
 
@@ -121,7 +121,7 @@ fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -
 /// The and of all members' words, and the greatest of their numbers.
 fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
     let (mut agreed, mut base) = (words, passed);
-    let call = Call::of(team, call, Kind::Split);
+    let call = Call::of(team, call, CallKind::Split);
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
         crate::nodes::all_of(call, span, &mut agreed);

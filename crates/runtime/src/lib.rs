@@ -10,7 +10,7 @@
 //! nodes, active_set, connect         meetings between nodes and of active sets; how the network is opened
 //! account                            the node's account of memory
 //! executor, far                      schedules; transfers that the arithmetic of `fast` does not settle
-//! call, team, context, via           one call of a collective; teams and contexts; which of them a call means
+//! arrivals, call, team, context, via one call of a collective; teams and contexts; which of them a call means
 //! lane                               a context's operations between nodes
 //! wait                               the one place that blocks
 //! deadlock, hang, report, diagnose   what to say when nothing moves, or when a call cannot be carried out
@@ -27,6 +27,7 @@
 
 mod account;
 mod active_set;
+mod arrivals;
 mod atomic;
 mod bell;
 mod call;

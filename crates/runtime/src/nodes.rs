@@ -15,9 +15,9 @@
 
 pub(crate) mod bytes;
 mod mail;
+mod meeting;
 
 use core::ptr;
-use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::broadcast::Tree;
@@ -28,19 +28,17 @@ use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 use oxshmem_transport::{Region, Remote};
 
-use crate::bell::Bell;
 use crate::call::Call;
 use crate::control::mail::{OPEN_BOARD, ZONES};
-use crate::control::{self, BOARD, ControlBlock, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot, Words};
+use crate::control::{self, BOARD, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
 use crate::executor::{self, Arrays};
-use crate::primitive::AtomicU64;
-use crate::signature::{number_of, signature_of};
+use crate::signature::signature_of;
 use crate::span::Span;
 use crate::team::TeamState;
-use crate::wait::{self, Reason};
-use crate::{lane, life, network, slot};
+use crate::{lane, life, network};
 
 use mail::{Leaders, PRIVATE, Way};
+use meeting::{gather, meet_here, release};
 
 /// The most PEs of a job over several nodes: so many lines has a board.
 pub(crate) const MOST_PES: u32 = 16_384;
@@ -53,60 +51,6 @@ const HEADER: usize = 8;
 /// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
 pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
-}
-
-/// Members count in with their node's leader for what has this number. The leader returns when all have, and compares what
-/// they have counted in for.
-fn gather(call: Call<'_>, span: &Span, number: u64) {
-    let others = span.count(span.node()) - 1;
-    if others == 0 {
-        return;
-    }
-    let (team, leader) = (call.team, span.my_leader());
-    let arrivals = &team.place(leader).arrivals.0;
-    if team.my != leader {
-        slot::sign(team, call.signature.stamp(number));
-        // The chain of read-modify-writes orders every member's stores before the leader's load of the last one.
-        let arrived = arrivals.fetch_add(slot::arrival(call), Release) + slot::arrival(call);
-        if arrived as u32 == others {
-            ControlBlock::of(team.window(leader)).bell().ring();
-        }
-        return;
-    }
-    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: team.needed() };
-    let arrived = wait::until(reason, Some(ControlBlock::own().bell()), || {
-        let arrived = arrivals.load(Acquire);
-        (arrived as u32 == others).then_some(arrived)
-    });
-    if arrived != u64::from(others) * slot::arrival(call) {
-        let members = span.here().filter(|&member| member != team.my);
-        slot::find_different(call, members, call.signature.stamp(number));
-    }
-    // Nobody counts in again before the release.
-    arrivals.store(0, Relaxed);
-}
-
-/// The leader lets the members of its node go on, who wait for that: `word` reaches `number`.
-fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
-    if span.count(span.node()) == 1 {
-        return;
-    }
-    let (team, leader) = (call.team, span.my_leader());
-    let words = &team.place(leader).words.0;
-    let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
-    if team.my == leader {
-        word.store(call.signature.stamp(number), Release);
-        return bell.ring();
-    }
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: team.needed() };
-    wait::until(reason, Some(bell), || (number_of(word.load(Acquire)) >= number).then_some(()));
-}
-
-/// The members of the caller's node meet, and nobody else.
-fn meet_here(call: Call<'_>, span: &Span) {
-    let number = call.team.next_announcement();
-    gather(call, span, number);
-    release(call, span, number, |words| &words.announced);
 }
 
 /// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
@@ -274,7 +218,7 @@ pub(crate) fn exchange(
                 lane::complete(call.name);
             }
             if team.my == span.my_leader() {
-                // SAFETY: as above; all parts have come.
+                // SAFETY: the network has written all parts of this leader's board, each with its header.
                 let theirs = |node: u32| unsafe { header(node).read() };
                 if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
                     call.differs(Some(span.leader(node)), signature_of(theirs(node)));

@@ -1,4 +1,4 @@
-//! What a collective call is, in 16 bits that travel with everything its members tell each other.
+//! A signature says in 16 bits which collective call it is, and travels with everything its members tell each other.
 //!
 //! Members that meet compare signatures before they act on what they were told. A member in another call is noticed where
 //! it is met, at every level of `SHMEM_CHECK`, and nothing that it says is believed. The signature has the kind of the call
@@ -10,10 +10,10 @@
 
 use core::fmt;
 
-/// What kind of call it is.
+/// The kind of a call.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     /// A barrier or a sync. These may meet each other.
     Barrier,
     Broadcast,
@@ -69,7 +69,7 @@ const NAMES: [&str; 23] = [
     "shmem_finalize",
     "an exchange of values",
 ];
-const _: () = assert!(NAMES.len() == Kind::Values as usize + 1 && NAMES.len() <= 1 << KIND_BITS);
+const _: () = assert!(NAMES.len() == CallKind::Values as usize + 1 && NAMES.len() <= 1 << KIND_BITS);
 
 /// Bits of a signature that say the kind; the rest is the digest.
 const KIND_BITS: u32 = 5;
@@ -84,7 +84,7 @@ pub(crate) const BITS: u32 = u16::BITS;
 impl Signature {
     /// Of a call of which nothing but the kind must be alike.
     #[inline(always)]
-    pub(crate) const fn of(kind: Kind) -> Self {
+    pub(crate) const fn of(kind: CallKind) -> Self {
         Self((kind as u16) << (BITS - KIND_BITS))
     }
 
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn kinds_are_told_apart_whatever_the_digest() {
-        let max = Signature::of(Kind::Max).with(8, 0);
-        assert!(max.is_like(Signature::of(Kind::Max).with(1 << 40, 7)));
-        assert!(!max.is_like(Signature::of(Kind::Min).with(8, 0)));
+        let max = Signature::of(CallKind::Max).with(8, 0);
+        assert!(max.is_like(Signature::of(CallKind::Max).with(1 << 40, 7)));
+        assert!(!max.is_like(Signature::of(CallKind::Min).with(8, 0)));
         assert_eq!(max.to_string(), "shmem_max_reduce");
-        assert_eq!(Signature::of(Kind::Values).to_string(), "an exchange of values");
+        assert_eq!(Signature::of(CallKind::Values).to_string(), "an exchange of values");
         assert_eq!(Signature::from_bits(u16::MAX).to_string(), "no call of this library");
     }
 
@@ -164,7 +164,7 @@ mod tests {
             (0..64).map(|i| of(i).bits()).collect()
         };
         // Some coincide; a mistake that stays unnoticed by chance does no harm.
-        assert!(all(&|i| Signature::of(Kind::Sum).with(8 * i as usize, 0)).len() >= 60);
-        assert!(all(&|i| Signature::of(Kind::Broadcast).with(64, i)).len() >= 60);
+        assert!(all(&|i| Signature::of(CallKind::Sum).with(8 * i as usize, 0)).len() >= 60);
+        assert!(all(&|i| Signature::of(CallKind::Broadcast).with(64, i)).len() >= 60);
     }
 }

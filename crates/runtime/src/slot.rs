@@ -26,6 +26,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::arrivals;
 use crate::bell::Bell;
 use crate::call::Call;
 #[cfg(not(loom))]
@@ -35,7 +36,7 @@ use crate::control::{PAYLOAD_WORDS, Slot};
 use crate::nodes;
 use crate::pace;
 use crate::primitive::AtomicU64;
-use crate::signature::{self, number_of, signature_of};
+use crate::signature::{self, Signature, number_of, signature_of};
 use crate::team::TeamState;
 use crate::wait::{self, Reason};
 
@@ -119,7 +120,7 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let first = stamp >> signature::BITS << signature::BITS;
     let next = call.team.counts().0 + 1;
-    let (mut looks, mut suspected) = (0_u32, None);
+    let (mut looks, mut suspected) = (0_u32, None::<Signature>);
     let seen = wait::until(reason, None, move || {
         looks = looks.wrapping_add(1);
         // Seen before the word: a member that has come and gone on has written the word first.
@@ -143,16 +144,13 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
             }
             suspected = contradiction;
         }
+        #[cfg(loom)]
+        let _ = suspected;
         None
     });
     if seen != stamp && number_of(seen) == number_of(stamp) {
         call.differs(Some(member), signature_of(seen));
     }
-}
-
-/// What a member adds to a count of arrivals.
-pub(crate) fn arrival(call: Call<'_>) -> u64 {
-    u64::from(call.signature.bits()) << 32 | 1
 }
 
 /// The counted way: the last to arrive releases everybody.
@@ -161,12 +159,12 @@ fn count_in(call: Call<'_>, stamp: u64) {
     let first: &Slot = team.place(0);
     let words = &first.words.0;
     let bell = Bell { word: &words.bell_word, sleepers: &words.bell_sleepers };
-    sign(team, stamp);
+    arrivals::sign(team, stamp);
     // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
-    let arrived = first.arrivals.0.fetch_add(arrival(call), AcqRel) + arrival(call);
+    let arrived = first.arrivals.0.fetch_add(arrivals::arrival(call), AcqRel) + arrivals::arrival(call);
     if arrived as u32 == team.size {
-        if arrived != u64::from(team.size) * arrival(call) {
-            find_different(call, 0..team.size, stamp);
+        if arrived != u64::from(team.size) * arrivals::arrival(call) {
+            arrivals::find_different(call, 0..team.size, stamp);
         }
         // Nobody counts in again before the release.
         first.arrivals.0.store(0, Relaxed);
@@ -177,21 +175,6 @@ fn count_in(call: Call<'_>, stamp: u64) {
     let reason = Reason { call: call.name, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
     let number = number_of(stamp);
     wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));
-}
-
-/// The member says before it counts in what it counts in for. Who reads it has seen the count.
-pub(crate) fn sign(team: &TeamState, stamp: u64) {
-    team.place(team.my).lines[number_of(stamp) as usize & 1].sequence.store(stamp, Release);
-}
-
-/// Ends the job: the signatures of those who have counted in do not add up.
-#[cold]
-#[inline(never)]
-pub(crate) fn find_different(call: Call<'_>, members: impl Iterator<Item = u32>, stamp: u64) -> ! {
-    let signed = |member: u32| call.team.place(member).lines[number_of(stamp) as usize & 1].sequence.load(Relaxed);
-    let found = members.map(|member| (member, signed(member))).find(|(_, word)| *word != stamp);
-    let (member, word) = found.unwrap_or((call.team.my, stamp));
-    call.differs(Some(member), signature_of(word))
 }
 
 #[inline(always)]

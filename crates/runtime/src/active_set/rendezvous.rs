@@ -19,7 +19,7 @@ use super::key::Key;
 use crate::call::Call;
 use crate::control::{self, ControlBlock, REGISTRY, Registry, SPANNING};
 use crate::members::Members;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::team::TeamState;
 use crate::wait::{self, Needs, Reason};
 use crate::{job, lane, network, nodes, slot};
@@ -65,7 +65,7 @@ impl Rendezvous {
     pub(super) fn leave(self: Box<Self>) {
         let Self { call, index, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
-        slot::synchronise(Call::of(&team, call, Kind::Leave));
+        slot::synchronise(Call::of(&team, call, CallKind::Leave));
         nodes::give_back(&team);
         let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {

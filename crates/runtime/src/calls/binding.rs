@@ -11,7 +11,7 @@ use crate::calls::team::live;
 use crate::control::PAYLOAD_WORDS;
 use crate::diagnose;
 use crate::life::Others;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::slot;
 use crate::team::Team;
 
@@ -52,7 +52,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
-    slot::exchange(Call::of(team, call, Kind::Values), &payload[..=words.len()], |member, theirs| {
+    slot::exchange(Call::of(team, call, CallKind::Values), &payload[..=words.len()], |member, theirs| {
         if theirs[0] != tag {
             different(call, member, team.my);
         }

@@ -18,7 +18,7 @@ use crate::calls::order;
 use crate::fast::FAST;
 use crate::life::{self, Life};
 use crate::memory::SymmetricHeap;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::slot;
 use crate::team::{Team, TeamState};
 use crate::{diagnose, job};
@@ -49,7 +49,7 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     unsafe { order::quiet(crate::World(call)) };
     let (mut all, mut growing) = (true, false);
     let mut other = None;
-    slot::exchange(Call::of(world, call, Kind::Heap), &[succeeded.into(), sequence, missing], |pe, words| {
+    slot::exchange(Call::of(world, call, CallKind::Heap), &[succeeded.into(), sequence, missing], |pe, words| {
         all &= words[0] != 0;
         growing |= words[2] != 0;
         if words[1] != sequence {
@@ -103,7 +103,7 @@ pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
     }
     let life = open_life(call);
     let mut least = lock(life).capacity();
-    slot::exchange(Call::of(world, call, Kind::Heap), &[least], |_, words| least = least.min(words[0]));
+    slot::exchange(Call::of(world, call, CallKind::Heap), &[least], |_, words| least = least.min(words[0]));
     lock(life).limit(least);
 }
 

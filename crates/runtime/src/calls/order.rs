@@ -10,7 +10,7 @@ use crate::collective;
 use crate::context::Context;
 use crate::diagnose;
 use crate::network;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::team::Team;
 use crate::via::Via;
 
@@ -81,12 +81,12 @@ pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
 /// All PEs call, one thread of each at a time.
 #[inline(always)]
 pub unsafe fn barrier_all() {
-    barrier_all_named("shmem_barrier_all", Kind::Barrier);
+    barrier_all_named("shmem_barrier_all", CallKind::Barrier);
 }
 
 /// [`barrier_all`] inside another call, which is named in messages.
 #[inline(always)]
-pub(crate) fn barrier_all_named(call: &'static str, kind: Kind) {
+pub(crate) fn barrier_all_named(call: &'static str, kind: CallKind) {
     store_fence();
     if network::is_open() {
         Context::default_context().quiet(call);
@@ -100,12 +100,12 @@ pub(crate) fn barrier_all_named(call: &'static str, kind: Kind) {
 /// See [`barrier_all`].
 #[inline(always)]
 pub unsafe fn sync_all() {
-    sync_world("shmem_sync_all", Kind::Barrier);
+    sync_world("shmem_sync_all", CallKind::Barrier);
 }
 
 /// Stores made before are visible after, because arrival is a release and leaving an acquire.
 #[inline(always)]
-fn sync_world(call: &'static str, kind: Kind) {
+fn sync_world(call: &'static str, kind: CallKind) {
     match Team::world().state() {
         Some(world) => collective::synchronise(Call::of(world, call, kind)),
         None => diagnose::not_initialised(call),

@@ -17,7 +17,7 @@ use crate::fast::FAST;
 use crate::job::{self, MY_PE, N_PES};
 use crate::life::{self, Life, Others};
 use crate::members::Members;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::team::{Team, TeamState};
 use crate::{
     active_set, collective, connect, deadlock, debug, diagnose, lane, leasing, network, pace, placement, windows,
@@ -136,12 +136,12 @@ pub(crate) fn finalize(others: Others) {
         1 => {
             // Who has passed the barrier serves nobody any more.
             lane::complete_all("shmem_finalize");
-            order::barrier_all_named("shmem_finalize", Kind::Finalize);
+            order::barrier_all_named("shmem_finalize", CallKind::Finalize);
             end(others);
             *inits = 0;
         }
         _ => {
-            order::barrier_all_named("shmem_finalize", Kind::Finalize);
+            order::barrier_all_named("shmem_finalize", CallKind::Finalize);
             *inits -= 1;
         }
     }

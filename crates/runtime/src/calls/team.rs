@@ -8,7 +8,7 @@ use crate::collective;
 use crate::diagnose;
 use crate::leasing::{self, Lease};
 use crate::members::Members;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::slot;
 use crate::team::{Held, Team, TeamState};
 
@@ -181,7 +181,7 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
         );
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
-    slot::synchronise(Call::of(state, call, Kind::Destroy));
+    slot::synchronise(Call::of(state, call, CallKind::Destroy));
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist() } {
         leasing::give_back(*state);

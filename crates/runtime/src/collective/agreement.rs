@@ -3,14 +3,14 @@
 use oxshmem_base::Error;
 
 use crate::call::Call;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::team::TeamState;
 use crate::{diagnose, life, nodes, slot};
 
 /// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
     let mine = life::life().map_or(0, |life| life.choice.fingerprint());
-    let meeting = Call::of(world, call, Kind::Init);
+    let meeting = Call::of(world, call, CallKind::Init);
     if let Some(span) = &world.span
         && nodes::agree(meeting, span, &[mine])
     {

@@ -8,7 +8,7 @@ use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::call::{Call, slice};
 use crate::executor;
 use crate::nodes;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::slot;
 use crate::span::Span;
 use oxshmem_schedule::algorithm::Operator as Allowed;
@@ -56,16 +56,16 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     }
 }
 
-/// What kind of call a reduction is.
-const fn kind_of(op: Op) -> Kind {
+/// The kind of a reduction.
+const fn kind_of(op: Op) -> CallKind {
     match op {
-        Op::And => Kind::And,
-        Op::Or => Kind::Or,
-        Op::Xor => Kind::Xor,
-        Op::Max => Kind::Max,
-        Op::Min => Kind::Min,
-        Op::Sum => Kind::Sum,
-        Op::Prod => Kind::Prod,
+        Op::And => CallKind::And,
+        Op::Or => CallKind::Or,
+        Op::Xor => CallKind::Xor,
+        Op::Max => CallKind::Max,
+        Op::Min => CallKind::Min,
+        Op::Sum => CallKind::Sum,
+        Op::Prod => CallKind::Prod,
     }
 }
 

@@ -8,7 +8,7 @@ use oxshmem_reduce::{Kernel, Operand, Sum};
 use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::call::{Call, slice};
 use crate::executor;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::{nodes, slot};
 
 /// Bytes of a block that is carried along the members.
@@ -20,7 +20,7 @@ const BLOCK: usize = 2048;
 /// As for `reduce`.
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
     let bytes = n.saturating_mul(size_of::<T>());
-    let call = call.is(if inclusive { Kind::Inscan } else { Kind::Exscan }, bytes, T::KIND as u32);
+    let call = call.is(if inclusive { CallKind::Inscan } else { CallKind::Exscan }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }

@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
 use crate::call::Call;
-use crate::signature::Kind;
+use crate::signature::CallKind;
 use crate::{diagnose, life};
 
 /// What one member sends: a block for each member.
@@ -34,7 +34,7 @@ pub(crate) enum Into {
 /// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
 /// named by `into` has the room.
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
-    let call = call.is(Kind::Alltoallv, 0, 0);
+    let call = call.is(CallKind::Alltoallv, 0, 0);
     let mine = call.team.my as usize;
     call.enter();
     // Everybody's word on the caller's block, all under way at once.

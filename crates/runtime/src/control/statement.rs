@@ -1,5 +1,5 @@
-//! What a PE has last said of a collective call with numbers: for the sentence about members that make different calls, and
-//! for those who wait for a member that will never come.
+//! A PE's statement about its last collective call with numbers: for the sentence about members that make different calls,
+//! and for those that wait for a member that will never come.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -36,7 +36,7 @@ impl Statement {
         self.head.store(u64::from(signature) | u64::from(root) << 16 | slot << 48, Release);
     }
 
-    /// What it says; nothing while it changes.
+    /// Reads it; nothing while it changes.
     pub(crate) fn read(&self) -> Said {
         let head = self.head.load(Acquire);
         let said = Said {

@@ -432,7 +432,7 @@ pub(crate) unsafe fn alltoall_by_nodes(
         fetched(call);
     }
     if leads {
-        // SAFETY: as above; all parts have come.
+        // SAFETY: the network has written all parts of this leader's board, each with its header.
         let theirs = |node: u32| unsafe { header(coming, node).read_unaligned() };
         if let Some(node) = (0..nodes).find(|&node| theirs(node) != stamp) {
             call.differs(Some(span.leader(node)), signature_of(theirs(node)));
