@@ -24,6 +24,13 @@ pub fn die_with_parent() -> io::Result<()> {
     unsafe { syscall!(prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)) }.map(drop)
 }
 
+/// Lets the calling thread's naps last as long as it says. Otherwise the kernel may add some 50 us, to wake several threads
+/// at once.
+pub fn nap_exactly() -> io::Result<()> {
+    // SAFETY: this option takes a number of nanoseconds and touches no memory.
+    unsafe { syscall!(prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong)) }.map(drop)
+}
+
 /// Lets the kernel, where the machine or a group has no memory left, rather kill this process than one that nobody has
 /// raised, such as a shell: memory files count for nobody, so that otherwise it might choose whom it likes.
 pub fn prefer_as_victim() {

@@ -33,13 +33,14 @@ pub fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
     Ok(poll(socket.as_fd(), libc::POLLIN, limit)? != 0)
 }
 
-/// Waits until one of several has something to read; `false`: the time is over.
+/// Waits until one of several has something to read; `false`: the time is over. The time is not rounded to milliseconds.
 pub fn wait_any_readable<'s>(sockets: impl Iterator<Item = BorrowedFd<'s>>, limit: Duration) -> io::Result<bool> {
-    let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
+    let seconds = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
+    let limit = libc::timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() };
     let entry = |socket: BorrowedFd<'_>| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut entries: Vec<libc::pollfd> = sockets.map(entry).collect();
-    // SAFETY: the entries live until the call returns.
-    match unsafe { syscall!(poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit)) } {
+    // SAFETY: the entries and the limit live until the call returns; no mask of signals is given.
+    match unsafe { syscall!(ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &limit, std::ptr::null())) } {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         result => result.map(|ready| ready > 0),
     }

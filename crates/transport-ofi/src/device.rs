@@ -245,7 +245,7 @@ impl Info {
         }
     }
 
-    fn offer(&self) -> Offer {
+    pub(crate) fn offer(&self) -> Offer {
         let provider = self.provider();
         // Who says nothing of either reaches everybody.
         let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);

@@ -50,6 +50,7 @@ mod library;
 mod message;
 #[cfg(test)]
 mod mock;
+mod naps;
 mod open;
 mod operation;
 mod peers;

@@ -138,7 +138,7 @@ impl Fabric for Ofi {
     }
 
     fn rest(&self, most: Duration) -> Option<usize> {
-        self.net.doze(most)
+        Some(self.net.doze(most))
     }
 
     fn lost(&self) -> Option<Error> {

@@ -34,11 +34,14 @@ pub(crate) struct Port {
     fabric: *mut fi::fid_fabric,
     /// Readable when there may be completions, if the provider has such a thing.
     pub(crate) descriptor: Option<RawFd>,
+    /// Counts what peers have read and written, where nothing else tells that they were served.
+    served: Option<*mut fi::fid_cntr>,
     /// The endpoint's own address.
     pub(crate) name: Vec<u8>,
     next_key: u64,
     // What was opened, to be closed in this order.
     _endpoint: Object,
+    _counter: Option<Object>,
     _queue: Object,
     _addresses: Object,
     _domain: Object,
@@ -94,6 +97,11 @@ impl Port {
             check(code).map_err(|code| failed("the endpoint's addresses", code))?;
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
             check(code).map_err(|code| failed("the endpoint's completion queue", code))?;
+            // A card serves peers by itself. Software without a descriptor must be looked after, by somebody who should know
+            // whether peers ask for anything.
+            let looks = descriptor.is_none() && !info.offer().card;
+            let served = if looks { open_counter(domain, ep) } else { None };
+            let counter_guard = served.map(|counter| Object(&raw mut (*counter).fid));
             // `shm` names its memory by the number of the process. What a killed process of the same number has left is
             // in the way of the first attempt, which removes it.
             let enable = || check(fi_enable(&raw mut (*ep).fid));
@@ -112,9 +120,11 @@ impl Port {
                 domain,
                 fabric,
                 descriptor,
+                served,
                 name: Vec::new(),
                 next_key: 1,
                 _endpoint: endpoint_guard,
+                _counter: counter_guard,
                 _queue: queue_guard,
                 _addresses: addresses_guard,
                 _domain: domain_guard,
@@ -160,6 +170,12 @@ impl Port {
         let mut queue = unsafe { &raw mut (*self.cq).fid };
         // SAFETY: the fabric is open; one object is asked about.
         unsafe { fi_trywait(self.fabric, &raw mut queue, 1) == 0 }
+    }
+
+    /// How many reads and writes of peers have been served, as far as the endpoint counts them. Looking moves it on.
+    pub(crate) fn served(&self) -> u64 {
+        // SAFETY: the counter is open as long as the port.
+        self.served.map_or(0, |counter| unsafe { fi_cntr_read(counter) })
     }
 
     /// The endpoint does nothing unless somebody looks after it.
@@ -281,6 +297,27 @@ unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut 
         }
     }
     Err(refused)
+}
+
+/// A counter of what peers do to our memory; `None` if the provider has none.
+///
+/// # Safety
+/// The domain is open, and the endpoint is open and not yet enabled. The counter closes after the endpoint.
+unsafe fn open_counter(domain: *mut fi::fid_domain, ep: *mut fi::fid_ep) -> Option<*mut fi::fid_cntr> {
+    // SAFETY: all-zero attributes are what a program in C would begin with: operations are counted, and nobody sleeps.
+    let mut attr: fi::fi_cntr_attr = unsafe { std::mem::zeroed() };
+    attr.wait_obj = fi::FI_WAIT_NONE;
+    let mut counter = ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        check(fi_cntr_open(domain, &raw mut attr, &raw mut counter, ptr::null_mut())).ok()?;
+        let bound = fi_bind(&raw mut (*ep).fid, &raw mut (*counter).fid, fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE);
+        if bound != 0 {
+            drop(Object(&raw mut (*counter).fid));
+            return None;
+        }
+    }
+    Some(counter)
 }
 
 fn check(code: c_int) -> Result<(), c_int> {

@@ -2,7 +2,7 @@
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
 //! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
-//! descriptor where there is one and naps ever longer where there is none; while callers poll it stays out of their way.
+//! descriptor where there is one and naps where there is none (`naps`); while callers poll it stays out of their way.
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,14 +10,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::sockets;
+use oxshmem_os::{process, sockets};
 use oxshmem_transport::Memory;
 
 use crate::engine::Engine;
+use crate::naps::Naps;
 use crate::rails::SPREAD;
 
-/// Shortest and longest nap of the thread while callers poll, and where there is nothing to sleep on.
-const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(800));
+/// Shortest and longest nap of the thread while callers poll.
+const ASIDE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(800));
 
 /// What a fabric's parts share.
 pub(crate) struct Net {
@@ -35,6 +36,11 @@ pub(crate) struct Net {
     pub(crate) spread: usize,
     /// What to sleep on, if every endpoint that needs looking after has such a thing.
     descriptors: Option<Vec<RawFd>>,
+    /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
+    served: AtomicU64,
+    naps: Naps,
+    /// How many callers nap between looks, as the thread would: it leaves that to them.
+    dozing: AtomicU64,
     /// How many threads wait for the endpoint.
     waiting: AtomicU64,
     /// How often callers have polled: the thread steps aside while it changes.
@@ -52,6 +58,8 @@ pub(crate) struct Net {
 struct Rest {
     seen: u64,
     nap: Duration,
+    /// Its naps are as short as they should be.
+    exact: bool,
 }
 
 impl Net {
@@ -67,12 +75,15 @@ impl Net {
             inject: info.tx().inject_size.min(crate::operation::ROOM),
             spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
             descriptors: engine.descriptors(),
+            served: AtomicU64::new(0),
+            naps: Naps::new(),
+            dozing: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             polls: AtomicU64::new(0),
             letters: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             scrap: Box::default(),
-            rest: Mutex::new(Rest { seen: 0, nap: NAPS.0 }),
+            rest: Mutex::new(Rest { seen: 0, nap: ASIDE.0, exact: false }),
             engine: Mutex::new(engine),
         }
     }
@@ -99,7 +110,23 @@ impl Net {
     /// A caller moves everything on.
     pub(crate) fn drain(&self) -> usize {
         self.note_poll();
-        self.lock().drain()
+        self.serve(&mut self.lock())
+    }
+
+    /// Moves everything on. Returns how much was done, with what peers have done to our memory if that is counted.
+    fn serve(&self, engine: &mut Engine) -> usize {
+        let done = engine.drain();
+        if self.descriptors.is_some() {
+            return done;
+        }
+        let served = engine.port.served();
+        // Relaxed: the engine is locked.
+        let before = self.served.swap(served, Ordering::Relaxed);
+        let done = done + served.wrapping_sub(before) as usize;
+        if done > 0 {
+            self.naps.note();
+        }
+        done
     }
 
     /// Not exact where callers meet: it is enough that the number changes, and a locked instruction costs a tenth of a put.
@@ -107,18 +134,30 @@ impl Net {
         self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// A caller sleeps until something comes, for `most` at most, and serves it; `None` where there is nothing to sleep on.
-    pub(crate) fn doze(&self, most: Duration) -> Option<usize> {
-        let descriptors = self.descriptors.as_ref()?;
+    /// A caller sleeps until something comes, for `most` at most, and serves it. Where there is nothing to sleep on, it
+    /// looks as often as the thread would.
+    pub(crate) fn doze(&self, most: Duration) -> usize {
         self.note_poll();
         let mut engine = self.lock();
-        let done = engine.drain();
-        if done > 0 || !engine.mail.is_empty() || !engine.may_sleep() {
-            return Some(done);
+        let done = self.serve(&mut engine);
+        if done > 0 || !engine.mail.is_empty() {
+            return done;
+        }
+        let descriptors = self.descriptors.as_ref();
+        if descriptors.is_some() && !engine.may_sleep() {
+            return done;
         }
         drop(engine);
-        sleep_on(descriptors, most);
-        Some(self.drain())
+        match descriptors {
+            Some(descriptors) => sleep_on(descriptors, most),
+            None => {
+                // Relaxed: it is only a reason for the thread to nap.
+                self.dozing.fetch_add(1, Ordering::Relaxed);
+                std::thread::sleep(self.naps.next().min(most));
+                self.dozing.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.drain()
     }
 
     /// The next letter for the software above, if one has come.
@@ -133,21 +172,20 @@ impl Net {
     pub(crate) fn rest(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         let polls = self.polls.load(Ordering::Relaxed);
-        if polls != rest.seen {
-            // Callers poll, and serve while they do.
+        if polls != rest.seen || self.dozing.load(Ordering::Relaxed) > 0 {
+            // Callers look for what comes, and serve it.
             rest.seen = polls;
             std::thread::sleep(rest.nap.min(patience));
-            rest.nap = (rest.nap * 2).min(NAPS.1);
+            rest.nap = (rest.nap * 2).min(ASIDE.1);
             return None;
         }
+        rest.nap = ASIDE.0;
         let mut engine = self.lock();
-        let done = engine.drain();
+        let done = self.serve(&mut engine);
         if let Some(letter) = engine.mail.pop_front() {
-            rest.nap = NAPS.0;
             return Some(letter);
         }
         if done > 0 {
-            rest.nap = NAPS.0;
             return None;
         }
         let descriptors = self.descriptors.as_ref().filter(|_| engine.may_sleep());
@@ -155,8 +193,12 @@ impl Net {
         match descriptors {
             Some(descriptors) => sleep_on(descriptors, patience),
             None => {
-                std::thread::sleep(rest.nap.min(patience));
-                rest.nap = (rest.nap * 2).min(NAPS.1);
+                if !std::mem::replace(&mut rest.exact, true)
+                    && let Err(error) = process::nap_exactly()
+                {
+                    tracing::debug!(%error, "short naps take longer");
+                }
+                std::thread::sleep(self.naps.next().min(patience));
             }
         }
         None
@@ -179,7 +221,7 @@ impl Net {
 fn sleep_on(descriptors: &[RawFd], most: Duration) {
     // SAFETY: see above.
     let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
-    if let Err(error) = sockets::wait_any_readable(descriptors, most.max(Duration::from_millis(1))) {
+    if let Err(error) = sockets::wait_any_readable(descriptors, most) {
         tracing::warn!(%error, "the network's descriptors cannot be waited for");
     }
 }

@@ -40,6 +40,8 @@ forward! {
     fi_av_open(domain: fid_domain => ops.av_open)(attr: *mut fi_av_attr, av: *mut *mut fid_av, context: *mut c_void) -> c_int;
     /// Opens a completion queue.
     fi_cq_open(domain: fid_domain => ops.cq_open)(attr: *mut fi_cq_attr, cq: *mut *mut fid_cq, context: *mut c_void) -> c_int;
+    /// Opens a counter.
+    fi_cntr_open(domain: fid_domain => ops.cntr_open)(attr: *mut fi_cntr_attr, cntr: *mut *mut fid_cntr, context: *mut c_void) -> c_int;
     /// Asks what atomics there are.
     fi_query_atomic(domain: fid_domain => ops.query_atomic)(datatype: fi_datatype, op: fi_op, attr: *mut fi_atomic_attr, flags: u64) -> c_int;
     /// Adds addresses.
@@ -189,4 +191,14 @@ pub unsafe fn fi_close(object: *mut fid) -> c_int {
             None => -FI_ENOSYS,
         }
     }
+}
+
+/// Reads a counter, and moves on what it counts. A table without the function has counted nothing.
+///
+/// # Safety
+/// As libfabric's manual says: the counter is open.
+#[inline]
+pub unsafe fn fi_cntr_read(cntr: *mut fid_cntr) -> u64 {
+    // SAFETY: the caller has an open counter, whose table libfabric has filled.
+    unsafe { (*(*cntr).ops).read.map_or(0, |read| read(cntr)) }
 }

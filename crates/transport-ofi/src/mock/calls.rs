@@ -11,7 +11,9 @@ use oxshmem_libfabric_sys::Libfabric;
 use super::atomic;
 use super::entries::{card_name, dupinfo, freeinfo, getinfo};
 use super::nature::NATURES;
-use super::objects::{MEMORY, Object, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
+use super::objects::{
+    MEMORY, Object, base, close_counter, close_endpoint, close_memory, close_nothing, end_of, leak, object,
+};
 use super::world::{End, Pending, Registered, What, mark_context, with};
 
 pub(super) static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric: open_fabric, strerror, version };
@@ -59,6 +61,7 @@ unsafe extern "C" fn open_domain(
         let mut ops: fi::fi_ops_domain = zeroed();
         ops.av_open = Some(av_open);
         ops.cq_open = Some(cq_open);
+        ops.cntr_open = Some(cntr_open);
         ops.endpoint = Some(endpoint);
         ops.query_atomic = Some(atomic::query);
         let mut memory: fi::fi_ops_mr = zeroed();
@@ -124,6 +127,31 @@ unsafe extern "C" fn cq_open(
         *cq = object(fid, end_of(domain), 0);
     }
     0
+}
+
+/// A counter of what peers do to the endpoint's memory.
+unsafe extern "C" fn cntr_open(
+    domain: *mut fi::fid_domain,
+    _attr: *mut fi::fi_cntr_attr,
+    counter: *mut *mut fi::fid_cntr,
+    _context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain of the mock, and the caller's variable.
+    unsafe {
+        let mut ops: fi::fi_ops_cntr = zeroed();
+        ops.read = Some(cntr_read);
+        let mut fid: fi::fid_cntr = zeroed();
+        fid.fid = base(close_counter);
+        fid.ops = leak(ops);
+        *counter = object(fid, end_of(domain), 0);
+    }
+    0
+}
+
+unsafe extern "C" fn cntr_read(counter: *mut fi::fid_cntr) -> u64 {
+    // SAFETY: a counter of the mock.
+    let end = unsafe { end_of(counter) };
+    with(|world| world.ends[end].served)
 }
 
 unsafe extern "C" fn cq_read(cq: *mut fi::fid_cq, entries: *mut c_void, count: usize) -> isize {

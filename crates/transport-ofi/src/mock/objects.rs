@@ -55,6 +55,17 @@ pub(super) unsafe extern "C" fn close_nothing(_: *mut fi::fid) -> c_int {
     0
 }
 
+pub(super) unsafe extern "C" fn close_counter(fid: *mut fi::fid) -> c_int {
+    // SAFETY: a counter of the mock.
+    let end = unsafe { end_of(fid.cast::<fi::fid_cntr>()) };
+    with(|world| {
+        if world.ends[end].open {
+            world.wrong("a counter is closed before its endpoint".into());
+        }
+    });
+    0
+}
+
 pub(super) unsafe extern "C" fn close_endpoint(fid: *mut fi::fid) -> c_int {
     // SAFETY: an endpoint of the mock.
     let end = unsafe { end_of(fid.cast::<fi::fid_ep>()) };

@@ -117,8 +117,8 @@ fn peers_meet_on_the_rails_that_both_have() {
 }
 
 /// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
-/// and never otherwise. `play` also gets the endpoints of the first PE's rails.
-fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[usize])) {
+/// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
+fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[usize])) -> usize {
     let options = |me| {
         let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
         Options { me, pes: 2, selection }
@@ -135,11 +135,13 @@ fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[us
         pe.connect(Box::new(suite::AllCards(cards.clone()))).expect("it connects");
     }
     let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
+    let served = std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut served = 0;
             while !over.load(Ordering::Acquire) {
-                pes[1].progress();
+                served += pes[1].progress();
             }
+            served + pes[1].progress()
         });
         // Whatever happens the other thread ends.
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -149,8 +151,10 @@ fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[us
         if let Err(panic) = played {
             std::panic::resume_unwind(panic);
         }
+        server.join().expect("it only serves")
     });
     drop(pes);
+    served
 }
 
 const LONG: usize = 1 << 20;
@@ -251,6 +255,27 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
     assert_eq!(cards("mock_orderly", &|_| {}).as_deref(), Some("mock_orderly"));
     let found = cards("mock_orderly", &|selection| selection.rails = Some(2));
     assert_eq!(found.as_deref(), Some("mock_orderly and mock_orderly_1"));
+}
+
+/// A provider in software completes nothing at the target, which must know all the same whether peers ask for something.
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_P3_who_serves_a_peer_knows_it() {
+    const GETS: usize = 100;
+    for (provider, in_software) in [("mock_orderly", true), ("mock_slingshot", false)] {
+        let _alone = alone();
+        let served = one_sided(provider, 1, |lane, _| {
+            for _ in 0..GETS {
+                let mut got = 0u64;
+                // SAFETY: the destination stays until the get is complete.
+                unsafe { lane.get_nbi((&raw mut got).cast(), DATA, 8) };
+                quiet(lane);
+            }
+        });
+        // A greeting is served everywhere.
+        assert_eq!(served >= GETS, in_software, "{provider}: {served} of {GETS} served");
+        nobody_broke_a_rule();
+    }
 }
 
 fn quiet(lane: &mut dyn Lane) {

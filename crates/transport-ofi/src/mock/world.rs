@@ -36,6 +36,8 @@ pub(super) struct End {
     pub(super) card: usize,
     /// Bytes of puts and gets.
     pub(super) carried: usize,
+    /// Puts and gets of peers.
+    pub(super) served: u64,
 }
 
 impl End {
@@ -52,6 +54,7 @@ impl End {
             enabled: false,
             card: 0,
             carried: 0,
+            served: 0,
         }
     }
 }
@@ -208,6 +211,7 @@ impl World {
                 let n = bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
                 let source = bytes.as_ref().map_or_else(|(at, _)| ptr::with_exposed_provenance(*at), |b| b.as_ptr());
                 let at: *mut u8 = ptr::with_exposed_provenance_mut(self.find(to, *key, *address, n)?);
+                self.ends[to].served += 1;
                 // SAFETY: inside a registration, and the source is a copy or kept until completion. A word is stored
                 // as one, as cards do.
                 unsafe {
@@ -222,6 +226,7 @@ impl World {
             }
             What::Get { at, n, address, key } => {
                 let from: *const u8 = ptr::with_exposed_provenance(self.find(to, *key, *address, *n)?);
+                self.ends[to].served += 1;
                 // SAFETY: inside a registration; the destination is kept until completion.
                 unsafe { ptr::copy(from, ptr::with_exposed_provenance_mut(*at), *n) };
                 Ok(0)
