@@ -4,15 +4,14 @@
 //! linker symbols, which know sizes only. So a specific routine has a name of its own, and its binding label is the
 //! symbol. No specific routine has a body: the module needs no object file.
 
-use super::fortran_source::untyped;
 use crate::fortran::{Entry, GENERICS, entries};
 
-/// What the module imports.
+/// The imports of the module.
 pub(super) const USES: &str = "    use shmem
     use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_float, c_double
     use, intrinsic :: iso_c_binding, only: c_float_complex, c_double_complex
 ";
-/// What only the module itself needs.
+/// Imports that programs do not see.
 pub(super) const HIDES: &str = "    private :: c_int, c_int32_t, c_int64_t, c_float, c_double
     private :: c_float_complex, c_double_complex
 ";
@@ -43,6 +42,14 @@ const TRANSFERRED: &[Transferred] = &[
 
 /// The most dimensions of an array; a scalar has none.
 const RANKS: usize = 7;
+
+/// Declares arguments that take a variable of any type and rank.
+pub(super) fn untyped(list: &str) -> String {
+    format!(
+        "            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            \
+         !DIR$ IGNORE_TKR {list}\n            type(*), dimension(*) :: {list}\n"
+    )
+}
 
 /// All generic interfaces.
 pub(super) fn interfaces() -> String {

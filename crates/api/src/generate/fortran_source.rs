@@ -173,7 +173,7 @@ fn procedure(entry: &Entry) -> String {
     let buffers: Vec<&str> = visible.iter().filter(|p| is_buffer(entry, p)).map(|p| p.name.as_str()).collect();
     if !buffers.is_empty() {
         let list = buffers.join(", ");
-        text += &untyped(&list);
+        text += &fortran_generics::untyped(&list);
     }
     for parameter in visible.iter().filter(|p| !is_buffer(entry, p)) {
         text += &format!("            {} :: {}\n", dummy(entry, parameter), parameter.name);
@@ -182,14 +182,6 @@ fn procedure(entry: &Entry) -> String {
         text += &format!("            {kind} :: {name}\n");
     }
     text + &format!("        end {sort} {name}\n")
-}
-
-/// Declares arguments that take a variable of any type and rank.
-pub(super) fn untyped(list: &str) -> String {
-    format!(
-        "            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            \
-         !DIR$ IGNORE_TKR {list}\n            type(*), dimension(*) :: {list}\n"
-    )
 }
 
 /// Data that is moved; atomics work on one object of their type.

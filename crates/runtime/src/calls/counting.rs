@@ -43,7 +43,7 @@ pub unsafe fn create(ct: *mut Counter) {
                 .fix("set SHMEM_SYMMETRIC_SIZE to more, or free blocks that are not used any more"),
         )
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program passes a writable handle.
     unsafe { ct.write(Counter(block.cast())) };
 }
 
@@ -52,7 +52,7 @@ pub unsafe fn create(ct: *mut Counter) {
 /// # Safety
 /// See [`create`]; nobody uses the counter any more.
 pub unsafe fn free(ct: *mut Counter) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program passes a handle that `create` has written, on all PEs, and uses the counter no more.
     unsafe {
         memory::free((*ct).live("shmemx_ct_free").cast());
         ct.write(Counter(null_mut()));
@@ -95,7 +95,7 @@ pub unsafe fn wait(ct: Counter, least: c_long) {
 pub unsafe fn putmem(ct: Counter, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     const NAME: &str = "shmemx_putmem_ct";
     let counter = ct.live(NAME);
-    // SAFETY: the caller's promise; a live counter is a symmetric signal object.
+    // SAFETY: the program passes a source of `len` bytes and a symmetric target; a live counter is a symmetric object.
     unsafe { signal::put_signal(World(NAME), target.cast::<u8>(), source.cast::<u8>(), len, counter, 1, ADD, pe) }
 }
 
@@ -106,7 +106,7 @@ pub unsafe fn putmem(ct: Counter, target: *mut c_void, source: *const c_void, le
 pub unsafe fn getmem(ct: Counter, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     const NAME: &str = "shmemx_getmem_ct";
     let counter = ct.live(NAME);
-    // SAFETY: as in `putmem`.
+    // SAFETY: the program passes a symmetric source and a target of `len` bytes; a live counter is a symmetric object.
     unsafe {
         rma::get(World(NAME), target.cast::<u8>(), source.cast::<u8>(), len, pe);
         signal::signal_add(World(NAME), counter, 1, pe);
