@@ -75,7 +75,7 @@ pub fn rust_type(ctype: &str) -> String {
         "real16_t" => "Quad",
         "void *" => "*mut c_void",
         "uint64_t (*)(void)" => r#"Option<unsafe extern "C" fn() -> u64>"#,
-        "shmemx_ct_t" => "calls::counting::Counter",
+        "shmemx_ct_t" => "calls::counting::CountingEvent",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "calls::team::Config",

@@ -14,9 +14,9 @@ use crate::diagnose;
 /// A `shmemx_ct_t`: where the symmetric counter is; null once it is freed.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct Counter(*mut u64);
+pub struct CountingEvent(*mut u64);
 
-impl Counter {
+impl CountingEvent {
     fn live(self, call: &'static str) -> *mut u64 {
         if self.0.is_null() {
             diagnose::invalid_handle(call, "ct", "NULL");
@@ -32,7 +32,7 @@ const GE: c_int = 4;
 ///
 /// # Safety
 /// All PEs call, one thread of each; `ct` is writable. So below.
-pub unsafe fn create(ct: *mut Counter) {
+pub unsafe fn create(ct: *mut CountingEvent) {
     const NAME: &str = "shmemx_ct_create";
     // SAFETY: runs on the new block, which has a counter's size and alignment.
     let block = memory::allocate(NAME, size_of::<u64>(), 1, |block| unsafe { block.cast::<u64>().write(0) });
@@ -44,18 +44,18 @@ pub unsafe fn create(ct: *mut Counter) {
         )
     }
     // SAFETY: the program passes a writable handle.
-    unsafe { ct.write(Counter(block.cast())) };
+    unsafe { ct.write(CountingEvent(block.cast())) };
 }
 
 /// Ends a counter and the caller's handle of it.
 ///
 /// # Safety
 /// See [`create`]; nobody uses the counter any more.
-pub unsafe fn free(ct: *mut Counter) {
+pub unsafe fn free(ct: *mut CountingEvent) {
     // SAFETY: the program passes a handle that `create` has written, on all PEs, and uses the counter no more.
     unsafe {
         memory::free((*ct).live("shmemx_ct_free").cast());
-        ct.write(Counter(null_mut()));
+        ct.write(CountingEvent(null_mut()));
     }
 }
 
@@ -63,7 +63,7 @@ pub unsafe fn free(ct: *mut Counter) {
 ///
 /// # Safety
 /// The counter has not been freed. So below.
-pub unsafe fn get(ct: Counter) -> c_long {
+pub unsafe fn get(ct: CountingEvent) -> c_long {
     // SAFETY: a live counter is an object of the heap; a load sees what a wait would see.
     unsafe { u64::load(ct.live("shmemx_ct_get")) as c_long }
 }
@@ -72,7 +72,7 @@ pub unsafe fn get(ct: Counter) -> c_long {
 ///
 /// # Safety
 /// See [`get`].
-pub unsafe fn set(ct: Counter, value: c_long) {
+pub unsafe fn set(ct: CountingEvent, value: c_long) {
     const NAME: &str = "shmemx_ct_set";
     // SAFETY: a live counter is a symmetric object.
     unsafe { amo::store(NAME, ct.live(NAME), value as u64) }
@@ -82,7 +82,7 @@ pub unsafe fn set(ct: Counter, value: c_long) {
 ///
 /// # Safety
 /// See [`get`].
-pub unsafe fn wait(ct: Counter, least: c_long) {
+pub unsafe fn wait(ct: CountingEvent, least: c_long) {
     const NAME: &str = "shmemx_ct_wait";
     // SAFETY: others change a live counter by atomics only.
     unsafe { p2p::until(NAME, ct.live(NAME).cast::<i64>(), GE, least) };
@@ -92,7 +92,7 @@ pub unsafe fn wait(ct: Counter, least: c_long) {
 ///
 /// # Safety
 /// See [`get`] and `rma::put`.
-pub unsafe fn putmem(ct: Counter, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
+pub unsafe fn putmem(ct: CountingEvent, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     const NAME: &str = "shmemx_putmem_ct";
     let counter = ct.live(NAME);
     // SAFETY: the program passes a source of `len` bytes and a symmetric target; a live counter is a symmetric object.
@@ -103,7 +103,7 @@ pub unsafe fn putmem(ct: Counter, target: *mut c_void, source: *const c_void, le
 ///
 /// # Safety
 /// See [`get`] and `rma::get`.
-pub unsafe fn getmem(ct: Counter, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
+pub unsafe fn getmem(ct: CountingEvent, target: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     const NAME: &str = "shmemx_getmem_ct";
     let counter = ct.live(NAME);
     // SAFETY: the program passes a symmetric source and a target of `len` bytes; a live counter is a symmetric object.
