@@ -26,7 +26,7 @@ fn fault_L11_thread_sanitizer_reports_races_of_the_program_alone() {
     for nodes in [1, 2] {
         let ended = sanitized(nodes).run(&program, [""; 0]).expect(0);
         assert!(ended.stdout.contains("done") && !ended.stderr.contains("WARNING"), "{ended}");
-        // What is wrong in the program is still found.
+        // A race of the program itself is still found.
         let ended = sanitized(nodes).run(&program, ["race"]);
         assert!(
             ended.status != Some(0) && ended.stderr.contains("data race") && ended.stderr.contains("contest"),

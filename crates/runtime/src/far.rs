@@ -87,10 +87,10 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
 unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const u8, n: usize) {
     let lane = context.lane();
     if n <= network::inject() {
-        // SAFETY: the caller's promise; the lane copies the source.
+        // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
         return unsafe { lane.lock().put(to, source, n) };
     }
-    // SAFETY: the caller's promise; what is too long to be copied stays valid until the drain has ended.
+    // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the drain has ended.
     unsafe { lane.lock().put_nbi(to, source, n) };
     lane.drain(call, Needs::One(to.pe));
 }
@@ -119,7 +119,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
 /// `from` has `n` bytes and `dest` is writable for as many.
 unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remote, n: usize) {
     let lane = context.lane();
-    // SAFETY: the caller's promise; `dest` stays valid until the drain has ended.
+    // SAFETY: `from` has `n` bytes; `dest` is writable for as many and stays so until the drain has ended.
     unsafe { lane.lock().get_nbi(dest, from, n) };
     lane.drain(call, Needs::One(from.pe));
 }

@@ -49,9 +49,9 @@ pub(crate) unsafe fn store<T: Copy>(to: *mut T, value: T) {
 pub(crate) unsafe fn load<T: Copy>(from: *const T) -> T {
     if_word!(
         T,
-        // SAFETY: as in `store`; an atomic load writes nothing, so the pointer may lose its `const`.
+        // SAFETY: the caller's pointer is valid and aligned; an atomic load writes nothing, so it may lose its `const`.
         |Atomic, Int| unsafe { mem::transmute_copy::<Int, T>(&Atomic::from_ptr(from.cast_mut().cast()).load(Relaxed)) },
-        // SAFETY: as in `store`.
+        // SAFETY: the caller's pointer is valid, and nobody else uses the memory.
         unsafe { from.read_unaligned() }
     )
 }
@@ -75,7 +75,7 @@ mod tests {
             for value in values {
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        // SAFETY: as above; the `T`s of this test are words.
+                        // SAFETY: 16 aligned bytes hold any `T` of the test, each of which is a word.
                         let seen = unsafe {
                             store(at(), value);
                             load(at())

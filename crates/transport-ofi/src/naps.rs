@@ -17,7 +17,7 @@ fn nap_after(silence: Duration) -> Duration {
     (silence / PART).clamp(NAPS.0, NAPS.1)
 }
 
-/// What has come from peers, and when.
+/// The time of the last request from a peer.
 pub(crate) struct Naps {
     begin: Instant,
     /// Nanoseconds after `begin` when something came last. Relaxed: only the length of a nap depends on it.

@@ -211,7 +211,7 @@ impl Port {
         if mode & fi::FI_MR_ENDPOINT != 0 {
             // SAFETY: both are open, and the endpoint is enabled.
             let bound = check(unsafe { fi_bind(object.0, &raw mut (*self.ep).fid, 0) });
-            // SAFETY: as above.
+            // SAFETY: the region is open and was just bound to the endpoint, as enabling asks.
             let enabled = bound.and_then(|()| check(unsafe { fi_enable(object.0) }));
             enabled.map_err(|code| self.not_registered(len, code))?;
         }

@@ -45,7 +45,7 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
         // SAFETY: `near_object` found it inside memory that is mapped for reading and writing, at the same distance from an
         // aligned address; the caller vouches for the alignment and for what is no word.
         Some(there) => unsafe { word::store(there, value) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: our caller has made the promises for `dest` that this call asks for.
         None => unsafe { far::p(via.call(), via.context(), dest, value, pe) },
     }
 }
@@ -57,9 +57,10 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
 #[inline(always)]
 pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
     match near_object(source, via.world(pe)) {
-        // SAFETY: as in `p`; every bit pattern is a value of the types of the C calls.
+        // SAFETY: `near_object` found it in mapped memory, aligned as the caller vouches; every bit pattern is a value of the
+        // types of the C calls.
         Some(there) => unsafe { word::load(there) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: our caller has made the promises for `source` that this call asks for.
         None => unsafe { far::g(via.call(), via.context(), source, pe) },
     }
 }
@@ -75,7 +76,7 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
     match near(dest, n, via.world(pe)) {
         // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: our caller vouches for `nelems` elements on both sides, which are `n` bytes.
         None => unsafe { far::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }

@@ -81,8 +81,8 @@ impl Chosen<'_> {
             let count = self.piece.min(self.plan.count - at);
             let offset = at as usize * arrays.element;
             let (dest, source) = (arrays.dest.wrapping_add(offset), arrays.source.wrapping_add(offset));
-            // SAFETY: the caller's promise, for a part of the arrays.
             let room = count as usize * arrays.element;
+            // SAFETY: the piece lies inside the arrays, for which the caller keeps the promises of `run`.
             unsafe { self.perform(Plan { count, ..self.plan }, NO_SHARE, Arrays { dest, room, source, ..arrays }) };
             at += count;
         }
