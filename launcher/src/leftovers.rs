@@ -19,7 +19,7 @@ fn remove_in(folder: &Path, pid: u32) {
     for path in (0..ENDPOINTS).map(|number| name(folder, pid, uid, number)) {
         // Somebody else's file is not the PE's, whatever its name is.
         if std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.uid() == uid) {
-            // Whoever has removed it meanwhile has done the same.
+            // Another process may have removed it meanwhile, which is as good.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -30,8 +30,8 @@ pub(crate) struct Streams {
     pub(crate) read_here: bool,
 }
 
-/// What lets runtimes of languages write each line when it ends although they write to a pipe: our C library, gfortran's,
-/// and Python's. What the user has set himself stays.
+/// Variables by which runtimes of languages write each line when it ends although they write to a pipe: our C library,
+/// gfortran's, and Python's. A value that the user has set stays.
 const PROMPT: [(&str, &str); 3] =
     [(process::LINES, "1"), ("GFORTRAN_UNBUFFERED_PRECONNECTED", "y"), ("PYTHONUNBUFFERED", "1")];
 

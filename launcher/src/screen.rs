@@ -37,7 +37,7 @@ pub(crate) struct Lost {
 }
 
 impl Screen {
-    /// What the writer has to say to the hosts goes to `orders`: something for every piece.
+    /// The writer sends its notices to the hosts through `orders`: one for every piece.
     pub(crate) fn new(orders: mpsc::UnboundedSender<Order>) -> Screen {
         let (pieces, to_write) = mpsc::unbounded_channel();
         let progress = Rc::<Progress>::default();

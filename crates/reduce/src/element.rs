@@ -4,8 +4,8 @@ use core::mem::size_of;
 
 use crate::extended::{LongDouble, Quad};
 
-/// What keeps [`Element`] and [`Operator`](crate::Operator) to the types of this crate: the kernels read and write raw
-/// memory by what these traits say of a type's size and lanes.
+/// A seal that keeps [`Element`] and [`Operator`](crate::Operator) to the types of this crate: the kernels read and write
+/// raw memory by the size and lanes that these traits name.
 pub(crate) mod sealed {
     /// Implemented beside each type of this crate's traits, and nowhere else.
     pub trait Sealed {}

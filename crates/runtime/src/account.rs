@@ -34,7 +34,7 @@ const PIECES: (u64, u64) = (1 << 20, 64 << 20);
 /// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
 const READERS: u64 = 16;
 
-/// What the node has granted: the caller may take what it asked for, until this goes.
+/// A grant of the node: the caller may take the memory that it asked for, until this value is dropped.
 pub(crate) struct Grant {
     limits: Limits,
     /// The most that is taken between two looks.
@@ -131,7 +131,7 @@ fn await_step(call: &'static str, window: u32, step: u64) {
     wait::until(reason, None, || (word.load(Acquire) >= step).then_some(()));
 }
 
-/// What so many bytes cost together with the page tables of those who touch them and what the kernel keeps of their file.
+/// The cost of so many bytes, with the page tables of the PEs that touch them and the kernel's records of their file.
 fn with_tables(bytes: u64, pes: u64, page: u64) -> u64 {
     let entry = size_of::<u64>() as u64;
     bytes.saturating_add((bytes / page * entry).saturating_mul(pes.min(READERS) + 1))

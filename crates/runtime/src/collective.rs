@@ -213,7 +213,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     if let Some(span) = &call.team.span {
         call.enter_to_write(dest, bytes);
-        // SAFETY: the caller's promise; all name the same destination.
+        // SAFETY: the caller vouches for both arrays, and `enter_to_write` has compared that all name the same destination.
         return unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| member as usize * bytes) };
     }
     call.enter();

@@ -56,7 +56,7 @@ pub(crate) const BOARD: usize = 960 << 10;
 pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * BOARD).next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
 
-/// What a core file shows of a window: the head and the first slots, which are in use anyway.
+/// The part of a window in a core file: the head and the first slots, which are in use anyway.
 const IN_CORE: usize = 64 << 10;
 
 /// Where control window 0 is. Read by those who have seen [`OWN`], a team or the life, all of which publish it.
@@ -142,7 +142,7 @@ pub(crate) struct ControlBlock {
     _apart_again: [u32; 28],
     /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
-    /// What the PE wants of its node's memory.
+    /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
     /// What the PE's threads wait for.
     pub(crate) records: Records,

@@ -197,11 +197,11 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut
 #[inline(never)]
 pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
     match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
-        // SAFETY: as in `p`; every bit pattern is a value of the types of the C calls.
+        // SAFETY: `locate` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value of the C calls' types.
         Found::Here(there) => unsafe { word::load(there as *const T) },
         Found::There(from) => {
             let mut value = core::mem::MaybeUninit::<T>::uninit();
-            // SAFETY: as in `p`; `fetch` fills the local, of which every bit pattern is a value.
+            // SAFETY: `locate` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
             unsafe {
                 fetch(call, context, value.as_mut_ptr().cast(), from, size_of::<T>());
                 value.assume_init()

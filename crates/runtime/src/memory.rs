@@ -26,7 +26,7 @@ pub(crate) struct SymmetricHeap {
     page: u64,
     /// Whether the cap is the user's.
     limited: bool,
-    /// What the PEs have not agreed on yet.
+    /// The call on which the PEs have not agreed yet.
     open: Option<Open>,
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn patience() -> u32 {
     Pace::of_bits(PACE.load(Relaxed)).patience.into()
 }
 
-/// What was waited for came within the patience.
+/// A wait has ended within the patience.
 pub(crate) fn note_caught() {
     note(Pace::caught);
 }
@@ -160,7 +160,7 @@ mod tests {
                 self.0 = self.0.caught();
                 return comes_after;
             }
-            // What comes while it yields is seen at once.
+            // An event that comes while it yields is seen at once.
             let (mut looked, mut now) = (patience, comes_after);
             if comes_after > patience + YIELDS {
                 now = patience + YIELDS;

@@ -62,7 +62,7 @@ impl Roll {
         let some = (0..count).map(|i| start.wrapping_add(i) % self.pes);
         for window in first.into_iter().chain(some).filter(|window| *window != self.me) {
             let block = ControlBlock::of(window);
-            // Whoever leaves properly says so before its lock ends: the second look at its state decides.
+            // A PE that leaves in order changes its state before its lock ends: the second look at the state decides.
             if block.state() == State::Running && self.is_gone(window) && block.state() == State::Running {
                 block.set_state(State::Gone);
             }

@@ -119,7 +119,7 @@ pub(crate) struct Joining<'j> {
     pub(crate) quarters: &'j Quarters,
 }
 
-/// What the nodes have decided of the way that is opened.
+/// The nodes' decision on the way that is opened.
 struct Opening<'o> {
     /// What stands behind the colon.
     detail: &'o str,
@@ -144,7 +144,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
     Asked::read(settings).map(|_| ())
 }
 
-/// What one node tells PE 0.
+/// The vote of one node, for PE 0.
 #[derive(Serialize, Deserialize)]
 struct Vote {
     ballot: Ballot,
@@ -265,7 +265,7 @@ impl<'s> Asked<'s> {
     }
 }
 
-/// What one node could do, best first.
+/// The ways that one node could take, best first.
 #[derive(Default, Serialize, Deserialize)]
 struct Ballot {
     ways: Vec<Way>,
@@ -280,7 +280,7 @@ struct Way {
     own: Own,
 }
 
-/// Who does atomics, and why.
+/// The device that does atomics, and the reason.
 #[derive(Debug, Serialize, Deserialize)]
 struct Domain {
     network: bool,
@@ -513,7 +513,7 @@ mod tests {
         Ballot { ways: names.iter().map(|name| way(name, none())).collect(), rejected: Vec::new() }
     }
 
-    /// What is chosen by nodes that live on machines of their own with a PE each.
+    /// The choice of nodes that live on machines of their own with a PE each.
     fn decided(ballots: Vec<Ballot>, atomics: Atomics, pes: usize) -> Decision {
         let vote = |ballot| Vote { ballot, quarters: Quarters::here(&[0, 1], 2) };
         // As they travel.

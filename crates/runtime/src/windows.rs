@@ -37,7 +37,7 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Who of the node is still there.
+    /// The roll, which tells the PEs of the node that are still there.
     pub(crate) fn roll(&self) -> &Roll {
         &self.roll
     }
@@ -215,8 +215,8 @@ fn with_slack(size: u64) -> u64 {
     if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
 }
 
-/// What one of so many PEs can have if all have the same: of the machine's memory, or of what the tightest control group
-/// allows if that is less.
+/// The share of one of so many PEs if all have the same: of the machine's memory, or of the tightest control group's limit
+/// if that is less.
 fn share_of_memory(members: usize) -> u64 {
     let page = memory::page_size() as u64;
     let most = Limits::of_pages(page).look().iter().map(Limit::most).min().unwrap_or(0);

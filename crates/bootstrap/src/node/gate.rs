@@ -82,7 +82,7 @@ impl Gate {
 struct Guest {
     stream: UnixStream,
     since: Instant,
-    /// What has been heard.
+    /// The bytes received so far.
     hello: [u8; HELLO],
     heard: usize,
 }

@@ -34,7 +34,7 @@ fn lock(life: &Life) -> MutexGuard<'_, SymmetricHeap> {
     life.heap.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the PEs said at the end of a heap call.
+/// The outcomes of all PEs at the end of a heap call.
 struct Agreement {
     /// All have succeeded so far.
     all: bool,

@@ -1,4 +1,4 @@
-//! What a PE says to its node before it takes memory (see `account`).
+//! The announcement of a PE to its node before it takes memory (see `account`).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use oxshmem_os::limits::Limit;
 /// How many limits a PE publishes at most: those that have least to spare.
 const MOST_LIMITS: usize = 12;
 
-/// What a PE tells its node about the memory that it wants. The owner writes everything else
+/// The memory that a PE wants, as its node sees it. The owner writes everything else
 /// before `step`, with release, and again only after all have read it: in the next call.
 #[repr(C)]
 pub(crate) struct Demand {

@@ -390,7 +390,7 @@ pub(crate) unsafe fn alltoall_by_nodes(
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
     let slot = slot_of(team);
-    // What one node has for another: behind a header, which says what it is of, all blocks.
+    // The part of one node for another: a header with the signature of the call, then all blocks.
     let pair = each.saturating_mul(each).saturating_mul(bytes).saturating_add(HEADER);
     if !even || slot >= ZONES || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
         return false;

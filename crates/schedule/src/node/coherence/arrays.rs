@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub(super) struct Arrays<'a> {
     machine: &'a Machine,
     seats: Vec<u32>,
-    /// What has been read into a cache beside the owner's: whose, of which array, from where on, and the cache.
+    /// Copies in caches beside the owner's: the owner, the array, the first byte, and the cache.
     copies: BTreeSet<(u32, bool, u64, u32)>,
     /// When the boundary of each NUMA node is free: what leaves it, and what enters it.
     numa: Vec<[Time; 2]>,
