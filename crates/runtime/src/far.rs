@@ -197,7 +197,7 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut
 #[inline(never)]
 pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
     match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
-        // SAFETY: `locate` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value of the C calls' types.
+        // SAFETY: `locate` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         Found::Here(there) => unsafe { word::load(there as *const T) },
         Found::There(from) => {
             let mut value = core::mem::MaybeUninit::<T>::uninit();
