@@ -94,6 +94,11 @@ fn judge(pid: u32, mark: &str) -> std::io::Result<bool> {
         return Ok(false);
     }
     let process = Process::hold(pid)?;
+    // This question comes before the environment is read: a process that finishes its exec between the two reads has
+    // its environment by then. In the other order it would look like a process without any.
+    if is_changing_programs(pid)? {
+        return Ok(true);
+    }
     let environment = std::fs::read(format!("{folder}/environ"))?;
     if environment.is_empty() {
         return is_changing_programs(pid);
@@ -105,11 +110,13 @@ fn judge(pid: u32, mark: &str) -> std::io::Result<bool> {
     Ok(marked)
 }
 
-/// Whether a process without an environment is in the middle of exec, where the kernel has given it new memory but not
-/// yet written the environment there. Its parent may already be running again. Kernel threads have no executable, and
-/// a program that was started with an empty environment has an address of it.
+/// Whether a process is in the middle of exec, where the kernel has given it new memory but not yet written the
+/// environment there. Its parent may already be running again. Kernel threads have no executable, and a program that
+/// was started with an empty environment has an address of it.
 fn is_changing_programs(pid: u32) -> std::io::Result<bool> {
-    std::fs::read_link(format!("/proc/{pid}/exe"))?;
+    if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+        return Ok(false);
+    }
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The fields after the command's closing bracket begin with the third, the state; the 51st is the environment's end.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
