@@ -1,30 +1,42 @@
-"""Heat spreads along a rod that all PEs share, with numpy arrays in symmetric memory.
+"""Heat spreads over a plate that a grid of PEs shares, with numpy arrays in symmetric memory.
 
-pip install shmem4py; then   oshrun -n 4 python heat.py
+Each PE has a block of the plate with a border of cells that belong to its neighbours, and puts its own edges into their
+borders.
 """
 
 import numpy as np
 from shmem4py import shmem
 
-CELLS, STEPS = 100, 500
+CELLS, STEPS = 64, 400
+ROW = CELLS + 2
 
 me, pes = shmem.my_pe(), shmem.n_pes()
-now = shmem.zeros(CELLS + 2, dtype="double")  # a cell of border on either side
-largest, change = shmem.zeros(1, dtype="double"), shmem.zeros(1, dtype="double")
-if me == 0:
-    now[0] = 100.0  # one end of the rod is hot
+width = max(w for w in range(1, pes + 1) if pes % w == 0 and w * w <= pes)
+height = pes // width
+x, y = me % width, me // width
+
+now = shmem.zeros((ROW, ROW), dtype="double")
+line = now.reshape(-1)  # the same memory as one line, for strided puts
+change, largest = shmem.zeros(1, dtype="double"), shmem.zeros(1, dtype="double")
+if x == 0:
+    now[:, 0] = 100.0  # the west edge of the whole plate is hot
 shmem.barrier_all()
 
 for _ in range(STEPS):
-    if me > 0:
-        shmem.put(now[CELLS + 1 :], now[1:2], me - 1)
-    if me < pes - 1:
-        shmem.put(now[:1], now[CELLS : CELLS + 1], me + 1)
+    # A row lies together; the cells of a column have a distance of ROW.
+    if y > 0:
+        shmem.put(now[CELLS + 1, 1:-1], now[1, 1:-1], me - width)
+    if y + 1 < height:
+        shmem.put(now[0, 1:-1], now[CELLS, 1:-1], me + width)
+    if x > 0:
+        shmem.iput(line[ROW + CELLS + 1 :], line[ROW + 1 :], me - 1, ROW, ROW, CELLS)
+    if x + 1 < width:
+        shmem.iput(line[ROW:], line[ROW + CELLS :], me + 1, ROW, ROW, CELLS)
     shmem.barrier_all()  # all borders have come
-    following = 0.5 * (now[:-2] + now[2:])
-    change[0] = np.abs(following - now[1:-1]).max()
-    shmem.barrier_all()  # nobody reads its borders any more
-    now[1:-1] = following
+    following = 0.25 * (now[:-2, 1:-1] + now[2:, 1:-1] + now[1:-1, :-2] + now[1:-1, 2:])
+    change[0] = np.abs(following - now[1:-1, 1:-1]).max()
+    shmem.barrier_all()  # all PEs have read their borders
+    now[1:-1, 1:-1] = following
 
 shmem.max_reduce(largest, change)
 if me == 0:

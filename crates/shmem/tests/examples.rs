@@ -65,6 +65,43 @@ fn stencil() {
 }
 
 #[test]
+fn rod() {
+    run("rod", |pes| {
+        format!("500 steps, the last one changed a cell by at most {:.6}\n", last_change(100 * pes, 1, 500))
+    });
+}
+
+#[test]
+fn heat() {
+    let plate = |pes: usize| (64 * width(pes), 64 * (pes / width(pes)));
+    run("heat", |pes| {
+        let (columns, rows) = plate(pes);
+        format!("400 steps, the last one changed a cell by at most {:.6}\n", last_change(columns, rows, 400))
+    });
+}
+
+/// The largest change of a cell in the last step, computed on the whole plate by one process. A plate of one row is a rod, whose
+/// cells have two neighbours.
+fn last_change(columns: usize, rows: usize, steps: usize) -> f64 {
+    let row = columns + 2;
+    let mut now = vec![0.0_f64; row * (rows + 2)];
+    (0..rows + 2).for_each(|y| now[y * row] = 100.0);
+    let mut change = 0.0;
+    for _ in 0..steps {
+        let old = now.clone();
+        change = 0.0;
+        for at in (1..=rows).flat_map(|y| (1..=columns).map(move |x| y * row + x)) {
+            now[at] = match rows {
+                1 => 0.5 * (old[at - 1] + old[at + 1]),
+                _ => 0.25 * (old[at - row] + old[at + row] + old[at - 1] + old[at + 1]),
+            };
+            change = f64::max(change, (now[at] - old[at]).abs());
+        }
+    }
+    change
+}
+
+#[test]
 fn hash_map() {
     run("hash_map", |pes| format!("{} keys counted {} times\n", 2000 * pes, pes + 1));
 }
