@@ -40,7 +40,7 @@ fn fault_C1_fortran_programs_declare_functions_themselves() {
     }
 }
 
-/// `shmem4py` builds as it is published, its tests pass, and so does the example in the README.
+/// `shmem4py` builds as it is published, its tests pass, and so do the example in the book and those in `examples/python`.
 #[test]
 fn fault_C2_shmem4py_builds_and_passes_its_tests() {
     const TEST: &str = "fault_C2_shmem4py_builds_and_passes_its_tests";
@@ -77,10 +77,12 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
     let installed = pip(&["install", "--no-deps", "--no-build-isolation", "./shmem4py-1.0.0.tar.gz"]);
     assert!(installed.status.success(), "{}", text(&installed));
 
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
-    let example = readme.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
-    std::fs::write(folder.join("example.py"), example.expect("an example in Python")).expect("a file in our folder");
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(top.join("docs/src/python.md")).expect("the book's page on Python");
+    let shown = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
+    std::fs::write(folder.join("example.py"), shown.expect("an example in Python")).expect("a file in our folder");
+    let listing = std::fs::read_dir(top.join("examples/python")).expect("the examples in Python");
+    let examples: Vec<String> = listing.flatten().map(|file| file.path().display().to_string()).collect();
     for options in ["-n 1", "-n 2", "-n 4", "-n 2 --nodes 2"] {
         let job = |arguments: &[&str]| {
             let mut job = Job::new(options);
@@ -89,6 +91,11 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
         };
         job(&["-m", "unittest", "discover", "-q", "-s", "shmem4py-1.0.0/test"]);
         job(&["example.py"]);
+        if options == "-n 4" {
+            for example in &examples {
+                job(&[example]);
+            }
+        }
     }
     std::fs::remove_dir_all(&folder).expect("the environment is ours");
 }

@@ -1,6 +1,7 @@
 //! The checks. `steps` lists those that `cargo xtask test` runs; the others take hours, or need something that few machines have.
 
 pub(crate) mod abi;
+pub(crate) mod book;
 pub(crate) mod conformance;
 pub(crate) mod examples;
 pub(crate) mod fuzz;

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::checks::{
-    abi, conformance, examples, fuzz, house, launchers, manual, namespaces, packages, placement, public_api, rdma,
-    tuning,
+    abi, book, conformance, examples, fuzz, house, launchers, manual, namespaces, packages, placement, public_api,
+    rdma, tuning,
 };
 use crate::counts::Counts;
 use crate::product::{bindgen, build, generate};
@@ -70,6 +70,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "manual",
         what: "every program of the manual runs on 4 PEs; every page is set without a warning",
         run: || manual::check(&default_prefix()),
+    },
+    Step {
+        name: "book",
+        what: "the book and the README: links lead somewhere, every command that can be run is run and prints what is shown",
+        run: || book::check(&default_prefix()),
     },
     Step {
         name: "examples",

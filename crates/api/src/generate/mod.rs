@@ -1,5 +1,6 @@
 //! Generators: pure functions from the table to the text of a file.
 
+mod book;
 mod exports;
 mod fortran;
 mod fortran_generics;
@@ -45,5 +46,8 @@ pub fn files() -> Vec<File> {
     files.extend(exports::files());
     files.push(fortran::exports());
     files.extend(fortran_source::files(include));
+    files.push(File { path: "docs/src/reference/variables.md".into(), text: book::variables() });
+    let pages = crate::manual::pages().expect("the pages of the manual can be read");
+    files.push(File { path: "docs/src/reference/routines.md".into(), text: book::routines(&pages) });
     files
 }

@@ -1,0 +1,46 @@
+//! The book in `docs`, and the README: links lead somewhere, every page is in the summary, and what can be run is run.
+//!
+//! A block with the language `sh run` is run by a shell that finds the installed tools, in a folder of its page; blocks of one page
+//! follow each other there. Further words: `status=N` (the exit status that the page speaks of), `needs=PROGRAM`. A block
+//! `text output` behind it shows some of the lines that it prints, on either stream; `…` stands for anything.
+
+mod pages;
+mod run;
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::counts::Counts;
+use crate::{Outcome, command, target, top};
+use pages::{BookPage, pages};
+
+/// Checks pages and runs their blocks with an installation.
+pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+    let source = top().join("docs/src");
+    let mut counts = Counts::default();
+    let all = pages(&source)?;
+    for page in all.iter().chain([&BookPage::read(&top(), Path::new("README.md"))?]) {
+        let problems = page.problems();
+        problems.iter().for_each(|problem| println!("FAILED {}: {problem}", page.name.display()));
+        counts += Counts { passed: usize::from(problems.is_empty()), failed: problems.len(), skipped: 0 };
+        counts += run::page(page, prefix)?;
+    }
+    let strays = pages::strays(&source, &all)?;
+    strays.iter().for_each(|path| println!("FAILED {}: SUMMARY.md does not name it", path.display()));
+    counts.failed += strays.len();
+    counts += by_mdbook()?;
+    println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(counts)
+}
+
+/// mdBook makes the pages, if it is installed.
+fn by_mdbook() -> Outcome<Counts> {
+    if !command::exists("mdbook") {
+        println!("SKIPPED: the book is not built, because there is no mdbook (cargo install mdbook)");
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    let mut build = Command::new("mdbook");
+    build.arg("build").arg(top().join("docs")).arg("--dest-dir").arg(target().join("book"));
+    command::read(&mut build)?;
+    Ok(Counts { passed: 1, ..Counts::default() })
+}
