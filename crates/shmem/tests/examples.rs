@@ -13,7 +13,12 @@ fn example(name: &str) -> PathBuf {
 
 /// Runs the example and compares what its PEs print, in the order of PEs.
 fn run(name: &str, expected: impl Fn(usize) -> String) {
-    for pes in 1..=8 {
+    run_at(name, 1..=8, expected);
+}
+
+/// The same with these numbers of PEs.
+fn run_at(name: &str, sizes: impl IntoIterator<Item = usize>, expected: impl Fn(usize) -> String) {
+    for pes in sizes {
         let job = launch(pes, |_| Ok(Command::new(example(name))))
             .expect("cargo test builds the examples, unless it is told otherwise");
         for (pe, ended) in job.iter().enumerate() {
@@ -66,7 +71,7 @@ fn stencil() {
 
 #[test]
 fn rod() {
-    run("rod", |pes| {
+    run_at("rod", [1, 3, 8], |pes| {
         format!("500 steps, the last one changed a cell by at most {:.6}\n", last_change(100 * pes, 1, 500))
     });
 }
@@ -74,7 +79,7 @@ fn rod() {
 #[test]
 fn heat() {
     let plate = |pes: usize| (64 * width(pes), 64 * (pes / width(pes)));
-    run("heat", |pes| {
+    run_at("heat", [1, 2, 6], |pes| {
         let (columns, rows) = plate(pes);
         format!("400 steps, the last one changed a cell by at most {:.6}\n", last_change(columns, rows, 400))
     });

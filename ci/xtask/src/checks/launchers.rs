@@ -1,7 +1,7 @@
 //! One program under every launcher that can be had here, and how each of them ends a job that goes wrong.
 //!
 //! The program greets, closes a ring and splits teams (`ci/launchers/hello.c`). A row is a launcher, its command line and
-//! what must come of it; README's table of schedulers is about these rows.
+//! what must come of it; the book's table of launchers is about these rows.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
