@@ -299,7 +299,9 @@ pub(crate) const GROUPS: &[Group] = &[
         work: Work::Transport { package: "oxshmem-transport-ucx", example: "latency" },
         rows: &[
             row("put 8 B over UCX's TCP, one way", UCP, Times(1.15)),
-            row("put 8 B and quiet over UCX's TCP", UCP, Times(1.15)),
+            row("put 8 B and quiet over UCX's TCP", UCP, Times(1.1)),
+            row("put 32 KiB and quiet over UCX's TCP", UCP, Times(1.1)),
+            row("put 256 KiB and quiet over UCX's TCP", UCP, Times(1.1)),
             row("put 1 MiB and quiet over UCX's TCP", UCP, Times(1.15)),
         ],
     },

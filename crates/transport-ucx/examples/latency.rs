@@ -19,16 +19,20 @@ use oxshmem_ucx_sys::inline::{self, Started};
 
 const ROUNDS: usize = 15;
 const TURNS: u32 = 1_000;
+const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 /// What is measured; bare and provided follow each other in every round.
-const NAMES: [&str; 3] = ["put 8 B", "put 8 B and quiet", "put 1 MiB and quiet"];
+const NAMES: [&str; 5] =
+    ["put 8 B", "put 8 B and quiet", "put 32 KiB and quiet", "put 256 KiB and quiet", "put 1 MiB and quiet"];
+/// The times of one round.
+type Round = [Duration; 2 * NAMES.len()];
 
 fn main() {
     let (options, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|word| word.starts_with('-'));
     let tls = words.first().map_or("tcp", String::as_str);
     let mut pe = Pe::new(u32::from(words.len() > 1), tls);
-    let rounds: Vec<[Duration; 6]> = (0..ROUNDS).map(|_| pe.round()).collect();
+    let rounds: Vec<Round> = (0..ROUNDS).map(|_| pe.round()).collect();
     if pe.me == 0 && options.iter().any(|word| word == "--json") {
         print_lines(tls, &rounds);
     } else if pe.me == 0 {
@@ -43,7 +47,7 @@ fn main() {
 }
 
 /// One line for each side of each row.
-fn print_lines(tls: &str, rounds: &[[Duration; 6]]) {
+fn print_lines(tls: &str, rounds: &[Round]) {
     for (i, name) in NAMES.iter().enumerate() {
         let way = if i == 0 { ", one way" } else { "" };
         for (side, at) in [("limit", 2 * i), ("ours", 2 * i + 1)] {
@@ -145,15 +149,15 @@ impl Pe {
         self.bare.flush();
     }
 
-    fn mebibyte(&mut self) {
+    fn block<const N: usize>(&mut self) {
         let (to, source) = (self.there(DATA), self.words[DATA / 8..].as_ptr().cast());
         // SAFETY: the words live as long as this PE.
-        unsafe { self.lane().put_nbi(to, source, MIB) };
+        unsafe { self.lane().put_nbi(to, source, N) };
         self.quiet();
     }
 
-    fn bare_mebibyte(&mut self) {
-        self.bare.put(DATA, self.words[DATA / 8..].as_ptr().cast(), MIB);
+    fn bare_block<const N: usize>(&mut self) {
+        self.bare.put(DATA, self.words[DATA / 8..].as_ptr().cast(), N);
         self.bare.flush();
     }
 
@@ -200,14 +204,18 @@ impl Pe {
         elapsed
     }
 
-    fn round(&mut self) -> [Duration; 6] {
+    fn round(&mut self) -> Round {
         [
             self.one_way(Pe::bare_put, Pe::bare_progress),
             self.one_way(Pe::put, Pe::progress),
             self.repeat(TURNS, Pe::bare_put_and_flush),
             self.repeat(TURNS, Pe::put_and_quiet),
-            self.repeat(20, Pe::bare_mebibyte),
-            self.repeat(20, Pe::mebibyte),
+            self.repeat(200, Pe::bare_block::<{ 32 * KIB }>),
+            self.repeat(200, Pe::block::<{ 32 * KIB }>),
+            self.repeat(50, Pe::bare_block::<{ 256 * KIB }>),
+            self.repeat(50, Pe::block::<{ 256 * KIB }>),
+            self.repeat(20, Pe::bare_block::<MIB>),
+            self.repeat(20, Pe::block::<MIB>),
         ]
     }
 
@@ -290,12 +298,12 @@ impl Bare {
         self.address = u64::from_le_bytes(told[2][..].try_into().expect("eight bytes"));
     }
 
-    /// Returns when the source may be reused, as a put does; or at once if it is long.
+    /// Returns when the source may be reused, as a put does; or at once if it is a block.
     fn put(&self, offset: usize, source: *const u8, n: usize) {
         let (to, param) = (self.address + offset as u64, blank());
         // SAFETY: the other PE's memory is that long; sources live until the flush.
         let started = inline::started(unsafe { (self.ucx.put)(self.endpoint, source.cast(), n, to, self.key, &param) });
-        self.finish(started, n < MIB);
+        self.finish(started, n == 8);
     }
 
     fn flush(&self) {

@@ -163,7 +163,8 @@ impl Channel {
                 Started::Done => {}
                 Started::Request(request) => {
                     let request = Request::new(request);
-                    while reusable && request.outcome(channel.ucx()).is_none() {
+                    // A request to a lost peer may stay under way for ever.
+                    while reusable && request.outcome(channel.ucx()).is_none() && !channel.has_lost(to.pe) {
                         channel.turn(net);
                     }
                     // The flush completes it.
@@ -320,7 +321,7 @@ impl Channel {
         if !self.late.is_empty() {
             self.begin_flush(net);
         }
-        if !self.inbox.lost.borrow().is_empty() {
+        if self.is_broken() {
             let lost = self.inbox.lost.borrow();
             self.inbox.waiting.borrow_mut().retain(|_, waiting| !lost.contains(&waiting.pe));
         }
@@ -343,7 +344,17 @@ impl Channel {
     pub(crate) fn renew(&mut self) -> bool {
         *self.inbox.error.borrow_mut() = None;
         self.fenced = false;
-        self.outstanding() == 0 && self.inbox.lost.borrow().is_empty()
+        self.outstanding() == 0 && !self.is_broken()
+    }
+
+    /// Whether this peer cannot be reached any more.
+    fn has_lost(&self, pe: u32) -> bool {
+        self.inbox.lost.borrow().contains(&pe)
+    }
+
+    /// Whether some peer cannot be reached any more: what was under way may never be over.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.inbox.lost.borrow().is_empty()
     }
 
     /// The peers that it has reached and not lost.

@@ -5,7 +5,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
 use oxshmem_ucx_sys::inline::{self, Started};
@@ -13,13 +12,13 @@ use oxshmem_ucx_sys::{
     UCP_AM_FLAG_WHOLE_MSG, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
     UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_EP_PARAM_FIELD_ERR_HANDLER,
     UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, UCP_ERR_HANDLING_MODE_NONE,
-    UCP_ERR_HANDLING_MODE_PEER, UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA,
-    UCP_FEATURE_WAKEUP, UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
-    UCP_PARAM_FIELD_FEATURES, UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS,
-    UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_ERR_UNREACHABLE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI,
-    UCS_THREAD_MODE_SERIALIZED, Ucx, ucp_am_handler_param_t, ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h,
-    ucp_ep_params_t, ucp_err_handler, ucp_err_handler_cb_t, ucp_lib_attr_t, ucp_params_t, ucp_request_param_t,
-    ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t, ucs_status_ptr_t, ucs_status_t,
+    UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
+    UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
+    UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+    UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI, UCS_THREAD_MODE_SERIALIZED, Ucx, ucp_am_handler_param_t,
+    ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h, ucp_ep_params_t, ucp_err_handler, ucp_err_handler_cb_t,
+    ucp_lib_attr_t, ucp_params_t, ucp_request_param_t, ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t,
+    ucs_status_ptr_t, ucs_status_t,
 };
 
 use crate::card::Devices;
@@ -50,8 +49,6 @@ pub(crate) struct Context {
     pub(crate) ucx: &'static Ucx,
     pub(crate) handle: ucp_context_h,
     pub(crate) devices: Devices,
-    /// No transport here tells of a peer's failure. Relaxed: who does not see it yet finds out again.
-    blind: AtomicBool,
 }
 
 // SAFETY: made for several threads (`mt_workers_shared`, and the library has been asked whether it can).
@@ -106,7 +103,7 @@ impl Context {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(Context { ucx, handle, devices, blind: AtomicBool::new(false) }))
+        Ok(Arc::new(Context { ucx, handle, devices }))
     }
 
     /// The library's version.
@@ -187,8 +184,12 @@ impl Worker {
         check(self.context.ucx, "messages cannot be received", set)
     }
 
-    /// An endpoint to the worker of this address, whose failure is told to `failed`. UCX's shared memory cannot tell of
-    /// failures and is taken without: whoever launched a peer on the same node notices when it dies.
+    /// An endpoint to the worker of this address, whose failure is told to `failed` where UCX notices it.
+    ///
+    /// UCX's handling of errors is not asked for. It excludes every protocol that cannot be stopped half-way: newer versions
+    /// then send each put as a message that the target's software copies and answers, which takes twice as long over TCP, and
+    /// use no shared memory. UCX promises to call `failed` only with this handling, but over TCP does so without it too.
+    /// The launcher notices a dead peer in any case.
     ///
     /// # Safety
     /// `arg` is what `failed` expects, as long as the worker lives.
@@ -199,26 +200,19 @@ impl Worker {
         arg: *mut c_void,
     ) -> Result<ucp_ep_h, Error> {
         let ucx = self.context.ucx;
-        let params = |err_mode| ucp_ep_params_t {
+        let params = ucp_ep_params_t {
             field_mask: (UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
                 | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE
                 | UCP_EP_PARAM_FIELD_ERR_HANDLER)
                 .into(),
             address: address.as_ptr().cast(),
-            err_mode,
+            err_mode: UCP_ERR_HANDLING_MODE_NONE,
             err_handler: ucp_err_handler { cb: failed, arg },
             ..blank()
         };
         let mut endpoint = ptr::null_mut();
         // SAFETY: a live worker, an address that a peer's worker gave; the caller vouches for callback and argument.
-        let mut make = |mode| unsafe { (ucx.ep_create)(self.handle, &params(mode), &mut endpoint) };
-        let blind = &self.context.blind;
-        let mut made =
-            if blind.load(Ordering::Relaxed) { UCS_ERR_UNREACHABLE } else { make(UCP_ERR_HANDLING_MODE_PEER) };
-        if made == UCS_ERR_UNREACHABLE {
-            made = make(UCP_ERR_HANDLING_MODE_NONE);
-            blind.fetch_or(made == UCS_OK, Ordering::Relaxed);
-        }
+        let made = unsafe { (ucx.ep_create)(self.handle, &params, &mut endpoint) };
         check(ucx, "no endpoint can be made", made)?;
         Ok(endpoint)
     }

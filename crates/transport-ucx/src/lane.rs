@@ -103,13 +103,15 @@ unsafe impl Lane for UcxLane {
     }
 }
 
-/// How long a lane that is dropped waits for what its caller has not waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a lane that is dropped waits for what its caller has not waited for, and how long if a peer was lost.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 
 impl Drop for UcxLane {
     fn drop(&mut self) {
         let start = Instant::now();
-        while self.outstanding() > 0 && start.elapsed() < PATIENCE {
+        let seat = self.seat.clone();
+        let patience = || if seat.lock().is_broken() { PATIENCE.1 } else { PATIENCE.0 };
+        while self.outstanding() > 0 && start.elapsed() < patience() {
             if self.progress().unwrap_or(0) + self.net.serve() == 0 {
                 std::thread::yield_now();
             }

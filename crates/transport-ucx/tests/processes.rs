@@ -1,6 +1,8 @@
 //! PEs that are processes: the suite over each of UCX's transports, and what happens when one of them dies. This program
 //! starts itself as the other PEs. `processes TRANSPORTS PES` runs the suite over others, where the machine has them.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::process::Command;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -19,22 +21,24 @@ fn main() {
             processes::take_part(fabric(&words[1], me, pes).expect("UCX opens"), me, pes);
         }
         Some("victim") => victim(&words[1]),
+        Some("killer") => a_peer_that_dies_is_named(&words[1]),
         Some(tls) if words.len() == 2 => suite_of(tls, number(1)),
         _ => everything(),
     }
 }
 
 fn everything() {
-    println!("running 4 tests");
+    println!("running 5 tests");
     if let Err(error) = fabric("tcp", 0, 1) {
         println!("not run: {error}");
-        return println!("test result: ok. 4 passed");
+        return println!("test result: ok. 5 passed");
     }
     suite_of("tcp", 2);
     suite_of("tcp", 4);
     a_peer_that_dies_is_named("tcp");
+    fault_P4_no_lane_is_kept_for_the_handling_of_errors();
     suite_of("posix,sysv,self", 3);
-    println!("test result: ok. 4 passed");
+    println!("test result: ok. 5 passed");
 }
 
 fn fabric(tls: &str, me: u32, pes: u32) -> Result<Box<dyn Fabric>, Error> {
@@ -110,6 +114,23 @@ fn a_peer_that_dies_is_named(tls: &str) {
     let error = (0..).find_map(|_| pe.work().err()).expect("there is no end of rounds").to_string();
     assert!(error.contains("PE 1 "), "{error}");
     println!("  {error}");
+}
+
+/// UCX says of each endpoint for what it has lanes. One that keeps peers alive belongs to the handling of errors, which keeps
+/// the short protocols away.
+fn fault_P4_no_lane_is_kept_for_the_handling_of_errors() {
+    println!("fault_P4_no_lane_is_kept_for_the_handling_of_errors");
+    let mut killer = Command::new(std::env::current_exe().expect("a path"));
+    let output = killer.args(["killer", "tcp"]).env("UCX_LOG_LEVEL", "info").output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let endpoints: Vec<_> = said.lines().filter(|line| line.contains("cfg") && line.contains("(tcp/")).collect();
+    if endpoints.is_empty() {
+        return println!("not run: fault_P4_no_lane_is_kept_for_the_handling_of_errors: UCX does not tell its lanes");
+    }
+    for endpoint in endpoints {
+        assert!(!endpoint.contains(" ka("), "{endpoint}");
+    }
 }
 
 fn victim(tls: &str) {
