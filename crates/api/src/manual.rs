@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The two lists name rows of the routine tables; all that these know (declarations, types, editions) is not typed on
-//! the page but generated. Then come sections of paragraphs, items, tables and programs. A comment lists the numbers of
+//! the page but generated. Pages of other sections may have one list, `Names`, of further names. Then come sections of paragraphs, items, tables and programs. A comment lists the numbers of
 //! the behaviours that its paragraph states.
 
 use std::fs;
@@ -30,6 +30,8 @@ pub struct Page {
     pub section: u8,
     /// Its purpose, in one line.
     pub purpose: String,
+    /// Other names of its subject, where it is no routine.
+    pub names: Vec<String>,
     /// The C routines it documents.
     pub families: Vec<&'static Family>,
     /// The Fortran routines it documents.
@@ -95,6 +97,7 @@ impl Page {
             name: name.into(),
             section: section.parse().map_err(|_| format!("`{section}` is not a section"))?,
             purpose: purpose.into(),
+            names: listed(head, "Names: ").into_iter().map(String::from).collect(),
             families: Vec::new(),
             entries: Vec::new(),
             sections: body.split("\n## ").map(Section::parse).collect::<Result<_, _>>()?,
@@ -142,9 +145,10 @@ impl Page {
         })
     }
 
-    /// Other names under which the page is found: its C routines with all types, their macros, its Fortran routines.
+    /// Other names under which the page is found: those that it lists, its C routines with all types, their macros, its Fortran
+    /// routines.
     pub fn aliases(&self) -> Vec<String> {
-        let mut names = Vec::new();
+        let mut names = self.names.clone();
         for &family in &self.families {
             names.push(family.generic_name());
             let contexts = if family.ctx { &[false, true][..] } else { &[false] };

@@ -46,6 +46,15 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
             record(format!("the page {}", page.name), set(prefix, &page));
         }
     }
+    if packages::exists("man") {
+        for (name, file) in FOUND {
+            record(format!("man {name}"), found(prefix, name, file));
+        }
+        record("apropos".into(), known(prefix));
+    } else {
+        println!("SKIPPED: no page is looked up, because there is no man");
+        skipped += 1;
+    }
     if !packages::exists("groff") {
         println!("SKIPPED: pages are not set, because there is no groff");
         skipped += 1;
@@ -53,6 +62,33 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
     counts.skipped += skipped;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     Ok(counts)
+}
+
+/// The page that `man` shows for a name.
+const FOUND: &[(&str, &str)] = &[
+    ("oxshmem", "man7/oxshmem.7"),
+    ("shmem.h", "man7/shmem.h.7"),
+    ("shmem_team_config_t", "man7/shmem_team_config_t.7"),
+    ("cargo-oxrun", "man1/cargo-oxrun.1"),
+    ("oshfort", "man1/oshcc.1"),
+    ("oxshmem-simulate", "man1/oxshmem-explain.1"),
+    ("shmem_long_max_to_all", "man3/shmem_max_to_all.3"),
+];
+
+/// Asks `man` as a user does who has the tools in `PATH`.
+fn found(prefix: &Path, name: &str, file: &str) -> Outcome {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut man = Command::new("man");
+    man.env("PATH", format!("{}:{path}", prefix.join("bin").display())).env_remove("MANPATH");
+    let shown = command::read(man.args(["-w", name]))?;
+    if shown.trim_end().ends_with(file) { Ok(()) } else { Err(format!("shows {}", shown.trim_end())) }
+}
+
+/// Asks `apropos` for a word of a page's purpose.
+fn known(prefix: &Path) -> Outcome {
+    let mut apropos = Command::new("apropos");
+    let listing = command::read(apropos.arg("-M").arg(prefix.join("share/man")).arg("maximum"))?;
+    if listing.contains("shmem_long_max_to_all") { Ok(()) } else { Err(format!("does not find it:\n{listing}")) }
 }
 
 fn run(prefix: &Path, compiler: &Path, options: &[&str], source: &Path) -> Outcome {

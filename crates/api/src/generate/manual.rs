@@ -5,6 +5,7 @@ use roff::{Inline, Roff, bold, italic, roman};
 
 use super::File;
 use super::manual_synopsis::{Forms, c, forms, fortran, generics};
+use crate::constants::GROUPS;
 use crate::fortran::Status;
 use crate::manual::{Block, Page, quoted};
 
@@ -50,6 +51,7 @@ fn render(page: &Page, help: &[Help]) -> String {
             "Description" => tables(&mut roff, page),
             "Options" => options(&mut roff, page, help),
             "Environment" if page.section == 7 => environment(&mut roff),
+            "Constants" if page.section == 7 => constants(&mut roff),
             _ => {}
         }
     }
@@ -59,7 +61,7 @@ fn render(page: &Page, help: &[Help]) -> String {
 /// The names in the first line, by which `apropos` finds the page too: without the types, of which there are many.
 fn names(page: &Page) -> Vec<String> {
     let mut names = vec![page.name.clone()];
-    for name in page.families.iter().map(|family| family.generic_name()) {
+    for name in page.names.iter().cloned().chain(page.families.iter().map(|family| family.generic_name())) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -108,8 +110,10 @@ fn tables(roff: &mut Roff, page: &Page) {
     }
 }
 
+/// The answers of the tools that have a name of the page; a subcommand is named as `git` names its own, by a hyphen.
 fn options(roff: &mut Roff, page: &Page, help: &[Help]) {
-    for Help { command, text } in help.iter().filter(|help| help.command.split(' ').next() == Some(&page.name)) {
+    let named = |command: &str| page.name == command || page.names.iter().any(|name| name == command);
+    for Help { command, text } in help.iter().filter(|help| named(&help.command.replace(' ', "-"))) {
         roff.control("SS", [command.as_str()]);
         let lines: Vec<String> = text.lines().map(|line| line.trim_end().into()).collect();
         code(roff, &lines);
@@ -130,6 +134,15 @@ fn environment(roff: &mut Roff) {
     roff.control("PP", []).text([roman("Accepted without effect, for scripts that were written for other libraries:")]);
     for knob in ignored {
         roff.control("TP", []).text([bold(knob.name)]).text([roman(format!("{}.", capital(knob.doc)))]);
+    }
+}
+
+/// Every constant of the headers, with its value.
+fn constants(roff: &mut Roff) {
+    let row = |(name, value): &(&str, &str)| vec![format!("SHMEM_{name}"), value.to_string()];
+    for group in GROUPS {
+        paragraph(roff, group.title);
+        code(roff, &aligned(&group.constants.iter().map(row).collect::<Vec<_>>()));
     }
 }
 
