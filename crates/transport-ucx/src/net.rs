@@ -38,6 +38,8 @@ pub(crate) struct Net {
     seats: Mutex<Seats>,
     /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.
     pub(crate) polls: AtomicU64,
+    /// Callers that sleep until something comes: they serve it, and the thread leaves it to them. Relaxed, like `polls`.
+    pub(crate) resting: AtomicU64,
     pub(crate) closed: AtomicBool,
 }
 
@@ -62,6 +64,7 @@ impl Net {
             guests: Mutex::default(),
             seats: Mutex::default(),
             polls: AtomicU64::new(0),
+            resting: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }

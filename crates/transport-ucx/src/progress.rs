@@ -2,7 +2,8 @@
 //!
 //! A caller serves while it waits, so that no other thread has to be woken between a question and the one who answers.
 //! The thread sleeps in the kernel while nothing happens and serves what comes while nobody polls, so that a PE that
-//! computes is reached; while callers poll it only naps.
+//! computes is reached; while callers poll, or sleep until something comes, it only naps: two that wake for the same message
+//! hold each other up.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
@@ -44,7 +45,9 @@ impl Net {
             // Somebody serves, or something has come.
             None => return self.serve(),
         }
+        self.resting.fetch_add(1, Ordering::Relaxed);
         watch(&descriptors, most);
+        self.resting.fetch_sub(1, Ordering::Relaxed);
         self.serve() + self.move_lanes().0
     }
 
@@ -52,9 +55,7 @@ impl Net {
     pub(crate) fn work(&self) {
         let (mut seen, mut nap) = (0, NAPS.0);
         while !self.closed.load(Ordering::Acquire) {
-            let polls = self.polls.load(Ordering::Relaxed);
-            if polls != seen {
-                seen = polls;
+            if self.is_attended(&mut seen) {
                 std::thread::sleep(nap);
                 nap = (nap * 2).min(NAPS.1);
                 continue;
@@ -71,6 +72,12 @@ impl Net {
                 Next::Doze => std::thread::sleep(BLIND),
             }
         }
+    }
+
+    /// Whether callers have polled since the last look, or sleep until something comes.
+    fn is_attended(&self, seen: &mut u64) -> bool {
+        let polls = self.polls.load(Ordering::Relaxed);
+        std::mem::replace(seen, polls) != polls || self.resting.load(Ordering::Relaxed) > 0
     }
 
     /// Serves what there is, and arms the worker when there is nothing.
@@ -104,4 +111,50 @@ fn watch(descriptors: &[RawFd], patience: Duration) {
     // SAFETY: as many entries as are said, and a time that lives in this function. Whatever it returns, the caller looks
     // again.
     unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, &patience, std::ptr::null()) };
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::card::Devices;
+    use crate::handle::Context;
+
+    use super::*;
+
+    #[test]
+    fn fault_P3_the_thread_leaves_messages_to_a_caller_that_sleeps_until_one_comes() {
+        let context = Context::new(Some("tcp"), Devices::with(&[]), 1, false);
+        let service = context.and_then(|context| Ok((Worker::new(context.clone())?, context)));
+        let (service, context) = match service {
+            Ok(made) => made,
+            Err(error) => {
+                return println!(
+                    "not run: fault_P3_the_thread_leaves_messages_to_a_caller_that_sleeps_until_one_comes: {error}"
+                );
+            }
+        };
+        let net = Arc::new(Net::new(0, 1, context, false));
+        *lock(&net.service) = Some(service);
+        let mut seen = 0;
+        assert!(!net.is_attended(&mut seen), "nobody has called");
+        let caller = std::thread::spawn({
+            let net = net.clone();
+            move || {
+                while !net.closed.load(Ordering::Acquire) {
+                    net.rest(Duration::from_secs(1));
+                }
+            }
+        });
+        while net.resting.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        assert!(net.is_attended(&mut seen) && net.is_attended(&mut seen), "a caller sleeps");
+        net.closed.store(true, Ordering::Release);
+        caller.join().expect("it does not panic");
+        net.is_attended(&mut seen);
+        assert!(!net.is_attended(&mut seen), "the caller has gone");
+        net.tear_down();
+    }
 }
