@@ -213,4 +213,31 @@ mod tests {
         };
         assert_eq!((name.as_str(), words.len()), ("rdma", 5));
     }
+
+    /// Each `cargo xtask` that a document or a workflow shows is one that is understood, and its steps exist.
+    #[test]
+    fn commands_in_documents_are_tasks() {
+        let mut files = vec![crate::top().join("README.md")];
+        for folder in [".github/workflows", "docs/src", "docs/src/tutorial", "docs/src/clusters", "docs/src/reference"]
+        {
+            let entries = std::fs::read_dir(crate::top().join(folder)).expect("the folder is there");
+            files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
+        }
+        let mut seen = 0;
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("the file can be read");
+            let commands = text.lines().map(|line| line.trim_start_matches(['-', ' ']).trim_start_matches("run: "));
+            for command in commands.filter(|line| line.starts_with("cargo xtask ")) {
+                let command = command.split(" #").next().unwrap_or(command);
+                let words = std::iter::once("xtask").chain(command.split_whitespace().skip(2));
+                let line = CommandLine::try_parse_from(words).map_err(|error| format!("{}: {error}", file.display()));
+                if let Task::Test { steps, .. } = line.unwrap_or_else(|error| panic!("{error}")).task {
+                    let known = |name: &String| steps::STEPS.iter().any(|step| step.name == name);
+                    assert!(steps.iter().all(known), "{}: {command}", file.display());
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen >= 8, "only {seen} commands were found");
+    }
 }

@@ -19,6 +19,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     // With the macros for pages of the manual, which groff-base has.
     ("groff", "groff-base"),
+    ("man", "man-db"),
     ("unshare", "util-linux"),
     ("ip", "iproute2"),
     ("/usr/include/rdma/fabric.h", "libfabric-dev"),
