@@ -131,7 +131,7 @@ fn collect(output: &str, measured: &mut Measured) -> Outcome {
 }
 
 /// Runs the job to its end and returns what it printed.
-fn finish(job: &mut Command) -> Outcome<String> {
+pub(crate) fn finish(job: &mut Command) -> Outcome<String> {
     let output = job.output().map_err(|error| format!("cannot run {}: {error}", job.get_program().display()))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

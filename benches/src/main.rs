@@ -8,6 +8,7 @@
 mod job;
 mod kernels;
 mod page;
+mod peer;
 mod report;
 mod rows;
 mod samples;
@@ -31,6 +32,7 @@ usage: oxshmem-benches [OPTIONS]
   --output DIR      where programs and reports go (target/bench)
   --quick           a minute in all, for a first look
   --only PATTERN    only groups or operations whose names contain PATTERN
+  --compare PEER    collectives between nodes beside another library in turns: openmpi
   --list            name groups and operations";
 
 /// The result of a step; an error is a sentence for the user.
@@ -60,11 +62,17 @@ fn run() -> Outcome<ExitCode> {
     if !oshrun.exists() {
         return Err(format!("there is no {}; `cargo xtask build` makes it", oshrun.display()));
     }
+    if let Some(peer) = &options.compare {
+        create(&options.output)?;
+        let rounds = if options.quick { 3 } else { 9 };
+        peer::compare(peer, &options.prefix, &options.output, &options.only, rounds)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let chosen: Vec<&Group> = GROUPS.iter().filter(|group| options.wants(group)).collect();
     if chosen.is_empty() {
         return Err(format!("`{}` is in no name of a group or operation; --list names them", options.only));
     }
-    fs::create_dir_all(&options.output).map_err(|error| format!("{}: {error}", options.output.display()))?;
+    create(&options.output)?;
     let (jobs, pairs) = options.samples();
     let mut report = Report { machine: Machine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
     let plan = Plan {
@@ -102,6 +110,10 @@ fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
     }
 }
 
+fn create(folder: &Path) -> Outcome {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
 fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     say(path.display());
@@ -133,6 +145,7 @@ struct Options {
     prefix: PathBuf,
     output: PathBuf,
     only: String,
+    compare: Option<String>,
     quick: bool,
     list: bool,
     help: bool,
@@ -144,6 +157,7 @@ impl Options {
             prefix: target().join("oxshmem"),
             output: target().join("bench"),
             only: String::new(),
+            compare: None,
             quick: false,
             list: false,
             help: false,
@@ -155,6 +169,7 @@ impl Options {
                 Long("list") => options.list = true,
                 Long("quick") => options.quick = true,
                 Long("only") => options.only = parser.value()?.string()?,
+                Long("compare") => options.compare = Some(parser.value()?.string()?),
                 Long("prefix") => options.prefix = path(&mut parser, "--prefix")?,
                 Long("output") => options.output = path(&mut parser, "--output")?,
                 other => return Err(other.unexpected()),

@@ -1,0 +1,138 @@
+/* Times collectives of any OpenSHMEM library: the forms over active sets, and those over teams where a library has them.
+ *
+ * usage: collectives [WORD]      only rows whose names contain WORD
+ *
+ * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call, the median of several
+ * batches. Calls follow each other without pause. Programs may not hand one pSync array to two calls in a row of which
+ * some member may still be in the first, so two arrays take turns. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Whether to time the forms over teams; a library may declare them and have none. */
+#ifndef TEAMS
+#define TEAMS (SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5)
+#endif
+
+enum { BATCHES = 5, MOST = 1 << 20, SYNC = SHMEM_ALLTOALL_SYNC_SIZE + SHMEM_BARRIER_SYNC_SIZE + SHMEM_COLLECT_SYNC_SIZE
+    + SHMEM_BCAST_SYNC_SIZE + SHMEM_REDUCE_SYNC_SIZE };
+
+static long psync[2][SYNC];
+static char *source, *dest, *work[2];
+static const char *only = "";
+static int npes, me;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Calls of a batch: fewer of those that take longer. */
+static int calls_of(size_t bytes)
+{
+    return bytes > 64 << 10 ? 40 : bytes > 4 << 10 ? 200 : 500;
+}
+
+#define TIME(name, form, bytes, statement)                                          \
+    do {                                                                            \
+        if (!strstr(name, only))                                                    \
+            break;                                                                  \
+        double batches[BATCHES];                                                    \
+        const int calls = calls_of(bytes);                                          \
+        for (int batch = -1; batch < BATCHES; batch++) {                            \
+            shmem_barrier_all();                                                    \
+            const double begin = now();                                             \
+            for (int i = 0; i < calls; i++) {                                       \
+                statement;                                                          \
+            }                                                                       \
+            if (batch >= 0)                                                         \
+                batches[batch] = (now() - begin) / calls;                           \
+        }                                                                           \
+        qsort(batches, BATCHES, sizeof *batches, ascending);                        \
+        if (me == 0)                                                                \
+            printf("%s\t%s\t%.3f\n", name, form, batches[BATCHES / 2]);             \
+        fflush(stdout);                                                             \
+    } while (0)
+
+#if TEAMS
+#define TIME_TEAM(name, bytes, statement) TIME(name, "team", bytes, statement)
+#else
+#define TIME_TEAM(name, bytes, statement) do { } while (0)
+#endif
+
+#define REDUCTION(type, op, n)                                                                                        \
+    do {                                                                                                              \
+        const int count = n;                                                                                          \
+        const size_t bytes = (size_t)count * sizeof(type);                                                            \
+        snprintf(name, sizeof name, "%s %s %d", #type, #op, count);                                                   \
+        for (int at = 0; at < count; at++)                                                                            \
+            ((type *)source)[at] = (type)(at % 1000 + me);                                                            \
+        TIME(name, "set", bytes, shmem_##type##_##op##_to_all((type *)dest, (type *)source, count, 0, 0, npes,        \
+            (type *)work[i & 1], psync[i & 1]));                                                                      \
+        TIME_TEAM(name, bytes, shmem_##type##_##op##_reduce(SHMEM_TEAM_WORLD, (type *)dest, (type *)source, count));  \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    static const int elements[] = {1, 8, 1024, 131072};
+    static const int broadcasts[] = {8, 1 << 10, 32 << 10, 256 << 10, 1 << 20};
+    static const int blocks[] = {8, 1 << 10, 32 << 10, 256 << 10};
+    char name[64];
+
+    shmem_init();
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    if (argc > 1)
+        only = argv[1];
+    for (int i = 0; i < SYNC; i++)
+        psync[0][i] = psync[1][i] = SHMEM_SYNC_VALUE;
+    source = shmem_malloc((size_t)MOST * (size_t)npes);
+    dest = shmem_malloc((size_t)MOST * (size_t)npes);
+    work[0] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
+    work[1] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
+    if (!source || !dest || !work[0] || !work[1])
+        shmem_global_exit(1);
+    memset(source, me, (size_t)MOST * (size_t)npes);
+    memset(dest, 0, (size_t)MOST * (size_t)npes);
+    shmem_barrier_all();
+
+    TIME("barrier", "set", 0, shmem_barrier(0, 0, npes, psync[i & 1]));
+    TIME_TEAM("barrier", 0, shmem_barrier_all());
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        REDUCTION(int, max, elements[i]);
+        REDUCTION(double, max, elements[i]);
+        REDUCTION(int, sum, elements[i]);
+        REDUCTION(double, sum, elements[i]);
+    }
+    for (size_t i = 0; i < sizeof broadcasts / sizeof *broadcasts; i++) {
+        const size_t bytes = (size_t)broadcasts[i];
+        snprintf(name, sizeof name, "broadcast %zu", bytes);
+        TIME(name, "set", bytes, shmem_broadcast64(dest, source, bytes / 8, 0, 0, 0, npes, psync[i & 1]));
+        TIME_TEAM(name, bytes, shmem_broadcastmem(SHMEM_TEAM_WORLD, dest, source, bytes, 0));
+    }
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const size_t bytes = (size_t)blocks[i];
+        snprintf(name, sizeof name, "fcollect %zu", bytes);
+        TIME(name, "set", bytes, shmem_fcollect64(dest, source, bytes / 8, 0, 0, npes, psync[i & 1]));
+        TIME_TEAM(name, bytes, shmem_fcollectmem(SHMEM_TEAM_WORLD, dest, source, bytes));
+    }
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const size_t bytes = (size_t)blocks[i];
+        snprintf(name, sizeof name, "alltoall %zu", bytes);
+        TIME(name, "set", bytes, shmem_alltoall64(dest, source, bytes / 8, 0, 0, npes, psync[i & 1]));
+        TIME_TEAM(name, bytes, shmem_alltoallmem(SHMEM_TEAM_WORLD, dest, source, bytes));
+    }
+    shmem_barrier_all();
+    shmem_finalize();
+    return 0;
+}
