@@ -165,10 +165,12 @@ pub(crate) unsafe fn broadcast(
         return;
     }
     if let Some(span) = &call.team.span {
-        let way = if bytes <= PAYLOAD_BYTES { nodes::bytes::broadcast_short } else { nodes::bytes::broadcast };
-        // SAFETY: the caller's promise.
-        if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
-            return;
+        let eager = if bytes <= PAYLOAD_BYTES { nodes::bytes::broadcast_short } else { nodes::eager::broadcast };
+        for way in [eager, nodes::bytes::broadcast] {
+            // SAFETY: both arrays have the bytes, as this function demands.
+            if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
+                return;
+            }
         }
     }
     if call.team.my == root {
@@ -212,9 +214,14 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     if let Some(span) = &call.team.span {
+        let place = |member: u32| member as usize * bytes;
+        // SAFETY: `dest` has a block for every member, and `source` one, as this function demands.
+        if unsafe { nodes::eager::gather_blocks(call, span, dest, source, place) } {
+            return;
+        }
         call.enter_to_write(dest, bytes);
         // SAFETY: the caller vouches for both arrays, and `enter_to_write` has compared that all name the same destination.
-        return unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| member as usize * bytes) };
+        return unsafe { nodes::bytes::gather_blocks(call, span, dest, source, place) };
     }
     call.enter();
     for member in call.members_from_me() {
@@ -288,8 +295,13 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
                 call.other_destination(member, bytes);
             }
             places.push(offset);
+            let place = |member: u32| places[member as usize];
+            // SAFETY: `dest` has room for all blocks, as was found above.
+            if unsafe { nodes::eager::gather_blocks(call, span, dest, source, place) } {
+                return;
+            }
             // SAFETY: all have entered, name the same destination, and have room for all blocks there.
-            unsafe { nodes::bytes::gather_blocks(call, span, dest, source, |member| places[member as usize]) };
+            unsafe { nodes::bytes::gather_blocks(call, span, dest, source, place) };
         }
         None => call.leave(),
     }

@@ -4,7 +4,7 @@
 //! 0          the PE's state, its bell, its wait records
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
-//! ZONES_AT   where leaders put more than fits the mail, for the first slot numbers
+//! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
 //! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `nodes`)
@@ -283,10 +283,10 @@ pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
     unsafe { &*(at as *const Mail) }
 }
 
-/// The zones of slot `slot`, below [`ZONES`], in window `window`.
-pub(crate) fn zones(window: u32, slot: u32) -> &'static Zones {
-    debug_assert!(slot < ZONES);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + slot as usize * size_of::<Zones>();
+/// Zone `zone`, below [`ZONES`], in window `window`.
+pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
+    debug_assert!(zone < ZONES);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + zone as usize * size_of::<Zones>();
     // SAFETY: as in `slot`.
     unsafe { &*(at as *const Zones) }
 }

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::control::{PAYLOAD_WORDS, SLOTS};
 use crate::signature::CallKind;
 use crate::team::{Held, TeamState};
-use crate::{life, slot};
+use crate::{life, slot, zone};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -52,6 +52,7 @@ impl Held {
 pub(crate) fn begin() -> Held {
     let (slots, leases) = Slots::new(crate::nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
+    zone::begin();
     Held { leases, base: 0 }
 }
 

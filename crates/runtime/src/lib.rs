@@ -17,6 +17,7 @@
 //! life                               what one life of the library owns
 //! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
 //! roll                               which PEs of the node are gone
+//! zone                               which room between nodes no team has
 //! job, network, control              this PE among the others; the fabric; what PEs of a node share
 //! fast, handles, bell, pace, span,   facts that the data path loads, and small parts
 //! signature
@@ -70,6 +71,7 @@ mod via;
 mod wait;
 mod windows;
 mod word;
+mod zone;
 
 #[cfg(all(test, loom))]
 mod loom_models;

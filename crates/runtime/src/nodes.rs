@@ -14,6 +14,8 @@
 //! k do so before they enter k+1.
 
 pub(crate) mod bytes;
+pub(crate) mod eager;
+mod lending;
 mod mail;
 mod meeting;
 
@@ -29,7 +31,7 @@ use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 use oxshmem_transport::{Region, Remote};
 
 use crate::call::Call;
-use crate::control::mail::{OPEN_BOARD, ZONES};
+use crate::control::mail::OPEN_BOARD;
 use crate::control::{self, BOARD, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
 use crate::executor::{self, Arrays};
 use crate::signature::signature_of;
@@ -37,7 +39,7 @@ use crate::span::Span;
 use crate::team::TeamState;
 use crate::{lane, life, network};
 
-use mail::{Leaders, PRIVATE, Way};
+use mail::{Leaders, PRIVATE, There, Way};
 use meeting::{gather, meet_here, release};
 
 /// The most PEs of a job over several nodes: so many lines has a board.
@@ -47,6 +49,9 @@ pub(crate) const MOST_NODES: u32 = 4096;
 const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS + MOST_NODES as usize * HEADER <= BOARD);
 /// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
+
+/// Bytes of an exchange that go by mail among few nodes.
+const SHORT: usize = 256;
 
 /// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
 pub(crate) fn slots() -> usize {
@@ -70,8 +75,7 @@ fn way(
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let slot = call.team.slot?;
-    let find = |schedule| Way::find(schedule, slot, plan, element, longest, reachable);
+    let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reachable);
     let wanted = life::life().and_then(|life| life.choice.schedule(&question));
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -83,7 +87,7 @@ fn way(
     wanted.and_then(find).or_else(|| served().and_then(find)).or_else(standard).or_else(|| always.and_then(find))
 }
 
-/// All members take part in counting the run; the leaders run it. `dest_there` is where others have the leader's dest.
+/// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.
 /// Returns whether the network may still be reading the caller's arrays: until it is [complete](lane::complete).
 ///
 /// # Safety
@@ -95,7 +99,7 @@ unsafe fn run(
     plan: Plan,
     share: Share<'_>,
     arrays: Arrays,
-    dest_there: Option<(Region, u64)>,
+    there: There,
 ) -> bool {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
@@ -103,7 +107,7 @@ unsafe fn run(
     }
     let mut private = [0_u128; PRIVATE / 16];
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
-    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), dest_there);
+    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller's promise; `Way::find` has looked at the room.
@@ -122,7 +126,7 @@ fn leaders_meet(call: Call<'_>, span: &Span) {
         unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
     };
     // SAFETY: nothing is moved.
-    unsafe { run(call, span, way, plan, NO_SHARE, NO_ARRAYS, None) };
+    unsafe { run(call, span, way, plan, NO_SHARE, NO_ARRAYS, There::Nowhere) };
 }
 
 /// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
@@ -142,14 +146,14 @@ fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reachable:
 /// Does it; returns what [`run`] does.
 ///
 /// # Safety
-/// `dest` has all parts, and the caller's is there; `dest_there` is where others have it.
+/// `dest` has all parts, and the caller's is there; `there` is where others have it.
 unsafe fn gather_parts(
     call: Call<'_>,
     span: &Span,
     way: Way,
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
-    dest_there: Option<(Region, u64)>,
+    there: There,
 ) -> bool {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
@@ -164,7 +168,7 @@ unsafe fn gather_parts(
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller's promise.
-    unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, dest_there) }
+    unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, there) }
 }
 
 /// See `slot::exchange`.
@@ -172,32 +176,35 @@ unsafe fn gather_parts(
 pub(crate) fn exchange(
     call: Call<'_>,
     span: &Span,
-    number: u64,
     payload: &[u64],
     mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
     let team = call.team;
     if payload.is_empty() {
+        let number = team.next_exchange();
         gather(call, span, number);
         leaders_meet(call, span);
         return release(call, span, number, |words| &words.released);
     }
-    let (parity, width) = (number as usize & 1, 8 * payload.len());
+    let width = 8 * payload.len();
+    let bytes = team.size as usize * width + span.nodes() as usize * HEADER;
+    // Shorter lines go by mail.
+    let zone = if bytes > SHORT { lending::zone(call, span) } else { team.zone.zone() };
+    let zone = zone.filter(|_| bytes <= OPEN_BOARD);
+    let number = team.next_exchange();
+    let parity = number as usize & 1;
     write_line(team.place(team.my), parity, payload);
     gather(call, span, number);
-    let (slot_number, window) = (slot_of(team), team.window(span.my_leader()));
-    let bytes = team.size as usize * width + span.nodes() as usize * HEADER;
-    let open = slot_number < ZONES && bytes <= OPEN_BOARD;
-    let board = if open {
-        control::zones(window, slot_number).board(parity)
-    } else {
-        control::board(window, slot_number, parity)
+    let window = team.window(span.my_leader());
+    let board = match zone {
+        Some(zone) => control::zones(window, zone).board(parity),
+        None => control::board(window, slot_of(team), parity),
     };
     let start = |node: u32| node as u64 * HEADER as u64 + span.start(node) as u64 * width as u64;
     let header = |node: u32| board.wrapping_add(start(node) as usize).cast::<u64>();
     let entry =
         |node: u32, member: u32| board.wrapping_add((node as usize + 1) * HEADER + span.place(member) as usize * width);
-    let way = gathering(call, span, start, open);
+    let way = gathering(call, span, start, zone.is_some());
     let stamp = call.signature.stamp(number);
     if team.my == span.my_leader() {
         // SAFETY: the board is this leader's, has room for a header of each node, and begins at a multiple of 8.
@@ -212,7 +219,7 @@ pub(crate) fn exchange(
     }
     match way {
         Some(way) => {
-            let there = open.then(|| (Region::Control, (board as usize).wrapping_sub(control::own()) as u64));
+            let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
             // SAFETY: the board has all lines of this node; nobody looks at it before the release.
             if unsafe { gather_parts(call, span, way, start, board, there) } {
                 lane::complete(call.name);
@@ -316,7 +323,7 @@ pub(crate) unsafe fn combine(
     }
     let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
     // SAFETY: the sum has `n` elements; all of it goes by mail.
-    unsafe { run(call, span, way, plan, NO_SHARE, arrays, None) };
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {
         // SAFETY: as above.
         unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
@@ -356,8 +363,9 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team ends: its slot's mail is as new for the next one. All runs of the team are over.
+/// A team ends: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
 pub(crate) fn give_back(team: &TeamState) {
+    team.zone.give_back();
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {

@@ -48,11 +48,11 @@ const READ_ALL: u32 = 16;
 #[inline(always)]
 pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
     let team = call.team;
-    let number = team.next_exchange();
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        return nodes::exchange(call, span, number, payload, visit);
+        return nodes::exchange(call, span, payload, visit);
     }
+    let number = team.next_exchange();
     let stamp = call.signature.stamp(number);
     let parity = number as usize & 1;
     let (my, size) = (team.my, team.size);

@@ -10,6 +10,8 @@ pub(crate) struct Span {
     starts: Box<[u32]>,
     /// The caller's node.
     node: u32,
+    /// Members on the node that has most.
+    most: u32,
 }
 
 /// The members node by node, and each one's place in that order.
@@ -51,13 +53,14 @@ impl Span {
         if met.len() < 2 {
             return None;
         }
+        let most = members.iter().map(Vec::len).max().unwrap_or_default() as u32;
         let ends = members.iter().scan(0, |end, node| {
             *end += node.len() as u32;
             Some(*end)
         });
         let starts = std::iter::once(0).chain(ends).collect();
         let node = met.iter().position(|&node| node == my_node).unwrap_or_default() as u32;
-        Some(Self { order: Order::of(members.concat()), starts, node })
+        Some(Self { order: Order::of(members.concat()), starts, node, most })
     }
 
     /// How many nodes there are.
@@ -99,6 +102,11 @@ impl Span {
     /// How many members a node has.
     pub(crate) fn count(&self, node: u32) -> u32 {
         self.starts[node as usize + 1] - self.starts[node as usize]
+    }
+
+    /// How many members the node with most has.
+    pub(crate) fn most(&self) -> u32 {
+        self.most
     }
 
     /// The members on the caller's node.

@@ -17,6 +17,7 @@ use crate::control::{self, Slot};
 use crate::members::Members;
 use crate::span::Span;
 use crate::wait::Needs;
+use crate::zone::Lent;
 use crate::{handles, job, life};
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
@@ -55,6 +56,8 @@ pub(crate) struct TeamState {
     looked_up: bool,
     /// How the members lie on the nodes, if they are on several; on all members or on none.
     pub(crate) span: Option<Box<Span>>,
+    /// The room that a team on several nodes is lent for more than mail.
+    pub(crate) zone: Lent,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
@@ -137,6 +140,7 @@ impl TeamState {
             step,
             looked_up: false,
             span: None,
+            zone: Lent::default(),
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
             scheduled: false,

@@ -163,6 +163,12 @@ impl Schedule {
         )
     }
 
+    /// Whether puts go to landing zones only, so that a member which has not entered the call, and has no dest ready, is not
+    /// disturbed. A test compares that with the steps.
+    pub const fn spares_dest(&self) -> bool {
+        matches!(self, Self::Dissemination(_) | Self::Census(_) | Self::Scan(_) | Self::Shares(_))
+    }
+
     /// Whether what is put stays as it is until the target has seen the signal, or the call is over, so that the network
     /// may read it late. Proven with [`prove::Case::lent`](crate::prove::Case).
     pub const fn lends(&self) -> bool {

@@ -86,6 +86,8 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
         match (in_order, short) {
             (true, true) => false,
             (false, true) => nodes::combine(call, span, operator, kernel, dest, source, n),
+            (true, false) if nodes::eager::reduce_in_order(call, span, kernel, dest, source, n) => true,
+            (false, false) if nodes::eager::reduce(call, span, operator, kernel, dest, source, n) => true,
             (false, false) if nodes::bytes::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => true,
             (_, false) => {
                 nodes::bytes::reduce_in_order(call, kernel, dest, source, n);

@@ -39,18 +39,22 @@ impl Mail {
     }
 }
 
-/// Slots below this number have zones.
+/// Zones of a PE. A team that spans nodes is lent one when it first needs it (see `nodes::lending`).
 pub(crate) const ZONES: u32 = 16;
 /// Bytes of a zone where schedules put operands; longer reductions are cut to it.
 pub(crate) const LANDING: usize = 256 << 10;
 /// Bytes of a board that others may put to.
 pub(crate) const OPEN_BOARD: usize = 128 << 10;
+/// Bytes of operands that a run may keep for the network after it is over.
+pub(crate) const GOING: usize = 64 << 10;
 
-/// Room for what is too long for the mail, by parity: of runs, and of exchanges.
+/// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
 #[repr(C, align(4096))]
 pub(crate) struct Zones {
     pub(crate) landing: [UnsafeCell<[u8; LANDING]>; 2],
     pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
+    /// Copies of operands that were put and change afterwards. Its owner's alone.
+    pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.

@@ -15,12 +15,12 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
 use super::{
-    HEADER, NO_ARRAYS, NO_SHARE, combine, gather, gather_parts, gathering, leaders_meet, meet_here, release, run,
-    slot_of, way,
+    HEADER, NO_ARRAYS, NO_SHARE, There, combine, gather, gather_parts, gathering, leaders_meet, lending, meet_here,
+    release, run, slot_of, way,
 };
 use crate::call::{Call, slice};
 use crate::control::PAYLOAD_WORDS;
-use crate::control::mail::{OPEN_BOARD, ZONES};
+use crate::control::mail::OPEN_BOARD;
 use crate::executor::Arrays;
 use crate::far::{Found, on_world_pe};
 use crate::signature::signature_of;
@@ -116,6 +116,7 @@ pub(crate) unsafe fn broadcast(
     root: u32,
     to_root: bool,
 ) -> bool {
+    lending::zone(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
     let way = way(call, Collective::Broadcast, &plan, 1, plan.count, true);
@@ -126,7 +127,7 @@ pub(crate) unsafe fn broadcast(
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, room: bytes, source: original(source), ..NO_ARRAYS };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
-    let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(dest_there)) };
+    let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
     if span.node() != root_node {
         meet_here(call, span);
     }
@@ -158,6 +159,7 @@ pub(crate) unsafe fn reduce_by_nodes(
     source: *const u8,
     n: usize,
 ) -> bool {
+    lending::zone(call, span);
     let plan = Plan::new(span.nodes(), n as u64);
     let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, true) else { return false };
     let (bytes, leader) = (n * element, span.my_leader());
@@ -183,9 +185,9 @@ pub(crate) unsafe fn reduce_by_nodes(
         let dest = dest.wrapping_add(offset);
         let room = piece.count as usize * element;
         let arrays = Arrays { dest, room, source: dest, element, kernel: Some(kernel) };
-        let dest_there = (dest_there.0, dest_there.1 + offset as u64);
+        let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
         // SAFETY: the leader's destination holds the node's result, and is reduced in place.
-        lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, Some(dest_there)) };
+        lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
     }
     // SAFETY: all members of the node have read what they needed of everybody's source.
     unsafe { copy_from_leader(call, span, dest, bytes, lent) };
@@ -332,7 +334,7 @@ pub(crate) unsafe fn gather_blocks(
     let start = |node: u32| place(span.start(node)) as u64;
     let lent = match gathering(call, span, start, true).filter(|_| span.in_order()) {
         // SAFETY: the node's blocks are there.
-        Some(way) => unsafe { gather_parts(call, span, way, start, dest, Some(dest_there)) },
+        Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
             // SAFETY: as above.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };
@@ -389,12 +391,12 @@ pub(crate) unsafe fn alltoall_by_nodes(
 ) -> bool {
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
-    let slot = slot_of(team);
     // The part of one node for another: a header with the signature of the call, then all blocks.
     let pair = each.saturating_mul(each).saturating_mul(bytes).saturating_add(HEADER);
-    if !even || slot >= ZONES || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
+    if !even || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
         return false;
     }
+    let Some(zone) = lending::zone(call, span) else { return false };
     let plan = Plan::new(nodes, pair as u64);
     let way = way(call, Collective::Alltoall, &plan, 1, plan.count, true);
     let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
@@ -403,7 +405,7 @@ pub(crate) unsafe fn alltoall_by_nodes(
     call.at(team.my, dest, bytes * team.size as usize);
     let number = team.next_exchange();
     let (parity, window) = (number as usize & 1, team.window(span.my_leader()));
-    let (going, coming) = (control::board(window, slot, parity), control::zones(window, slot).board(parity));
+    let (going, coming) = (control::board(window, slot_of(team), parity), control::zones(window, zone).board(parity));
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |board: *mut u8, node: u32, from: usize, to: usize| {
         board.wrapping_add(node as usize * pair + HEADER + (from * each + to) * bytes)
@@ -425,10 +427,9 @@ pub(crate) unsafe fn alltoall_by_nodes(
         // SAFETY: the boards are this leader's, and have room for each node's part.
         (0..nodes).for_each(|node| unsafe { header(going, node).write_unaligned(stamp) });
     }
-    let there = (Region::Control, (coming as usize).wrapping_sub(control::own()) as u64);
     let arrays = Arrays { dest: coming, room: pair * nodes as usize, source: going, ..NO_ARRAYS };
     // SAFETY: all members of the node have laid down their blocks; nobody looks at what comes before the release.
-    if unsafe { run(call, span, way, plan, NO_SHARE, arrays, Some(there)) } {
+    if unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(coming)) } {
         fetched(call);
     }
     if leads {

@@ -15,7 +15,16 @@
 //! call is noticed by that, before anything of the message is used. What a message of the same kind of call says of lengths
 //! and places is bounded by what the receiver has prepared: its box, its landing zone, its dest.
 //!
-//! **Zones.** What is longer is put where it belongs, and then the word is set, by numbers that only grow (`executor`).
+//! **Zones.** What is longer is put where it belongs, which must be ready: a landing zone or a board of the zone that the
+//! team is lent, or a dest whose owner has entered. The signal behind it is the head of a message, with the stamp of the
+//! run and the signature, so that longer messages prove as much as short ones. Schedules that signal a word more often set
+//! words instead, by numbers that only grow (`executor`).
+//!
+//! **Operands that change.** A put reads its operand late. So a run puts a copy, which it keeps in its zone until the next
+//! run but one: by then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the
+//! network to say so.
+
+mod message;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
@@ -26,18 +35,14 @@ use oxshmem_schedule::step::{Algorithm, Place, Plan, Signal, Traffic, Turn};
 use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 
 use crate::call::Call;
-use crate::control::mail::{BOXES, LANDING, Mail, WORDS, ZONES};
+use crate::control::mail::{BOXES, GOING, LANDING, Mail, WORDS, Zones};
 use crate::executor::Wire;
 use crate::signature::Signature;
 use crate::span::Span;
 use crate::wait::{self, Reason};
 use crate::{control, lane};
 
-/// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
-const HEAD: usize = 2;
-/// Bytes of content in a word.
-const CONTENT: usize = 4;
-const _: () = assert!(BOXES * CONTENT <= u16::MAX as usize, "the head has 16 bits for the length");
+use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
 /// How the leaders run a schedule; the same on all of them.
 #[derive(Clone, Copy)]
@@ -55,11 +60,11 @@ pub(super) struct Way {
 pub(super) const PRIVATE: usize = 4096;
 
 impl Way {
-    /// A way to run the schedule on `slot`; `None` if there is no room for it. `longest` is the most elements that one
+    /// A way to run the schedule for a team with this zone; `None` if there is no room for it. `longest` is the most elements that one
     /// message of the plan has, `reachable` whether others can put to the caller's dest.
     pub(super) fn find(
         schedule: Schedule,
-        slot: u32,
+        zone: Option<u32>,
         plan: &Plan,
         element: usize,
         longest: u64,
@@ -77,10 +82,10 @@ impl Way {
         if fits_mail && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
             return Some(Self { schedule, room, private: true, piece: plan.count });
         }
-        if !reachable {
+        if !reachable && !schedule.spares_dest() {
             return None;
         }
-        let landing = if slot < ZONES { LANDING } else { 0 };
+        let landing = zone.map_or(0, |_| LANDING);
         let has_room = |count: u64| {
             let scratch = schedule.scratch(&Plan { count, ..*plan });
             bytes(scratch).is_some_and(|bytes| bytes <= landing)
@@ -106,6 +111,9 @@ pub(super) struct Leaders<'a> {
     parity: usize,
     /// What the words of this run's mail say.
     stamp: u32,
+    zones: Option<&'static Zones>,
+    /// Bytes of the zone's copies that this run has used.
+    going: Cell<usize>,
     /// The caller's landing zone, how long it is, and where others have theirs.
     landing: *mut u8,
     landing_len: usize,
@@ -114,6 +122,8 @@ pub(super) struct Leaders<'a> {
     dest: *mut u8,
     dest_len: usize,
     dest_there: Option<(Region, u64)>,
+    /// The arrays lie on boards, which stay as they are until the next run but one has begun.
+    on_boards: bool,
     /// Whether the network may still be reading what was put.
     lent: Cell<bool>,
 }
@@ -127,24 +137,30 @@ impl<'a> Leaders<'a> {
         turn: Turn,
         private: *mut u8,
         (dest, dest_len): (*mut u8, usize),
-        dest_there: Option<(Region, u64)>,
+        there: There,
     ) -> Self {
         let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
         let window = call.team.window(call.team.my);
         let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
-        let (landing, landing_len, landing_there) = if way.private {
-            (private, PRIVATE, 0)
-        } else if slot >= ZONES {
-            (private, 0, 0)
-        } else {
-            let landing = control::zones(window, slot).landing[parity].get().cast::<u8>();
-            (landing, LANDING, control::offset(landing))
+        let zones = call.team.zone.zone().map(|zone| control::zones(window, zone));
+        let (landing, landing_len, landing_there) = match zones {
+            _ if way.private => (private, PRIVATE, 0),
+            None => (private, 0, 0),
+            Some(zones) => {
+                let landing = zones.landing[parity].get().cast::<u8>();
+                (landing, LANDING, control::offset(landing))
+            }
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
-        let (stamp, lent) = (turn.generation << 1 | 1, Cell::new(false));
+        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(false), Cell::new(0));
+        let (dest_there, on_boards) = match there {
+            There::Nowhere => (None, false),
+            There::Dest(region, offset) => (Some((region, offset)), false),
+            There::Board(offset) => (Some((Region::Control, offset)), true),
+        };
         Self {
             call,
             span,
@@ -153,12 +169,15 @@ impl<'a> Leaders<'a> {
             traffic,
             parity,
             stamp,
+            zones,
+            going,
             landing,
             landing_len,
             landing_there,
             dest,
             dest_len,
             dest_there,
+            on_boards,
             lent,
         }
     }
@@ -231,50 +250,52 @@ impl<'a> Leaders<'a> {
         }
     }
 
+    /// Where the operand of a put is as it is now until the next run but one, so that nobody waits for the network to have
+    /// read it; `None` if there is no room for a copy.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes` bytes.
+    unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
+        // Only these runs are sure to be over everywhere two runs later.
+        if self.traffic != Traffic::Synchronising {
+            return None;
+        }
+        if self.on_boards && self.way.schedule.lends() {
+            return Some(from);
+        }
+        let (zones, used) = (self.zones.filter(|_| self.way.room > 0)?, self.going.get());
+        if bytes > GOING - used {
+            return None;
+        }
+        let copy = zones.going[self.parity].get().cast::<u8>().wrapping_add(used);
+        self.going.set((used + bytes).next_multiple_of(64).min(GOING));
+        // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's zone, and
+        // the network has read the copies of the run before last.
+        unsafe { ptr::copy_nonoverlapping(from, copy, bytes) };
+        Some(copy)
+    }
+
     fn reason(&self, address: usize) -> Reason<'a> {
         Reason { call: self.call.name, address, needs: self.call.team.needed() }
     }
 }
 
-/// Writes a message; returns how many words it has.
-fn write(
-    message: &mut [u64],
-    stamp: u32,
-    signature: Signature,
-    (place, offset): (Place, usize),
-    content: &[u8],
-) -> usize {
-    let stamp = u64::from(stamp) << 32;
-    let length = length(content.len());
-    message[0] = stamp | u64::from(signature.bits()) << 16 | content.len() as u64;
-    if length > 1 {
-        message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
-        for (word, bytes) in message[HEAD..].iter_mut().zip(content.chunks(CONTENT)) {
-            let mut content = [0_u8; CONTENT];
-            content[..bytes.len()].copy_from_slice(bytes);
-            *word = stamp | u64::from(u32::from_le_bytes(content));
-        }
-    }
-    length
+/// Where other leaders have the caller's dest.
+#[derive(Clone, Copy)]
+pub(super) enum There {
+    /// They cannot reach it.
+    Nowhere,
+    /// In symmetric memory; its owner has entered.
+    Dest(Region, u64),
+    /// It is a board, so far behind the start of everybody's control window. Source is one, too.
+    Board(u64),
 }
 
-/// Words of a message with a content of so many bytes.
-fn length(bytes: usize) -> usize {
-    if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) }
-}
-
-/// The bytes of the message in a box, if all of it is there; or what its sender is in, if that is another call, or one that
-/// has more to say than the box holds.
-fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
-    let stamped = |word: u64| word >> 32 == u64::from(stamp);
-    let head = letters[0].load(Acquire);
-    if !stamped(head) {
-        return Ok(None);
+impl There {
+    /// A board of the caller's own control window.
+    pub(super) fn of_board(board: *mut u8) -> Self {
+        Self::Board((board as usize).wrapping_sub(control::own()) as u64)
     }
-    let theirs = Signature::from_bits((head >> 16) as u16);
-    let bytes = usize::from(head as u16);
-    let rest = letters.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
-    Ok(rest.iter().all(|word| stamped(word.load(Acquire))).then_some(bytes))
 }
 
 /// Longer puts are lent to the network, where the schedule lets their operand be; or else cut, because a network may keep
@@ -298,11 +319,23 @@ impl Wire for Leaders<'_> {
             Place::Source => unreachable!("no schedule writes a source"),
         };
         let (at, update) = match signal {
+            Signal::Set { word, .. } if self.way.room > 0 => {
+                let head = head(self.stamp, self.call.signature, IN_PLACE);
+                (control::offset(self.letters(word).as_ptr()), SignalUpdate::Set(head))
+            }
             Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
             Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
         let start = Remote { offset: start.offset + offset as u64, ..start };
+        if bytes > 0
+            // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
+            && let Some(kept) = unsafe { self.kept(from, bytes) }
+        {
+            // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
+            // that the schedule may write to now, as `Wire` demands.
+            return lane::issue(|lane| unsafe { lane.put_signal(start, kept, bytes, word, update) });
+        }
         if bytes > COPIED && self.way.schedule.lends() {
             self.lent.set(true);
             // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
@@ -330,14 +363,12 @@ impl Wire for Leaders<'_> {
         }
         let letters = self.letters(word);
         let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
-            match arrived(letters, self.stamp, self.call.signature) {
-                Ok(None) => (set.load(Acquire) >= value).then_some(Ok(None)),
-                mailed => Some(mailed),
-            }
+            arrived(letters, self.stamp, self.call.signature).transpose()
         });
         match mailed {
-            Ok(Some(bytes)) => self.take(letters, bytes),
-            Ok(None) => {}
+            Ok(IN_PLACE) if !self.way.private => {}
+            Ok(IN_PLACE) => self.call.differs(None, self.call.signature),
+            Ok(bytes) => self.take(letters, bytes),
             Err(theirs) => self.call.differs(None, theirs),
         }
     }

@@ -10,7 +10,7 @@ use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::names::{COLLECTIVES, NAMES, find};
 use crate::algorithm::{Collective, Operator, Schedule, alltoall, broadcast, gather, ring};
-use crate::step::{Algorithm, Traffic};
+use crate::step::{Algorithm, Caller, Loc, Place, Plan, Step, Traffic};
 use std::vec;
 use std::vec::Vec;
 
@@ -149,6 +149,32 @@ fn what_lends_changes_nothing_that_may_still_be_sent() {
     }
     // The check finds those that do not wait: a reduction that sends what it then adds to.
     assert!(lending > 8 && refused > 2, "{lending} {refused}");
+}
+
+/// Whether some member puts to another one's dest.
+fn writes_dest(schedule: &Schedule, size: u32) -> bool {
+    let plan = Plan::new(size, 3);
+    let puts_there = |step| matches!(step, Step::Put { into: Loc { place: Place::Dest, .. }, .. });
+    (0..size).any(|rank| {
+        let me = Caller::new(rank);
+        (0..).map(|pc| schedule.step(&plan, &me, pc)).take_while(|step| *step != Step::Done).any(puts_there)
+    })
+}
+
+#[test]
+fn what_spares_dest_puts_to_landing_zones_only_and_the_rest_does_not() {
+    let (mut sparing, mut writing) = (0, 0);
+    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
+        // A collect needs to be told of the members' shares; it puts where fcollect does.
+        if matches!(schedule.achieves(), Collective::Collect) {
+            assert!(!schedule.spares_dest());
+            continue;
+        }
+        let written = sizes().into_iter().any(|size| writes_dest(&schedule, size));
+        assert!(!(schedule.spares_dest() && written), "{schedule:?} puts to dest");
+        (sparing, writing) = (sparing + u32::from(schedule.spares_dest()), writing + u32::from(written));
+    }
+    assert!(sparing > 6 && writing > 6, "{sparing} {writing}");
 }
 
 const ALL: [DestMode; 3] = [Same, Synchronised, Fresh];

@@ -42,9 +42,13 @@ fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
     assert_eq!(arrived(&letters, 9, sum), Ok(Some(48)));
     assert_eq!(arrived(&letters, 9, barrier), Err(sum));
     assert_eq!(arrived(&letters[..length - 1], 9, sum), Err(sum));
-    // A head that says the greatest length.
-    letters[0].store(message[0] | 0xffff, Relaxed);
+    // A head that says more than the box holds, and one whose content is elsewhere.
+    letters[0].store(message[0] | 0xfffe, Relaxed);
     assert_eq!(arrived(&letters, 9, sum), Err(sum));
+    letters[0].store(head(9, sum, IN_PLACE), Relaxed);
+    assert_eq!(arrived(&letters, 9, sum), Ok(Some(IN_PLACE)));
+    assert_eq!(arrived(&letters, 9, barrier), Err(sum));
+    assert_eq!(arrived(&letters, 11, sum), Ok(None));
 }
 
 #[test]
@@ -55,7 +59,7 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
         {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
-            let way = Way::find(schedule, ZONES, &plan, 1, plan.count, false).expect("a way");
+            let way = Way::find(schedule, None, &plan, 1, plan.count, false).expect("a way");
             assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
         }
     }
@@ -65,10 +69,16 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
 fn what_is_long_needs_a_zone_and_is_cut_to_it() {
     let plan = Plan::new(2, 1 << 20);
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
-    assert!(Way::find(ring, ZONES, &plan, 1, plan.count, true).is_none());
-    let way = Way::find(ring, 0, &plan, 1, plan.count, true).expect("a way");
+    assert!(Way::find(ring, None, &plan, 1, plan.count, true).is_none());
+    let way = Way::find(ring, Some(0), &plan, 1, plan.count, true).expect("a way");
     assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
-    assert!(Way::find(ring, 0, &plan, 1, plan.count, false).is_none());
+    assert!(Way::find(ring, Some(0), &plan, 1, plan.count, false).is_none());
+    // A schedule that spares everybody's dest needs no more than a zone.
+    let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
+    let plan = Plan::new(2, 32 << 10);
+    assert!(Way::find(dissemination, None, &plan, 1, plan.count, false).is_none());
+    let way = Way::find(dissemination, Some(0), &plan, 1, plan.count, false).expect("a way");
+    assert!(!way.private && way.piece == plan.count);
 }
 
 #[test]
