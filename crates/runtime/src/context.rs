@@ -5,7 +5,9 @@ use core::sync::atomic::{
     AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
+use crate::fast::FAST;
 use crate::lane::{self, ContextLane};
+use crate::living::{self, HandleKind};
 use crate::team::TeamState;
 use crate::wait::Needs;
 use crate::{diagnose, handles, life};
@@ -78,10 +80,35 @@ impl Context {
         unsafe { self.0.as_ref() }
     }
 
+    /// The object of a handle that [`Self::is_believed`].
+    #[inline(always)]
+    fn believed(self) -> &'static ContextObject {
+        // SAFETY: a believed handle is not null, so it is the default context's object or one that `create` leaked and only
+        // `destroy` frees; the standard leaves calls with destroyed handles undefined.
+        unsafe { &*self.0 }
+    }
+
+    /// Whether it is not null and needs no look into the list of living handles.
+    #[inline(always)]
+    fn is_believed(self) -> bool {
+        FAST.believes(self.0 as usize)
+    }
+
+    /// The handle, after it was found in the list of those that are alive if handles are checked. The invalid one passes.
+    pub(crate) fn checked(self, call: &str) -> Self {
+        if self.is_valid() && !self.is_believed() && self != Self::default_context() {
+            living::demand(call, "context", self.0 as usize, HandleKind::Context);
+        }
+        self
+    }
+
     /// The world number of the team's member `pe`, or a number that no window has.
     #[inline(always)]
     pub(crate) fn world(self, pe: c_int) -> u32 {
-        let Some(object) = self.object() else { return u32::MAX };
+        if !self.is_believed() {
+            return u32::MAX;
+        }
+        let object = self.believed();
         if pe as u32 >= object.size.load(Relaxed) {
             return u32::MAX;
         }
@@ -96,12 +123,13 @@ impl Context {
 
     /// The size of its team, which makes sense of a PE number that no window has.
     pub(crate) fn team_size(self, call: &str) -> u32 {
-        if !self.is_valid() {
+        if !self.checked(call).is_valid() {
             diagnose::invalid_handle(call, "context", "SHMEM_CTX_INVALID");
         }
-        match self.team() {
-            Some(team) if life::is_open() => team.size,
-            _ => diagnose::not_initialised(call),
+        // Without a life there is no list, and a handle of a former life must not be read.
+        match life::is_open().then(|| self.team()).flatten() {
+            Some(team) => team.size,
+            None => diagnose::not_initialised(call),
         }
     }
 
@@ -115,14 +143,21 @@ impl Context {
 
     /// Its lane, if something may be outstanding on it.
     #[inline(always)]
-    fn busy_lane(self) -> Option<&'static ContextLane> {
-        lane::known(&self.object()?.lane).filter(|lane| !lane.is_idle())
+    fn busy_lane(self, call: &'static str) -> Option<&'static ContextLane> {
+        let object = if self.is_believed() { self.believed() } else { self.looked_up(call)? };
+        lane::known(&object.lane).filter(|lane| !lane.is_idle())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn looked_up(self, call: &'static str) -> Option<&'static ContextObject> {
+        self.checked(call).object()
     }
 
     /// Completes what was issued on it between nodes.
     #[inline(always)]
     pub(crate) fn quiet(self, call: &'static str) {
-        if let Some(lane) = self.busy_lane() {
+        if let Some(lane) = self.busy_lane(call) {
             lane.drain(call, Needs::Anyone);
         }
     }
@@ -130,7 +165,7 @@ impl Context {
     /// Orders what was issued on it between nodes.
     #[inline(always)]
     pub(crate) fn fence(self, call: &'static str) {
-        if let Some(lane) = self.busy_lane() {
+        if let Some(lane) = self.busy_lane(call) {
             lane.fence(call);
         }
     }
@@ -154,6 +189,7 @@ impl Context {
         let object = Box::new(ContextObject::empty());
         object.options.store(options as u32, Relaxed);
         let context = Self(Box::into_raw(object));
+        living::begin(context.0 as usize, HandleKind::Context);
         context.fill(team);
         context
     }
@@ -187,14 +223,16 @@ impl Context {
         self.leave_lane();
     }
 
-    /// Frees what `create` made.
+    /// Takes back what `create` made, in the name of `call`.
     ///
     /// # Safety
-    /// The handle came from `create` and is not used again.
-    pub(crate) unsafe fn free(self) {
-        self.forget_lane();
-        // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+    /// The handle came from `create` and is not used again, unless handles are checked.
+    pub(crate) unsafe fn free(self, call: &'static str) {
+        self.clear();
+        if !living::destroy(self.0 as usize, call) {
+            // SAFETY: the caller's promise; handles that are checked are in the list.
+            drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+        }
     }
 
     /// Starts a session, or adds to the running one (SES-2).

@@ -148,7 +148,7 @@ pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
 
 /// At `SHMEM_CHECK=2`: the object must lie inside one allocated block.
 pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
-    let Some(life) = life::life().filter(|life| life.settings.check >= 2) else { return };
+    let Some(life) = life::life().filter(|_| life::is_checked()) else { return };
     let (start, _) = FAST.heap.own();
     let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
     let problem = heap.outside_block((address - start) as u64, bytes as u64);

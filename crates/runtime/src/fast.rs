@@ -4,7 +4,7 @@
 //! finding it takes two compares, a multiplication and two additions. Everything that does not fit that pattern misses, and the caller
 //! goes to [`crate::far`], which knows why.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// An extent of the caller's symmetric memory whose copies on the node are found by arithmetic.
 #[repr(C)]
@@ -89,6 +89,12 @@ pub(crate) struct Fast {
     windows: AtomicU32,
     /// The same for atomics: zero also where the network does them, so that all of them miss, those on the node too.
     atomic_windows: AtomicU32,
+    /// Handles from this address on are believed: all but the null handle, or none before init, after the last finalize, and
+    /// when every call is to be checked. So one compare tells null handles and those to be looked up from the others.
+    handles: AtomicUsize,
+    /// Whether a fence or quiet has more to do than the processor's: there is a network, or handles are to be checked.
+    /// Stored with release and loaded with acquire, as the counts of windows.
+    orders: AtomicBool,
     /// The symmetric heap.
     pub(crate) heap: Extent,
     /// The executable's static variables.
@@ -96,17 +102,24 @@ pub(crate) struct Fast {
 }
 
 /// The one table.
-pub(crate) static FAST: Fast = Fast {
-    first: AtomicU32::new(0),
-    windows: AtomicU32::new(0),
-    atomic_windows: AtomicU32::new(0),
-    heap: Extent::none(),
-    statics: Extent::none(),
-};
+pub(crate) static FAST: Fast = Fast::closed();
 
 impl Fast {
     /// Marks names of static objects.
     const STATIC: u64 = 1 << 63;
+
+    /// A table in which everything misses.
+    const fn closed() -> Self {
+        Self {
+            first: AtomicU32::new(0),
+            windows: AtomicU32::new(0),
+            atomic_windows: AtomicU32::new(0),
+            handles: AtomicUsize::new(usize::MAX),
+            orders: AtomicBool::new(false),
+            heap: Extent::none(),
+            statics: Extent::none(),
+        }
+    }
 
     /// What names the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
     pub(crate) fn name(&self, address: usize, bytes: usize) -> Option<u64> {
@@ -131,8 +144,32 @@ impl Fast {
         self.atomic_windows.store(if atomics { windows } else { 0 }, Release);
     }
 
+    /// Lets handles be believed.
+    pub(crate) fn believe_handles(&self) {
+        self.handles.store(1, Relaxed);
+    }
+
+    /// Whether a handle may be read without a look into the list of those that are alive.
+    #[inline(always)]
+    pub(crate) fn believes(&self, handle: usize) -> bool {
+        handle >= self.handles.load(Relaxed)
+    }
+
+    /// Lets a fence and a quiet look for more than the processor's stores.
+    pub(crate) fn order_more(&self) {
+        self.orders.store(true, Release);
+    }
+
+    /// Whether a fence or a quiet has more to look for than the processor's stores.
+    #[inline(always)]
+    pub(crate) fn orders_more(&self) -> bool {
+        self.orders.load(Acquire)
+    }
+
     /// Lets everything miss.
     pub(crate) fn close(&self) {
+        self.handles.store(usize::MAX, Relaxed);
+        self.orders.store(false, Relaxed);
         self.windows.store(0, Relaxed);
         self.atomic_windows.store(0, Relaxed);
         self.heap.close();
@@ -242,6 +279,16 @@ mod tests {
             statics.open(start, 0x1000, 0x1000_0000, 16);
             assert_eq!(statics.in_window(start + 8, 3), 0x1003_0008);
         }
+    }
+
+    #[test]
+    fn no_null_handle_is_believed_and_none_while_they_are_checked() {
+        let fast = Fast::closed();
+        assert!([0, 1, 0x5555_0000].iter().all(|&handle| !fast.believes(handle)));
+        fast.believe_handles();
+        assert_eq!([0, 1, 0x5555_0000].map(|handle| fast.believes(handle)), [false, true, true]);
+        fast.close();
+        assert!(!fast.believes(0x5555_0000));
     }
 
     #[test]

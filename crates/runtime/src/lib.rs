@@ -12,6 +12,7 @@
 //! executor, far                      schedules; transfers that the arithmetic of `fast` does not settle
 //! arrivals, call, team, context, via one call of a collective; teams and contexts; which of them a call means
 //! lane                               a context's operations between nodes
+//! living                             which handles stand for something
 //! wait                               the one place that blocks
 //! deadlock, hang, report, diagnose   what to say when nothing moves, or when a call cannot be carried out
 //! life                               what one life of the library owns
@@ -50,6 +51,7 @@ mod job;
 mod lane;
 mod leasing;
 mod life;
+mod living;
 mod lock;
 mod machine;
 mod members;

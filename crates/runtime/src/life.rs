@@ -88,6 +88,11 @@ pub(crate) fn is_open() -> bool {
     !LIFE.load(Acquire).is_null()
 }
 
+/// Whether every call is to be checked: `SHMEM_CHECK=2` and above.
+pub(crate) fn is_checked() -> bool {
+    life().is_some_and(|life| life.settings.check >= 2)
+}
+
 /// Whether any collective of this life runs a schedule.
 pub(crate) fn wants_schedules() -> bool {
     life().is_some_and(|life| life.choice.has_rows())

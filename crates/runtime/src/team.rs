@@ -1,11 +1,10 @@
 //! Teams: who belongs to one, and what its members share.
 
 mod gathering;
+mod handle;
 
-use core::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
-use std::sync::{Mutex, PoisonError};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
 
 use oxshmem_schedule::lease::Leases;
 use oxshmem_schedule::step::{Traffic, Turn};
@@ -278,91 +277,6 @@ fn next(counter: &AtomicU64) -> u64 {
     let number = counter.load(Relaxed) + 1;
     counter.store(number, Relaxed);
     number
-}
-
-impl Team {
-    /// `SHMEM_TEAM_INVALID`.
-    pub const INVALID: Self = Self(core::ptr::null());
-
-    /// `SHMEM_TEAM_WORLD`.
-    #[inline(always)]
-    pub fn world() -> Self {
-        Self(handles::world().cast())
-    }
-
-    /// `SHMEM_TEAM_SHARED`.
-    pub fn shared() -> Self {
-        Self(handles::shared().cast())
-    }
-
-    /// `SHMEM_TEAM_NODE`.
-    pub fn node() -> Self {
-        Self(handles::node().cast())
-    }
-
-    /// Whether the user must not destroy it.
-    pub(crate) fn is_predefined(self) -> bool {
-        self == Self::world() || self == Self::shared() || self == Self::node()
-    }
-
-    /// The team behind the handle; `None` for the invalid handle, and for predefined handles while not initialised.
-    #[inline(always)]
-    pub(crate) fn state(self) -> Option<&'static TeamState> {
-        // SAFETY: a handle is null, a predefined object, or an object that `enlist` leaked and only `delist` frees; the
-        // standard leaves calls with destroyed handles undefined. The state lives as long as the object points to it.
-        unsafe { self.0.as_ref()?.state.load(Acquire).as_ref() }
-    }
-
-    /// Puts a live team behind a predefined handle.
-    pub(crate) fn fill(self, state: Box<TeamState>) -> &'static TeamState {
-        let state = Box::leak(state);
-        state.handle.store(self.0.cast_mut(), Relaxed);
-        // SAFETY: as in `state`; predefined handles are never null.
-        let object = unsafe { &*self.0 };
-        object.state.store(state, Release);
-        state
-    }
-
-    /// A new handle for a live team.
-    pub(crate) fn enlist(state: Box<TeamState>) -> Self {
-        let handle = Self(Box::leak(Box::new(TeamObject::empty())));
-        handle.fill(state);
-        handle
-    }
-
-    /// Leaves the team to the parent: this process is the child of a fork.
-    pub(crate) fn leave_to_parent(self) {
-        // SAFETY: as in `state`.
-        if let Some(object) = unsafe { self.0.as_ref() } {
-            object.state.store(core::ptr::null_mut(), Relaxed);
-        }
-    }
-
-    /// Takes the team away from behind the handle, with the contexts that still live on it. (Teams that the user has
-    /// not destroyed by the last finalize stay in memory, where nobody may use them.)
-    ///
-    /// # Safety
-    /// Nobody uses the team, a context of it, or (unless it is predefined) the handle any more.
-    pub(crate) unsafe fn delist(self) -> Option<Box<TeamState>> {
-        // SAFETY: as in `state`.
-        let object = unsafe { self.0.as_ref() }?;
-        let state = object.state.load(Acquire);
-        object.state.store(core::ptr::null_mut(), Relaxed);
-        if state.is_null() {
-            return None;
-        }
-        // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
-        let mut state = unsafe { Box::from_raw(state) };
-        for live in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // Not freed: a program may still destroy a context whose team it has destroyed.
-            live.0.clear();
-        }
-        if !self.is_predefined() {
-            // SAFETY: `enlist` leaked it from a box.
-            drop(unsafe { Box::from_raw(self.0.cast_mut()) });
-        }
-        Some(state)
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use crate::calls::order;
 use crate::context::Context;
+use crate::living;
 use crate::team::{LiveContext, Team, TeamState};
 use crate::via::On;
 use crate::{diagnose, life};
@@ -34,7 +35,7 @@ pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
 /// # Safety
 /// See [`create`].
 pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context) -> c_int {
-    let made = team.state().and_then(|team| on(team, options));
+    let made = team.named("shmem_team_create_ctx", "team").and_then(|team| on(team, options));
     // SAFETY: as above.
     unsafe { context.write(made.unwrap_or(Context::INVALID)) };
     if made.is_some() { 0 } else { -1 }
@@ -54,18 +55,21 @@ fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
 /// # Safety
 /// The handle is valid or invalid by value, and is not used again.
 pub unsafe fn destroy(context: Context) {
+    const NAME: &str = "shmem_ctx_destroy";
     // Without the library, in the child of a fork say, its lane is somebody else's.
     if !context.is_valid() || context == Context::default_context() || !life::is_open() {
         return;
     }
-    // SAFETY: no obligations.
-    unsafe { order::quiet(On(context, "shmem_ctx_destroy")) };
+    living::demand_to_destroy(NAME, context.0 as usize);
+    // Without its team it has nothing under way.
     if let Some(team) = context.team() {
+        // SAFETY: no obligations.
+        unsafe { order::quiet(On(context, NAME)) };
         let mut list = team.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|live| live.0 != context);
     }
     // SAFETY: not the default context, so it came from `create`, and the list has forgotten it.
-    unsafe { context.free() };
+    unsafe { context.free(NAME) };
 }
 
 /// The team that the context was made on.
@@ -73,7 +77,7 @@ pub unsafe fn destroy(context: Context) {
 /// # Safety
 /// `team` is writable.
 pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
-    let found = context.team().map(TeamState::handle);
+    let found = context.checked("shmem_ctx_get_team").team().map(TeamState::handle);
     // SAFETY: the caller's promise.
     unsafe { team.write(found.unwrap_or(Team::INVALID)) };
     if found.is_some() { 0 } else { -1 }
@@ -87,7 +91,7 @@ pub unsafe fn session_start(context: Context, options: c_long, config: *const Se
     let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
     // SAFETY: the caller's promise.
     let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
-    context.start_session(options, total);
+    context.checked("shmem_ctx_session_start").start_session(options, total);
 }
 
 /// Ends the phase.
@@ -95,5 +99,5 @@ pub unsafe fn session_start(context: Context, options: c_long, config: *const Se
 /// # Safety
 /// The handle is a constant, or of a context that has not been destroyed.
 pub unsafe fn session_stop(context: Context) {
-    context.stop_session();
+    context.checked("shmem_ctx_session_stop").stop_session();
 }

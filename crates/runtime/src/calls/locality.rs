@@ -13,7 +13,7 @@ use crate::{job, life};
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 /// Whoever goes through the address races with everybody who writes there.
 pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
-    pointer(dest, Team::world(), pe)
+    pointer("shmem_ptr", dest, Team::world(), pe)
 }
 
 /// [`ptr`] with a PE number of `team`.
@@ -21,11 +21,11 @@ pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
 /// # Safety
 /// See [`ptr`]; the handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
-    pointer(dest, team, pe)
+    pointer("shmem_team_ptr", dest, team, pe)
 }
 
-fn pointer(dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
-    let Some(team) = team.state().filter(|team| (pe as u32) < team.size) else { return null_mut() };
+fn pointer(call: &str, dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
+    let Some(team) = team.named(call, "team").filter(|team| (pe as u32) < team.size) else { return null_mut() };
     if !symmetric(dest) {
         return null_mut();
     }

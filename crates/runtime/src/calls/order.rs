@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::collective;
 use crate::context::Context;
 use crate::diagnose;
-use crate::network;
+use crate::fast::FAST;
 use crate::signature::CallKind;
 use crate::team::Team;
 use crate::via::Via;
@@ -46,7 +46,7 @@ fn full_fence() {
 #[inline(always)]
 pub unsafe fn fence<V: Via>(via: V) {
     store_fence();
-    if network::is_open() {
+    if FAST.orders_more() {
         via.context().fence(via.call());
     }
 }
@@ -58,7 +58,7 @@ pub unsafe fn fence<V: Via>(via: V) {
 #[inline(always)]
 pub unsafe fn quiet<V: Via>(via: V) {
     full_fence();
-    if network::is_open() {
+    if FAST.orders_more() {
         via.context().quiet(via.call());
     }
 }
@@ -88,7 +88,7 @@ pub unsafe fn barrier_all() {
 #[inline(always)]
 pub(crate) fn barrier_all_named(call: &'static str, kind: CallKind) {
     store_fence();
-    if network::is_open() {
+    if FAST.orders_more() {
         Context::default_context().quiet(call);
     }
     sync_world(call, kind);

@@ -20,7 +20,8 @@ use crate::members::Members;
 use crate::signature::CallKind;
 use crate::team::{Team, TeamState};
 use crate::{
-    active_set, collective, connect, deadlock, debug, diagnose, lane, leasing, network, pace, placement, windows,
+    active_set, collective, connect, deadlock, debug, diagnose, lane, leasing, living, network, pace, placement,
+    windows,
 };
 
 /// The highest thread level.
@@ -83,7 +84,6 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     connect::open(job, epoch, &settings, &windows, &circle)?;
     pace::expect_network(network::is_open());
     let info = settings.info;
-    let checked = settings.check >= 2;
     let alone = thread_level < MULTIPLE;
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     life::begin(Life { settings, thread_level, choice, heap: Mutex::new(heap), windows });
@@ -93,6 +93,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         let members = Members::of(node.members.clone().into_boxed_slice());
         TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
     };
+    let checked = life::is_checked();
     let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
     // The two first leases of the world, on all PEs alike.
     for team in [Team::shared(), Team::node()] {
@@ -103,6 +104,12 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     Context::default_context().fill(world);
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
+    if !checked {
+        FAST.believe_handles();
+    }
+    if checked || network::is_open() {
+        FAST.order_more();
+    }
     if !checked && !job::is_scattered() {
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
@@ -170,11 +177,12 @@ fn end(others: Others) {
     for team in [Team::world(), Team::shared(), Team::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
         // uses statics may still look at the world's, which stays in memory then.
-        let state = unsafe { team.delist() };
+        let state = unsafe { team.delist("shmem_finalize") };
         if others == Others::MayUseStatics {
             state.map(Box::leak);
         }
     }
+    living::end_all("shmem_finalize");
     // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
     unsafe { life::end(others) };
     tracing::debug!("finalized");

@@ -27,7 +27,7 @@ pub struct Config {
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn my_pe(team: Team) -> c_int {
-    team.state().map_or(-1, |team| team.my as c_int)
+    team.named("shmem_team_my_pe", "team").map_or(-1, |team| team.my as c_int)
 }
 
 /// The number of members, or -1.
@@ -35,7 +35,7 @@ pub unsafe fn my_pe(team: Team) -> c_int {
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn n_pes(team: Team) -> c_int {
-    team.state().map_or(-1, |team| team.size as c_int)
+    team.named("shmem_team_n_pes", "team").map_or(-1, |team| team.size as c_int)
 }
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
@@ -43,7 +43,9 @@ pub unsafe fn n_pes(team: Team) -> c_int {
 /// # Safety
 /// See [`my_pe`], for both.
 pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
-    let (Some(source), Some(dest)) = (source.state(), dest.state()) else { return -1 };
+    const NAME: &str = "shmem_team_translate_pe";
+    let teams = (source.named(NAME, "src_team"), dest.named(NAME, "dest_team"));
+    let (Some(source), Some(dest)) = teams else { return -1 };
     if pe as u32 >= source.size {
         return -1;
     }
@@ -55,7 +57,7 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 /// # Safety
 /// `config` is writable unless `mask` is 0.
 pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int {
-    let Some(team) = team.state() else { return -1 };
+    let Some(team) = team.named("shmem_team_get_config", "team") else { return -1 };
     if mask & NUM_CONTEXTS != 0 {
         // SAFETY: the caller's promise.
         unsafe { (*config).num_contexts = team.contexts_wanted.load(Relaxed) };
@@ -88,7 +90,7 @@ pub unsafe fn split_strided(
     const NAME: &str = "shmem_team_split_strided";
     // SAFETY: the caller's promise. So below.
     unsafe { new_team.write(Team::INVALID) };
-    let Some(parent) = parent.state() else { return FAILED };
+    let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
@@ -120,7 +122,7 @@ pub unsafe fn split_2d(
         x_team.write(Team::INVALID);
         y_team.write(Team::INVALID);
     }
-    let Some(parent) = parent.state() else { return FAILED };
+    let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
     // Two leases, whatever the shape: rows have no member in common, nor have columns.
     let Some(x_lease) = leasing::pop(NAME, parent) else { return FAILED };
@@ -162,9 +164,10 @@ pub(crate) unsafe fn make(
 /// # Safety
 /// See [`my_pe`]; all members call, and nobody uses the team or a context of it any more.
 pub unsafe fn destroy(team: Team) {
-    if let Some(state) = team.state() {
+    const NAME: &str = "shmem_team_destroy";
+    if let Some(state) = team.named(NAME, "team") {
         // SAFETY: passed on.
-        unsafe { end("shmem_team_destroy", team, state) }
+        unsafe { end(NAME, team, state) }
     }
 }
 
@@ -183,7 +186,7 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     // Nobody may still read this member's last payload when the slot passes to another team.
     slot::synchronise(Call::of(state, call, CallKind::Destroy));
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
-    if let Some(state) = unsafe { team.delist() } {
+    if let Some(state) = unsafe { team.delist(call) } {
         leasing::give_back(*state);
     }
 }
@@ -197,7 +200,7 @@ pub(crate) fn live(call: &'static str, team: Team) -> &'static TeamState {
 /// [`live`] of the argument with this name.
 #[inline(always)]
 pub(crate) fn live_argument(call: &'static str, argument: &str, team: Team) -> &'static TeamState {
-    match team.state() {
+    match team.named(call, argument) {
         Some(state) => state,
         None => dead(call, argument, team),
     }

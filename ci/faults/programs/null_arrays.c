@@ -1,0 +1,37 @@
+/* Calls a collective with an array that is NULL: ARGUMENTS call, array. Without arguments: prints the names of the calls. */
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+
+static long source[64], dest[64];
+
+static const char *const CALLS[] = {
+    "shmem_sum_reduce", "shmem_max_reduce", "shmem_broadcast", "shmem_fcollect", "shmem_collect",
+    "shmem_alltoall", "shmem_alltoalls", "shmem_sum_inscan", "shmem_sum_exscan",
+};
+
+int main(int argc, char **argv) {
+    if (argc == 1) {
+        for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) puts(CALLS[i]);
+        return 0;
+    }
+    shmem_init();
+    long *to = strcmp(argv[2], "dest") == 0 ? NULL : dest;
+    long *from = strcmp(argv[2], "source") == 0 ? NULL : source;
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    const char *call = argv[1];
+#define IS(name) (strcmp(call, name) == 0)
+    if (IS("shmem_sum_reduce")) shmem_long_sum_reduce(team, to, from, 4);
+    else if (IS("shmem_max_reduce")) shmem_long_max_reduce(team, to, from, 1);
+    else if (IS("shmem_broadcast")) shmem_long_broadcast(team, to, from, 4, 0);
+    else if (IS("shmem_fcollect")) shmem_long_fcollect(team, to, from, 4);
+    else if (IS("shmem_collect")) shmem_long_collect(team, to, from, 4);
+    else if (IS("shmem_alltoall")) shmem_long_alltoall(team, to, from, 4);
+    else if (IS("shmem_alltoalls")) shmem_long_alltoalls(team, to, from, 2, 2, 2);
+    else if (IS("shmem_sum_inscan")) shmem_long_sum_inscan(team, to, from, 4);
+    else if (IS("shmem_sum_exscan")) shmem_long_sum_exscan(team, to, from, 4);
+    else return 3;
+    printf("%s has returned\n", call);
+    shmem_finalize();
+    return 0;
+}
