@@ -214,3 +214,23 @@ void tcp(void)
     row_timed_by_0("fetch_add on a PE that computes", raw_one_way, fetch_add_beside_computing);
     close(raw);
 }
+
+/* Names the transport in a row. */
+static void row_over(const char *operation, batch *ours)
+{
+    const char *transport = getenv("SHMEM_TRANSPORT");
+    char name[128];
+    snprintf(name, sizeof name, "%s over %s", operation, transport ? transport : "?");
+    row_timed_by_0(name, raw_one_way, ours);
+}
+
+/* A provider of a fabric library between the same two PEs. */
+void provider(void)
+{
+    word = symmetric(sizeof *word);
+    stop = symmetric(sizeof *stop);
+    connect_raw();
+    row_over("get from a PE that waits", get_word);
+    row_over("get from a PE that computes", get_beside_computing);
+    close(raw);
+}

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use crate::Outcome;
 use crate::kernels::Kernels;
-use crate::rows::{Group, Work};
+use crate::rows::{BETWEEN_NODES, Group, Work};
 use crate::samples::Samples;
 
 /// How all groups are run.
@@ -50,14 +50,8 @@ impl Plan {
         let mut measured = Measured::new();
         for _ in 0..self.jobs {
             match group.work {
-                Work::Kernel { bound, batch } => {
-                    let mut job = self.oshrun(group);
-                    job.arg(&self.kernels.timed).arg(group.name);
-                    job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
-                    // A pattern that names the group means all its rows.
-                    job.arg(if group.name.contains(&self.only) { "" } else { &self.only });
-                    collect(&finish(&mut job)?, &mut measured)?;
-                }
+                Work::Kernel { bound, batch } => self.kernel(group, bound, batch, &mut measured)?,
+                Work::Over(_) => self.kernel(group, true, BETWEEN_NODES, &mut measured)?,
                 Work::Rust => {
                     let mut job = self.oshrun(group);
                     job.arg("--bind")
@@ -79,15 +73,34 @@ impl Plan {
         Ok(measured)
     }
 
+    /// Runs the kernel of the group's name.
+    fn kernel(&self, group: &Group, bound: bool, batch: Duration, measured: &mut Measured) -> Outcome {
+        let mut job = self.oshrun(group);
+        job.arg(&self.kernels.timed).arg(group.name);
+        job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
+        // A pattern that names the group means all its rows.
+        job.arg(if group.name.contains(&self.only) { "" } else { &self.only });
+        collect(&finish(&mut job)?, measured)
+    }
+
+    /// Why the group cannot run here, if the transport that it names cannot carry even the empty program.
+    pub(crate) fn obstacle(&self, group: &Group) -> Option<String> {
+        let Work::Over(transport) = group.work else { return None };
+        let message = finish(self.oshrun(group).arg(&self.kernels.idle)).err()?;
+        Some(format!("{transport} is not here: {message}"))
+    }
+
     fn oshrun(&self, group: &Group) -> Command {
         let mut command = Command::new(&self.oshrun);
         command.args(["--timeout", "300", "-n", &group.pes.to_string()]).stdin(Stdio::null());
         if group.nodes > 1 {
             command.args(["--nodes", &group.nodes.to_string()]);
-            // A start includes the choice of a transport.
-            if !matches!(group.work, Work::Start) {
-                command.env("SHMEM_TRANSPORT", "tcp");
-            }
+            match group.work {
+                // A start includes the choice of a transport.
+                Work::Start => &mut command,
+                Work::Over(transport) => command.env("SHMEM_TRANSPORT", transport),
+                _ => command.env("SHMEM_TRANSPORT", "tcp"),
+            };
         }
         command
     }

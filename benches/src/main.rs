@@ -96,6 +96,12 @@ fn run() -> Outcome<ExitCode> {
 
 /// Runs a group and adds what it found to `findings`.
 fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
+    if let Some(obstacle) = plan.obstacle(group) {
+        for row in group.rows.iter().filter(|row| group.matches(&plan.only, row.name)) {
+            say(format_args!("not run: {}: {obstacle}", row.name));
+        }
+        return;
+    }
     let measured = plan.run(group).unwrap_or_else(|message| {
         eprintln!("{} on {} PEs: {message}", group.name, group.pes);
         Measured::new()

@@ -7,7 +7,7 @@ pub(crate) struct Group {
     /// Name of the group, which is also the kernel's.
     pub(crate) name: &'static str,
     pub(crate) pes: u32,
-    /// As how many nodes they count; between nodes they use TCP, but for starts, which choose.
+    /// As how many nodes they count; between nodes they use TCP, but for [`Work::Over`] and for starts, which choose.
     pub(crate) nodes: u32,
     pub(crate) work: Work,
     pub(crate) rows: &'static [Row],
@@ -17,6 +17,8 @@ pub(crate) struct Group {
 pub(crate) enum Work {
     /// The PEs, each bound to its own processor or none, in batches of this length.
     Kernel { bound: bool, batch: Duration },
+    /// The PEs over this transport, where it can be used.
+    Over(&'static str),
     /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.
     Rust,
     /// An example of a transport's crate that starts its own peer and measures the transport beside the bare calls of the
@@ -60,7 +62,8 @@ const fn row(name: &'static str, limit: &'static str, target: Target) -> Row {
 /// A PE with a processor for itself is disturbed seldom if the batch is short.
 const PAIR: Work = Work::Kernel { bound: true, batch: Duration::from_micros(20) };
 /// Between nodes an operation takes as long as many of a node.
-const PAIR_OF_NODES: Work = Work::Kernel { bound: true, batch: Duration::from_micros(500) };
+pub(crate) const BETWEEN_NODES: Duration = Duration::from_micros(500);
+const PAIR_OF_NODES: Work = Work::Kernel { bound: true, batch: BETWEEN_NODES };
 /// PEs that share processors need some turns of the scheduler.
 const CROWD: Work = Work::Kernel { bound: false, batch: Duration::from_millis(1) };
 
@@ -78,6 +81,22 @@ const STREAM: &str = "bare TCP stream that spins";
 const UCP: &str = "bare ucp_put_nbx over the same";
 const WRITE: &str = "bare fi_write over the same";
 const PROCESSES: &str = "as many processes that do nothing";
+
+/// A get over the named transport, from a PE that waits in the library and from one that computes.
+macro_rules! over {
+    ($transport:literal) => {
+        Group {
+            name: "provider",
+            pes: 2,
+            nodes: 2,
+            work: Work::Over($transport),
+            rows: &[
+                row(concat!("get from a PE that waits over ", $transport), WIRE, Nanoseconds(15e3)),
+                row(concat!("get from a PE that computes over ", $transport), WIRE, Nanoseconds(60e3)),
+            ],
+        }
+    };
+}
 
 /// The calls of the Rust API are inlined, and C's are not.
 const RUST: &[Row] = &[
@@ -292,6 +311,9 @@ pub(crate) const GROUPS: &[Group] = &[
             row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
         ],
     },
+    over!("ucx:tcp"),
+    over!("ofi:tcp"),
+    over!("ofi:tcp;ofi_rxm"),
     Group {
         name: "ucx",
         pes: 2,
