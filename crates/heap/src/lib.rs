@@ -97,7 +97,8 @@ impl Heap {
         Heap { capacity, blocks: BTreeMap::new(), free, in_use: 0, high_water: 0, sequence: 0 }
     }
 
-    /// Takes `size` bytes that begin at a multiple of `align`, a power of two. Of the free parts where they fit it takes
+    /// Takes `size` bytes that begin at a multiple of `align`, a power of two. An alignment that exceeds the capacity is refused,
+    /// because the heap's own start has no such alignment. Of the free parts where they fit it takes
     /// the smallest, of equal ones the lowest. A size of zero takes the least block there is.
     pub fn allocate(&mut self, size: u64, align: u64) -> Result<u64, Exhausted> {
         self.record([1, size, align]);
@@ -171,7 +172,9 @@ impl Heap {
     fn place(&mut self, size: u64, align: u64) -> Result<u64, Exhausted> {
         let exhausted = Exhausted { largest_free: self.free.largest(), in_use: self.in_use, capacity: self.capacity };
         let extent = extent(size).ok_or(exhausted)?;
-        let align = Some(align.max(MIN_ALIGN)).filter(|align| align.is_power_of_two()).ok_or(exhausted)?;
+        let align = Some(align.max(MIN_ALIGN))
+            .filter(|align| align.is_power_of_two() && *align <= self.capacity())
+            .ok_or(exhausted)?;
         let preferred = if size >= BIG { align.max(PAGE) } else { align };
         let place = self.free.fit(extent, preferred).or_else(|| self.free.fit(extent, align)).ok_or(exhausted)?;
         self.insert(place, size);

@@ -14,7 +14,8 @@
 //! lane                               a context's operations between nodes
 //! living                             which handles stand for something
 //! wait                               the one place that blocks
-//! deadlock, hang, report, diagnose   what to say when nothing moves, or when a call cannot be carried out
+//! deadlock, hang, report, intruder,  what to say when nothing moves, or when a call cannot be carried out
+//! diagnose
 //! life                               what one life of the library owns
 //! windows, memory, choice, members   the node's memory; the heap; which schedules are wanted; who is in a team
 //! roll                               which PEs of the node are gone
@@ -47,6 +48,7 @@ mod far;
 mod fast;
 mod handles;
 mod hang;
+mod intruder;
 mod job;
 mod lane;
 mod leasing;

@@ -79,7 +79,10 @@ impl SymmetricHeap {
     /// Finds a place for `bytes` bytes. `call` is for messages.
     pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
         let high_water = self.blocks.high_water();
-        let offset = self.blocks.allocate(bytes, align).map_err(|full| self.exhausted(call, bytes, &full))?;
+        let offset = self.blocks.allocate(bytes, align).map_err(|full| match align > self.capacity() {
+            true => self.unaligned(call, align),
+            false => self.exhausted(call, bytes, &full),
+        })?;
         self.open = Some(Open { blocks: Change::Placed { offset, high_water }, committed: self.committed });
         Ok(offset)
     }
@@ -184,7 +187,21 @@ impl SymmetricHeap {
             .fix("allocate less, run fewer PEs on the node, or raise its limit of memory")
     }
 
+    fn unaligned(&self, call: &str, align: u64) -> Error {
+        Error::new(format!("{call}: no block can begin at a multiple of {align} bytes"))
+            .because(format!(
+                "the symmetric heap has {}, and alignments up to that size",
+                size::display(self.capacity())
+            ))
+            .fix("look how the program computes the alignment, or use a smaller one")
+    }
+
     fn exhausted(&self, call: &str, bytes: u64, full: &Exhausted) -> Error {
+        if bytes > i64::MAX as u64 {
+            return Error::new(format!("{call}: the size is {bytes} bytes, more than half of all addresses"))
+                .because(format!("as a signed number it is {}", bytes as i64))
+                .fix("look how the program computes the size: it was negative, or it overflowed");
+        }
         let (cap, fix) = match self.limited {
             true => ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less"),
             false => ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less"),

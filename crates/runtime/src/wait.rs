@@ -12,7 +12,7 @@ use crate::bell::Bell;
 use crate::control::records::{Comparand, Subject, TeamMeeting};
 use crate::control::{ControlBlock, State};
 use crate::deadlock::{LongWait, WaitReason};
-use crate::{diagnose, job, life, network, pace};
+use crate::{diagnose, intruder, job, life, network, pace};
 
 /// Whom and what a wait needs: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
@@ -212,6 +212,7 @@ fn sleep(
             if watch.look(own, || reason.describe(), begin.elapsed(), ready) {
                 return Left::Ready;
             }
+            intruder::look_for(reason.call, own);
         }
         if served {
             return Left::Served;

@@ -222,6 +222,13 @@ pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
 /// See [`malloc`].
 pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
     const CALL: &str = "shmem_calloc";
+    if count.checked_mul(size).is_none() {
+        exhausted(
+            &Error::new(format!("{CALL}: {count} elements of {size} bytes are more than there are addresses"))
+                .because("the product of both arguments overflows a size_t")
+                .fix("look how the program computes the arguments: one of them may have been negative"),
+        );
+    }
     // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
     let bytes = count.saturating_mul(size);
     // SAFETY: runs on the new block of `bytes` bytes.

@@ -1,0 +1,40 @@
+//! Arguments and threads that cannot be right: a sentence, and NULL from allocations on all PEs.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use oxshmem_faults::{Job, program, program_with};
+
+#[test]
+fn fault_W6_sizes_that_cannot_be_are_named_and_null_everywhere() {
+    let program = program("sizes.c");
+    for options in ["-n 2", "-n 4 --nodes 2"] {
+        let pes = if options.contains('4') { 4 } else { 2 };
+        for (call, words) in [
+            ("malloc", ["shmem_malloc: the size is 18446744073709551608 bytes", "as a signed number it is -8"]),
+            ("calloc", ["shmem_calloc: 1099511627776 elements of 1099511627776 bytes", "overflows"]),
+            ("align", ["shmem_align: the size is", "as a signed number it is -8"]),
+            ("realloc", ["shmem_realloc: the size is", "as a signed number it is -8"]),
+            ("alignment", ["no block can begin at a multiple of 9223372036854775808", "alignments up to that size"]),
+        ] {
+            let ended = Job::new(options).run(&program, [call]).expect(0).says(&words);
+            assert_eq!(ended.stdout.matches("null").count(), pes, "{ended}");
+        }
+        Job::new(options).run(&program, ["alignment_24"]).expect(1).says(&["alignment is 24", "powers of two"]);
+    }
+}
+
+#[test]
+fn fault_W6_two_threads_that_wait_below_multiple_are_named() {
+    let program = program_with("two_threads.c", &["-pthread"]);
+    for (level, name) in ["SHMEM_THREAD_SINGLE", "SHMEM_THREAD_FUNNELED", "SHMEM_THREAD_SERIALIZED"].iter().enumerate()
+    {
+        for (options, check) in [("-n 2", "2"), ("-n 2 --nodes 2", "3")] {
+            let job = Job::new(options).env("SHMEM_CHECK", check).env("SHMEM_DEADLOCK", "off");
+            job.run(&program, [level.to_string()]).expect(1).says(&[
+                "two threads of this PE are in the library at once",
+                "shmem_barrier_all",
+                "shmem_wait_until",
+                name,
+            ]);
+        }
+    }
+}
