@@ -227,7 +227,8 @@ mod tests {
         for file in files {
             let text = std::fs::read_to_string(&file).expect("the file can be read");
             let commands = text.lines().map(|line| line.trim_start_matches(['-', ' ']).trim_start_matches("run: "));
-            for command in commands.filter(|line| line.starts_with("cargo xtask ")) {
+            let single = commands.flat_map(|line| line.split(" && "));
+            for command in single.filter(|line| line.starts_with("cargo xtask ")) {
                 let command = command.split(" #").next().unwrap_or(command);
                 let words = std::iter::once("xtask").chain(command.split_whitespace().skip(2));
                 let line = CommandLine::try_parse_from(words).map_err(|error| format!("{}: {error}", file.display()));
