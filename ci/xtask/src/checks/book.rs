@@ -36,7 +36,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
 /// mdBook makes the pages, if it is installed.
 fn by_mdbook() -> Outcome<Counts> {
     if !command::exists("mdbook") {
-        println!("SKIPPED: the book is not built, because there is no mdbook (cargo install mdbook)");
+        println!("SKIPPED: the book is not built, because there is no mdbook (cargo install mdbook --version ^0.4)");
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
     let mut build = Command::new("mdbook");
