@@ -1,8 +1,10 @@
 //! Programs that break the standard's rules: they end with a sentence or wait, and write nowhere.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use oxshmem_faults::{Job, program, program_with};
@@ -42,13 +44,15 @@ fn calls() -> Vec<String> {
     String::from_utf8(list.stdout).expect("names").lines().map(str::to_owned).collect()
 }
 
-/// Barriers and syncs of the world may meet each other, a split that finds a slot for its team sends nothing, and in a
-/// broadcast on one node each member reads from and writes to what it names itself.
+/// Barriers and syncs of the world may meet each other. A split that finds a slot for its team sends nothing. A calloc is a
+/// malloc of the same size after which the PE clears its own block. In a broadcast on one node each member reads from and
+/// writes to the arrays that it names itself.
 fn may_meet(one: &str, other: &str) -> bool {
     let alike = |names: &[&str]| names.contains(&one) && names.contains(&other);
     one == other
         || alike(&["barrier_all", "sync_all"])
         || alike(&["split", "nothing"])
+        || alike(&["malloc", "calloc"])
         || alike(&["broadcast_long", "broadcast_elsewhere"])
 }
 
@@ -109,18 +113,48 @@ fn fault_W2_levels_that_differ_confuse_nobody() {
     job.run(Path::new(&script), [""; 0]).expect(0);
 }
 
-/// Every pair of calls over every transport that is here: minutes to hours.
+/// Every pair of calls over every transport that is here, several at once because most wait: minutes.
+/// `OXSHMEM_PAIRS=tcp` tries one transport, `OXSHMEM_PAIRS=node` one node.
 #[test]
-#[ignore = "takes long: cargo test -p oxshmem-faults --test wrong_programs -- --ignored"]
+#[ignore = "takes minutes: cargo test -p oxshmem-faults --test wrong_programs -- --ignored"]
 fn fault_W1_all_pairs() {
-    let all = calls();
-    for transport in ["", "tcp", "ofi:tcp", "ucx:tcp"] {
-        let options =
-            if transport.is_empty() { "-n 2".into() } else { format!("-n 4 --nodes 2 -x SHMEM_TRANSPORT={transport}") };
-        for (i, one) in all.iter().enumerate() {
-            for other in all.iter().filter(|other| *other != one) {
-                try_pair(&options, ["0", "1", "2", "3"][i % 4], one, other);
-            }
+    let wanted = std::env::var("OXSHMEM_PAIRS").ok();
+    for transport in ["node", "tcp", "ofi:tcp", "ucx:tcp"] {
+        if wanted.as_ref().is_some_and(|wanted| wanted != transport) {
+            continue;
         }
+        let options = match transport {
+            "node" => "-n 2".into(),
+            _ => format!("-n 4 --nodes 2 -x SHMEM_TRANSPORT={transport}"),
+        };
+        let all = calls();
+        let pairs: Vec<(usize, &str, &str)> = all
+            .iter()
+            .enumerate()
+            .flat_map(|(i, one)| all.iter().map(move |other| (i, one.as_str(), other.as_str())))
+            .filter(|(_, one, other)| one != other)
+            .collect();
+        at_once(&pairs, |(i, one, other)| try_pair(&options, ["0", "1", "2", "3"][i % 4], one, other));
+        println!("{} pairs: {transport}", pairs.len());
     }
+}
+
+/// Runs all of them, some at a time, and fails with all that has failed.
+fn at_once<T: Copy + Sync>(these: &[T], run: impl Fn(T) + Sync) {
+    const AT_ONCE: usize = 4;
+    let next = AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(&this) = these.get(next.fetch_add(1, Relaxed)) {
+                    // The panic has printed what is wrong.
+                    if catch_unwind(AssertUnwindSafe(|| run(this))).is_err() {
+                        failed.fetch_add(1, Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(failed.load(Relaxed), 0, "so many of {} failed, see above", these.len());
 }

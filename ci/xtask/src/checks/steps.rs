@@ -51,7 +51,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "loom", what: "the protocols between PEs under the model checker", run: loom },
     Step {
         name: "miri",
-        what: "tests that need no system calls, under Miri: allocators, kernels, the Rust API over loopback",
+        what: "tests that need no system calls, under Miri: allocators, kernels, words that threads share, the Rust API over loopback",
         run: miri,
     },
     Step {
@@ -233,6 +233,7 @@ const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem-heap", &["--lib"], &[]),
     ("oxshmem-schedule", &["--lib"], &["t2d_9", "vnd_3"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
+    ("oxshmem-runtime", &["--lib"], &["word::"]),
     ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
 
