@@ -157,6 +157,16 @@ impl Prepared {
                 format!("raise the limit, or start at most {fit} PEs on a host"),
             );
         }
+        // A PE has one thread at least, and a job a guardian.
+        if let Some((left, limit, file)) = process::processes_left_by_groups()
+            && left < pes + 1
+        {
+            return refused(
+                "the control group's limit of processes is too low for so many PEs on one host",
+                format!("{pes} PEs and a guardian are {} processes, and {left} of {limit} are left ({file})", pes + 1),
+                format!("raise the limit, or start at most {} PEs on a host", left.saturating_sub(1)),
+            );
+        }
         match process::processes() {
             Some(limit) if limit < pes + 2 => refused(
                 "the limit of processes is too low for so many PEs on one host",

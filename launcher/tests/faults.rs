@@ -126,6 +126,51 @@ fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
     assert!(!mark.exists(), "nothing is started");
 }
 
+/// A control group that limits processes, below the one of this process. It is removed at the end of the test.
+struct ProcessGroup(std::path::PathBuf);
+
+impl ProcessGroup {
+    fn new(most: u32) -> std::io::Result<ProcessGroup> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup")?;
+        let own = groups.lines().find_map(|line| line.split_once(":pids:/")).map_or("", |(_, path)| path);
+        let folder = format!("/sys/fs/cgroup/pids/{own}/oxshmem-test-{}", std::process::id());
+        std::fs::create_dir(&folder)?;
+        let group = ProcessGroup(folder.into());
+        std::fs::write(group.0.join("pids.max"), most.to_string())?;
+        Ok(group)
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        // The kernel refuses while processes of the group are still ending.
+        until("the group can be removed", || std::fs::remove_dir(&self.0).is_ok() || !self.0.exists());
+    }
+}
+
+#[test]
+fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts() {
+    let group = match ProcessGroup::new(100) {
+        Ok(group) => group,
+        // Version 2 of the interface is tested over made files (`os/src/cgroup.rs`).
+        Err(error) => {
+            let name = "fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts";
+            return println!("not run: {name}: no control group for processes can be made: {error}");
+        }
+    };
+    let folder = Folder::new();
+    let mark = folder.0.join("started");
+    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
+    let line = format!("echo $$ > {}; exec {oshrun} -n 150 touch {}", door.display(), mark.display());
+    let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
+    let ended = Ended::from(output);
+    assert_eq!(ended.status, Some(126), "{}", ended.stderr);
+    for words in ["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    assert!(!mark.exists(), "nothing is started");
+}
+
 #[test]
 fn fault_L10_cores_that_bound_pes_share_are_told() {
     let pes = 2 * oxshmem_os::cpus::usable() + 1;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Hierarchies {
     memory: Vec<Level>,
     processors: Vec<Level>,
+    processes: Vec<Level>,
 }
 
 /// One group and the version of the interface it speaks.
@@ -37,11 +38,14 @@ impl Hierarchies {
             if controllers.is_empty() {
                 let levels = levels(mounts, "cgroup2", "", group).map(Level::V2);
                 found.memory.extend(levels.clone());
-                found.processors.extend(levels);
+                found.processors.extend(levels.clone());
+                found.processes.extend(levels);
             } else if has("memory") {
                 found.memory.extend(levels(mounts, "cgroup", "memory", group).map(Level::V1));
             } else if has("cpu") {
                 found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(Level::V1));
+            } else if has("pids") {
+                found.processes.extend(levels(mounts, "cgroup", "pids", group).map(Level::V1));
             }
         }
         found
@@ -84,6 +88,16 @@ impl Hierarchies {
             Some((number(&level.read(peak)?)?, number(&level.read(limit)?)?, limit_file))
         });
         peaks.min_by_key(|(peak, limit, _)| limit.saturating_sub(*peak))
+    }
+
+    /// For the group that has room for the fewest more processes and threads: how many, its limit, and the file that says so.
+    pub(crate) fn processes_left(&self) -> Option<(u64, u64, String)> {
+        let groups = self.processes.iter().filter_map(|level| {
+            let limit = number(&level.read("pids.max")?)?;
+            let left = limit.saturating_sub(number(&level.read("pids.current")?)?);
+            Some((left, limit, level.path("pids.max").display().to_string()))
+        });
+        groups.min_by_key(|(left, ..)| *left)
     }
 
     /// The fewest processors' worth of time any of the groups grants, in whole processors.
@@ -248,6 +262,26 @@ mod tests {
         let identity = |group: &str| Hierarchies::from_text(group, &mount).memory().next().expect("a limit").identity;
         assert_eq!(identity("0::/a\n"), identity("0::/a\n"));
         assert_ne!(identity("0::/a\n"), identity("0::/b\n"));
+    }
+
+    #[test]
+    fn fault_L9_the_group_with_the_least_room_for_processes_is_found() {
+        let fixture = Fixture::new(
+            "pids",
+            &[
+                ("job/pids.max", "100\n"),
+                ("job/pids.current", "95\n"),
+                ("job/step/pids.max", "max\n"),
+                ("job/step/pids.current", "7\n"),
+            ],
+        );
+        let left = |groups, kind, options| {
+            let found = Hierarchies::from_text(groups, &fixture.mount("/", kind, options)).processes_left();
+            found.map(|(left, limit, file)| (left, limit, file.ends_with("/job/pids.max")))
+        };
+        assert_eq!(left("0::/job/step\n", "cgroup2", "rw"), Some((5, 100, true)));
+        assert_eq!(left("8:pids:/job/step\n", "cgroup", "rw,pids"), Some((5, 100, true)));
+        assert_eq!(left("8:pids:/\n", "cgroup", "rw,pids"), None);
     }
 
     #[test]

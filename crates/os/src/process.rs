@@ -118,6 +118,12 @@ pub fn processes() -> Option<u64> {
     limit(libc::RLIMIT_NPROC).filter(|_| crate::descriptors::own_uid() != 0)
 }
 
+/// How many more processes and threads the control groups around this process allow, the limit, and the file that says so;
+/// `None` is any number.
+pub fn processes_left_by_groups() -> Option<(u64, u64, String)> {
+    crate::cgroup::Hierarchies::of_this_process().processes_left()
+}
+
 fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes the structure.
