@@ -149,6 +149,30 @@ static void movements(const members *of, size_t n)
                 wrong("an alltoall", words);
 }
 
+/* Broadcasts without pause, whose root is ahead of the others; the root changes now and then. */
+static void streams(const members *of)
+{
+    static const size_t lengths[] = {1, 125, 1000, 4000};
+    const int my = (me - of->start) >> of->stride;
+    for (int i = 0; i < 400; i++) {
+        const int root = i / 150 % of->size;
+        const size_t words = lengths[i / 3 % 4];
+        if (my != root)
+            linger();
+        else
+            round_++;
+        for (size_t at = 0; my == root && at < words; at++)
+            ((double *)bytes_in)[at] = value(i, at);
+        if (of->set >= 0)
+            shmem_broadcast64(bytes_out, bytes_in, words, root, of->start, of->stride, of->size, psync[of->set]);
+        else
+            shmem_broadcastmem(of->team, bytes_out, bytes_in, 8 * words, root);
+        for (size_t at = 0; my != root && at < words; at++)
+            if (((double *)bytes_out)[at] != value(i, at))
+                wrong("a broadcast of a stream", words);
+    }
+}
+
 static void all(const members *of, const size_t *lengths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -182,6 +206,8 @@ int main(void)
     const members everybody = {0, 0, npes, -1, SHMEM_TEAM_WORLD}, set = {0, 0, npes, 0, SHMEM_TEAM_INVALID};
     all(&everybody, lengths, sizeof lengths / sizeof *lengths);
     all(&set, lengths, sizeof lengths / sizeof *lengths);
+    streams(&everybody);
+    streams(&set);
 
     /* More teams and active sets than there is room for, twice: the first ones give it back. */
     for (int turn = 0; turn < 2; turn++) {

@@ -11,3 +11,16 @@ fn fault_C1_collectives_of_every_length_and_form_give_the_same_bits_between_node
         assert!(ended.expect(0).stdout.contains("all right"), "{options}");
     }
 }
+
+#[test]
+fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_network() {
+    let eager = program_with("eager.c", &["-Wno-deprecated-declarations"]);
+    for transport in ["ofi:tcp", "ucx:tcp"] {
+        let ended = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", transport).run(&eager, [""; 0]);
+        if ended.stderr.contains("SHMEM_TRANSPORT") {
+            println!("not run: {transport}: {ended}");
+            continue;
+        }
+        assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
+    }
+}

@@ -165,8 +165,7 @@ pub(crate) unsafe fn broadcast(
         return;
     }
     if let Some(span) = &call.team.span {
-        let eager = if bytes <= PAYLOAD_BYTES { nodes::bytes::broadcast_short } else { nodes::eager::broadcast };
-        for way in [eager, nodes::bytes::broadcast] {
+        for way in [nodes::eager::broadcast, nodes::bytes::broadcast_short, nodes::bytes::broadcast] {
             // SAFETY: both arrays have the bytes, as this function demands.
             if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
                 return;

@@ -11,8 +11,7 @@ use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 
 use crate::context::Context;
-use crate::control::area::AREAS;
-use crate::control::{self, Slot};
+use crate::control::{self, Slot, area::AREAS};
 use crate::members::Members;
 use crate::span::Span;
 use crate::wait::Needs;
@@ -244,6 +243,11 @@ impl TeamState {
         self.calls.store(turn.call, Relaxed);
         self.generation.store(turn.generation, Relaxed);
         turn
+    }
+
+    /// The number of the last scheduled call that synchronised.
+    pub(crate) fn synchronising_runs(&self) -> u32 {
+        self.generation.load(Relaxed)
     }
 
     /// The same team after these numbers.

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::control::mail::ZONES;
+use crate::control::mail::{CASTS, ZONES};
 
 /// A bit for each zone of this PE that no team has. While the members of a team agree, all of them are theirs to choose
 /// from: threads of other teams find none for so long, so that no zone is promised twice.
@@ -13,6 +13,9 @@ const _: () = assert!(ZONES < u64::BITS);
 fn free() -> MutexGuard<'static, u64> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Broadcasts begin at multiples of this. It also bounds how many of them a root may be ahead of the others.
+const CAST: usize = 1024;
 
 /// Begins a life in which all zones are free.
 pub(crate) fn begin() {
@@ -26,6 +29,9 @@ pub(crate) struct Lent {
     zone: AtomicU32,
     /// How often the team has wanted one in vain.
     missed: AtomicU32,
+    /// Bytes of the zone's broadcasts that the team has used since its last synchronising run, and the number of that run.
+    used: AtomicU32,
+    since: AtomicU32,
 }
 
 impl Lent {
@@ -55,10 +61,27 @@ impl Lent {
         zone
     }
 
+    /// Where a broadcast of so many bytes goes among those since synchronising run number `run`; `None` if there is no room left
+    /// before the next one.
+    ///
+    /// A member that has left a synchronising run knows that all have entered it, so all have taken what was broadcast
+    /// before, and the room is free again on all of them. All members count alike.
+    pub(crate) fn cast(&self, run: u32, bytes: usize) -> Option<usize> {
+        let used = if self.since.load(Relaxed) == run { self.used.load(Relaxed) as usize } else { 0 };
+        let end = used + bytes.next_multiple_of(CAST);
+        if bytes > CASTS || end > CASTS {
+            return None;
+        }
+        self.since.store(run, Relaxed);
+        self.used.store(end as u32, Relaxed);
+        Some(used)
+    }
+
     /// The team has ended: nothing is on its way to its zone, and nobody looks at it any more.
     pub(crate) fn give_back(&self) {
         if let Some(zone) = self.zone() {
             self.zone.store(0, Relaxed);
+            self.used.store(0, Relaxed);
             *free() |= 1 << zone;
         }
     }
@@ -89,6 +112,20 @@ mod tests {
         assert_eq!((offered, late.settle(offered, 0)), (1 << 5, None));
         let offered = late.offer();
         assert_eq!((late.settle(offered, offered), late.zone()), (Some(5), Some(5)));
+    }
+
+    #[test]
+    fn broadcasts_lie_apart_until_all_have_met() {
+        let lent = Lent::default();
+        for run in [0, 1, 2, 7] {
+            let (mut end, mut count) = (0, 0);
+            while let Some(at) = lent.cast(run, 3000) {
+                assert!(at >= end && at.is_multiple_of(64));
+                (end, count) = (at + 3000, count + 1);
+            }
+            assert!(end <= CASTS && count > 80, "{count}");
+        }
+        assert_eq!((lent.cast(8, CASTS + 1), lent.cast(8, CASTS), lent.cast(8, 1)), (None, Some(0), None));
     }
 
     #[test]

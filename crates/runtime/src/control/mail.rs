@@ -48,6 +48,9 @@ pub(crate) const OPEN_BOARD: usize = 128 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
 pub(crate) const GOING: usize = 64 << 10;
 
+/// Bytes of broadcasts whose root does not wait for anybody.
+pub(crate) const CASTS: usize = 256 << 10;
+
 /// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
 #[repr(C, align(4096))]
 pub(crate) struct Zones {
@@ -55,6 +58,8 @@ pub(crate) struct Zones {
     pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
     /// Copies of operands that were put and change afterwards. Its owner's alone.
     pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
+    /// Broadcasts since the last synchronising run, one behind the other.
+    pub(crate) casts: UnsafeCell<[u8; CASTS]>,
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.

@@ -70,7 +70,8 @@ unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes:
     }
 }
 
-/// A broadcast of at most a payload: everybody's words or-ed, all but the root's zero.
+/// A broadcast of at most a payload: everybody's words or-ed, all but the root's zero. Returns whether it was done, on all
+/// members alike.
 ///
 /// # Safety
 /// As for `collective::broadcast`.
@@ -83,6 +84,9 @@ pub(crate) unsafe fn broadcast_short(
     root: u32,
     to_root: bool,
 ) -> bool {
+    if bytes > 8 * PAYLOAD_WORDS {
+        return false;
+    }
     let is_root = call.team.my == root;
     let mut words = [0_u64; PAYLOAD_WORDS];
     let payload: *mut u8 = words.as_mut_ptr().cast();

@@ -122,7 +122,7 @@ pub(super) struct Leaders<'a> {
     dest: *mut u8,
     dest_len: usize,
     dest_there: Option<(Region, u64)>,
-    /// The arrays lie on boards, which stay as they are until the next run but one has begun.
+    /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
     on_boards: bool,
     /// Whether the network may still be reading what was put.
     lent: Cell<bool>,
@@ -256,12 +256,12 @@ impl<'a> Leaders<'a> {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
+        if self.on_boards && self.way.schedule.lends() {
+            return Some(from);
+        }
         // Only these runs are sure to be over everywhere two runs later.
         if self.traffic != Traffic::Synchronising {
             return None;
-        }
-        if self.on_boards && self.way.schedule.lends() {
-            return Some(from);
         }
         let (zones, used) = (self.zones.filter(|_| self.way.room > 0)?, self.going.get());
         if bytes > GOING - used {
@@ -287,12 +287,12 @@ pub(super) enum There {
     Nowhere,
     /// In symmetric memory; its owner has entered.
     Dest(Region, u64),
-    /// It is a board, so far behind the start of everybody's control window. Source is one, too.
+    /// It is a board or a broadcast's room, so far behind the start of everybody's control window. Source is there, too.
     Board(u64),
 }
 
 impl There {
-    /// A board of the caller's own control window.
+    /// Room of the caller's own control window.
     pub(super) fn of_board(board: *mut u8) -> Self {
         Self::Board((board as usize).wrapping_sub(control::own()) as u64)
     }
@@ -334,7 +334,13 @@ impl Wire for Leaders<'_> {
         {
             // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
             // that the schedule may write to now, as `Wire` demands.
-            return lane::issue(|lane| unsafe { lane.put_signal(start, kept, bytes, word, update) });
+            return lane::issue(|lane| unsafe {
+                // The target may not have seen the last signal of this word, which must not come after this one.
+                if let Traffic::OneWay { .. } = self.traffic {
+                    lane.fence();
+                }
+                lane.put_signal(start, kept, bytes, word, update);
+            });
         }
         if bytes > COPIED && self.way.schedule.lends() {
             self.lent.set(true);
