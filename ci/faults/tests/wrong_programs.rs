@@ -92,6 +92,7 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         ("max_six", "barrier_all", ["shmem_max_reduce (48 bytes)", "a barrier or sync"]),
         ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
         ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
+        ("split_many", "split_color", ["a split of a team", "a split of a team by colour"]),
     ] {
         for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
             for check in ["0", "3"] {

@@ -33,7 +33,10 @@ pub(crate) enum CallKind {
     Exscan,
     /// `shmem_malloc` and its relatives, which compare the history of the heap by themselves.
     Heap,
+    /// Split calls that agree on slots for teams.
     Split,
+    /// The colours of a split, which come before its slot.
+    Colors,
     Destroy,
     /// The members of an active set leave the place that was lent to them.
     Leave,
@@ -44,7 +47,7 @@ pub(crate) enum CallKind {
 }
 
 /// The kinds in the order of their numbers, by the names that their calls have.
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 24] = [
     "a barrier or sync",
     "shmem_broadcast",
     "shmem_collect",
@@ -63,6 +66,7 @@ const NAMES: [&str; 23] = [
     "shmem_sum_exscan",
     "an allocation or free of symmetric memory",
     "a split of a team",
+    "a split of a team by colour",
     "shmem_team_destroy",
     "the end of an active set's meeting",
     "shmem_init",

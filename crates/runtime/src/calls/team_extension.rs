@@ -124,7 +124,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    slot::exchange(Call::of(parent, NAME, CallKind::Split), &[mine], |member, words| {
+    slot::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
         if (words[0] >> 32) as c_int == color {
             same.push((words[0] as c_int, member));
         }
