@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
         let from = Remote { pe, region: Region::Control, offset };
         // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
         // and stays until `complete` has returned.
-        lane::issue(|lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
+        lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
         lane::complete(self.name);
         Said::from_words(words)
     }

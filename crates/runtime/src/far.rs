@@ -88,10 +88,10 @@ unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const 
     let lane = context.lane();
     if n <= network::inject() {
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
-        return unsafe { lane.lock().put(to, source, n) };
+        return lane.issue(call, Some(to.pe), |lane| unsafe { lane.put(to, source, n) });
     }
     // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the drain has ended.
-    unsafe { lane.lock().put_nbi(to, source, n) };
+    lane.issue(call, Some(to.pe), |lane| unsafe { lane.put_nbi(to, source, n) });
     lane.drain(call, Needs::One(to.pe));
 }
 
@@ -120,7 +120,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
 unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remote, n: usize) {
     let lane = context.lane();
     // SAFETY: `from` has `n` bytes; `dest` is writable for as many and stays so until the drain has ended.
-    unsafe { lane.lock().get_nbi(dest, from, n) };
+    lane.issue(call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
     lane.drain(call, Needs::One(from.pe));
 }
 
@@ -144,8 +144,10 @@ pub(crate) unsafe fn get_nbi(
     match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: as in `get`.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
-        // SAFETY: as in `get`; the caller keeps `dest` until the next quiet.
-        Found::There(from) => unsafe { context.lane().lock().get_nbi(dest, from, n) },
+        Found::There(from) => {
+            // SAFETY: `locate` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
+            context.lane().issue(call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
+        }
     }
 }
 
@@ -170,7 +172,7 @@ pub(crate) unsafe fn put_nbi(
         // SAFETY: as in `put`.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         // SAFETY: as in `put`; the caller keeps the source until the next quiet.
-        Found::There(to) => unsafe { context.lane().lock().put_nbi(to, source, n) },
+        Found::There(to) => context.lane().issue(call, Some(to.pe), |lane| unsafe { lane.put_nbi(to, source, n) }),
     }
 }
 
@@ -264,7 +266,7 @@ impl Lanes {
         let mut old = 0_u64;
         let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
         // SAFETY: `old` stays valid until the drain has ended; `locate` found the object inside a region, and it is aligned.
-        lane.issue_to(self.to.pe, |lane| unsafe { lane.amo(self.to, width, amo, place) });
+        lane.issue_near(self.call, self.to.pe, |lane| unsafe { lane.amo(self.to, width, amo, place) });
         if fetch {
             lane.drain(self.call, Needs::One(self.to.pe));
         }
@@ -363,7 +365,7 @@ pub(crate) unsafe fn put_signal(
             let lane = context.lane();
             // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the
             // next quiet by the caller's promise.
-            lane.issue_to(to.pe, |lane| unsafe { lane.put_signal(to, source, n, signal, update) });
+            lane.issue_near(call, to.pe, |lane| unsafe { lane.put_signal(to, source, n, signal, update) });
             if !nbi {
                 lane.drain(call, Needs::One(to.pe));
             }

@@ -1,32 +1,24 @@
 //! A context's lane of the network, for all threads that use the context; and the runtime's own.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::Lane;
+use oxshmem_transport::{Issuer, Lane};
 
 use crate::wait::{self, Needs, Reason};
 use crate::{deadlock, diagnose, job, network};
 
-/// The lane of one context, for all threads that use it.
+/// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
 pub(crate) struct ContextLane {
-    lane: Mutex<Box<dyn Lane>>,
-    /// How often somebody has seen the lane with nothing outstanding. Counted while the lane is held: a number that has
-    /// changed since a thread issued says that what it issued is complete, and what was fetched is there (release,
-    /// acquire). So nobody has to be the one who sees the empty lane.
-    rests: AtomicU64,
-    /// Threads that have waited long for the lane, or for it to be empty. While there are any, those that issue hold back,
-    /// because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for ever.
+    lane: Box<dyn Lane>,
+    /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
+    /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
+    /// ever.
     impatient: AtomicU32,
-    /// Something may be outstanding. Set by whoever issues and cleared by whoever sees the lane empty, both while the lane is
-    /// held. So a thread that has issued reads its own store or a later one, and if that is `false` the lane was seen empty
-    /// after this thread had let it go. The clearing is a release and the look of a quiet an acquire: what was fetched is
-    /// there, as with `rests`.
-    busy: AtomicBool,
-    /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it. Changed
-    /// while the lane is held.
+    /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
+    /// on. Relaxed: a thread asks for its own operations.
     near: AtomicBool,
 }
 
@@ -37,101 +29,71 @@ impl ContextLane {
             // Lanes are made for PEs of other nodes only.
             None => diagnose::not_initialised("an operation between nodes"),
         };
-        Self {
-            lane: Mutex::new(lane),
-            rests: AtomicU64::new(0),
-            impatient: AtomicU32::new(0),
-            busy: AtomicBool::new(false),
-            near: AtomicBool::new(false),
-        }
+        Self { lane, impatient: AtomicU32::new(0), near: AtomicBool::new(false) }
     }
 
-    /// For as long as operations are issued.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Lane>> {
+    /// Issues what `act` issues, to a PE if it is for one.
+    pub(crate) fn issue<R>(&self, call: &'static str, pe: Option<u32>, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
         if self.impatient.load(Relaxed) > 0 {
-            self.hold_back();
+            self.hold_back(call);
         }
-        let lane = self.try_lock().unwrap_or_else(|| self.lock_in_turn());
-        self.busy.store(true, Relaxed);
-        lane
+        let needs = pe.map_or(Needs::Anyone, Needs::Room);
+        let Some(capabilities) = network::capabilities() else { diagnose::not_initialised(call) };
+        let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
+        act(&Issuer::new(&*self.lane, capabilities, &wait))
     }
 
-    /// Whether everything that this thread has issued is complete, as far as one can tell without the lane.
+    /// [`ContextLane::issue`] of what may be to a PE of this node.
+    pub(crate) fn issue_near(&self, call: &'static str, pe: u32, act: impl FnOnce(&Issuer<'_>)) {
+        self.issue(call, Some(pe), act);
+        if network::does_atomics() && job::window_of(pe).is_some() {
+            self.near.store(true, Relaxed);
+        }
+    }
+
+    /// Whether everything that this thread has issued is complete.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        !self.busy.load(Acquire)
-    }
-
-    fn try_lock(&self) -> Option<MutexGuard<'_, Box<dyn Lane>>> {
-        match self.lane.try_lock() {
-            Ok(lane) => Some(lane),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Behind a thread that may issue without pause.
-    #[cold]
-    fn lock_in_turn(&self) -> MutexGuard<'_, Box<dyn Lane>> {
-        let mut patience = Patience::new(self);
-        wait::until(self.reason("a call behind another thread's operations", Needs::Anyone), None, || {
-            patience.look();
-            self.try_lock()
-        })
+        self.lane.outstanding() == 0
     }
 
     fn reason<'n>(&self, call: &'static str, needs: Needs<'n>) -> Reason<'n> {
         Reason { call, address: core::ptr::from_ref(self) as usize, needs }
     }
 
-    /// Issues what may be to a PE of this node.
-    pub(crate) fn issue_to(&self, pe: u32, act: impl FnOnce(&mut dyn Lane)) {
-        let mut lane = self.lock();
-        act(&mut **lane);
-        if network::does_atomics() && job::window_of(pe).is_some() {
-            self.near.store(true, Relaxed);
-        }
+    #[cold]
+    fn wait_for_room(&self, reason: Reason<'_>, attempt: &mut dyn FnMut() -> bool) {
+        let mut patience = Patience::new(self);
+        wait::until(reason, None, || {
+            patience.look();
+            attempt().then_some(())
+        });
+    }
+
+    #[cold]
+    fn hold_back(&self, call: &'static str) {
+        let reason = self.reason(call, Needs::Anyone);
+        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
     }
 
     /// What was issued before takes effect before what comes after: the lane's own operations, and the loads and stores
     /// that reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
-        let near = {
-            let mut lane = self.lock();
-            lane.fence();
-            self.near.swap(false, Relaxed)
-        };
-        if near {
+        self.issue(call, None, |lane| lane.fence());
+        if self.near.load(Relaxed) {
             self.drain(call, Needs::Anyone);
         }
     }
 
-    #[cold]
-    fn hold_back(&self) {
-        let reason = self.reason("a call behind another thread's quiet", Needs::Anyone);
-        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
-    }
-
     /// Returns when everything that this thread has issued is complete.
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
-        let before = self.rests.load(Acquire);
         let mut patience = Patience::new(self);
         wait::until(self.reason(call, needs), None, || {
-            if self.rests.load(Acquire) != before {
-                return Some(());
-            }
-            patience.look();
-            // Whoever has it moves everything on.
-            let mut lane = self.try_lock()?;
-            if let Err(error) = lane.progress() {
-                drop(lane);
+            if let Err(error) = self.lane.progress() {
                 diagnose::fail(&error);
             }
-            (lane.outstanding() == 0).then(|| {
-                self.near.store(false, Relaxed);
-                self.busy.store(false, Release);
-                self.rests.fetch_add(1, Release);
-            })
+            patience.look();
+            self.is_idle().then_some(())
         });
     }
 }
@@ -176,9 +138,9 @@ impl Drop for Patience<'_> {
 /// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
 static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Issues operations of the runtime.
-pub(crate) fn issue<R>(act: impl FnOnce(&mut dyn Lane) -> R) -> R {
-    act(&mut **at(&OWN).lock())
+/// Issues operations of the runtime on behalf of `call`.
+pub(crate) fn issue<R>(call: &'static str, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
+    at(&OWN).issue(call, None, act)
 }
 
 /// Returns when everything that the runtime has issued is complete.
@@ -202,10 +164,7 @@ pub(crate) fn complete_all(call: &'static str) {
 /// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.
 fn is_quiet() -> bool {
     let Ok(lanes) = LANES.try_lock() else { return false };
-    let is_empty = |lane: &&ContextLane| {
-        lane.try_lock().is_some_and(|mut lane| lane.progress().is_ok() && lane.outstanding() == 0)
-    };
-    lanes.iter().all(is_empty)
+    lanes.iter().all(|lane| lane.lane.progress().is_ok() && lane.is_idle())
 }
 
 /// The lane that is kept at `place`, made when it is first needed.

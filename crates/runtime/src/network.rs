@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_bootstrap::{Job, gone};
-use oxshmem_transport::{AmoDomain, Fabric, Features, Lane, LaneOptions, Region, Segment};
+use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
 
 use crate::fast::FAST;
 
@@ -62,6 +62,11 @@ pub(crate) fn lane() -> Option<Result<Box<dyn Lane>, Error>> {
     fabric().map(|fabric| fabric.lane(LaneOptions::default()))
 }
 
+/// The properties of the fabric; `None` while there is no network.
+pub(crate) fn capabilities() -> Option<&'static Capabilities> {
+    fabric().map(Fabric::capabilities)
+}
+
 /// Whether memory must have its pages when it is registered.
 pub(crate) fn pins(fabric: &dyn Fabric) -> bool {
     fabric.capabilities().features.contains(Features::PINS)
@@ -91,6 +96,11 @@ pub(crate) fn is_served() -> bool {
 /// A word for `SHMEM_INFO`.
 pub(crate) fn describe() -> Option<String> {
     fabric().map(|fabric| fabric.describe() + &REASONS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The transport's name.
+pub(crate) fn name() -> Option<String> {
+    fabric().map(|fabric| fabric.describe().split([':', ' ']).next().unwrap_or_default().to_owned())
 }
 
 /// Serves what others have asked, and moves on what this PE has asked. Returns whether anything was done.

@@ -262,7 +262,7 @@ fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, entry: 
         let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
         let entry = entry(span.node_of(member), member);
         // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
-        lane::issue(|lane| unsafe { lane.get_nbi(entry, from, width) });
+        lane::issue(call.name, |lane| unsafe { lane.get_nbi(entry, from, width) });
     }
     lane::complete(call.name);
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::control::State;
 use crate::control::records::{Comparand, Named, Subject, TeamMeeting, WaitEntry};
+use crate::network;
 
 /// One PE as a report knows it.
 #[derive(Clone, Debug)]
@@ -58,6 +59,10 @@ fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32) -> String {
     let what = match wait.subject {
         Subject::Operation { peer: None } => String::new(),
         Subject::Operation { peer: Some(peer) } => format!(" for PE {peer}"),
+        Subject::Room { peer } => {
+            let network = network::name().unwrap_or_else(|| "the network".into());
+            format!(" for room to send to PE {peer} over {network}")
+        }
         Subject::Lock { after } => format!(" of the lock at {address:#x}, behind PE {after}"),
         Subject::Variables { wanted, seen, .. } if wanted.bytes > 0 => {
             format!(" at {address:#x}, which holds {} and is to be {}", number(wanted, seen), condition(wanted))
@@ -172,7 +177,7 @@ fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
     let of = |wait: &WaitEntry| match wait.subject {
         Subject::Lock { after } => vec![after],
         Subject::Meeting(meeting) => missing(&meeting, one.pe, known),
-        Subject::Operation { .. } | Subject::Variables { .. } => Vec::new(),
+        Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
     };
     one.waits.iter().flat_map(of).collect()
 }

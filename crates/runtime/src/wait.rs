@@ -24,6 +24,8 @@ pub(crate) enum Needs<'a> {
     Anyone,
     /// World number of the PE that must act. A look may do more than look.
     One(u32),
+    /// World number of a PE to which there is no room to send. A look may do more than look.
+    Room(u32),
     /// World number of the PE that must hand on a lock.
     Lock(u32),
     /// All these must act.
@@ -226,6 +228,7 @@ impl Reason<'_> {
         let subject = match self.needs {
             Needs::Anyone => Subject::Operation { peer: None },
             Needs::One(pe) => Subject::Operation { peer: Some(pe) },
+            Needs::Room(pe) => Subject::Room { peer: pe },
             Needs::Lock(pe) => Subject::Lock { after: pe },
             Needs::All(circle) => Subject::Meeting(circle.meeting()),
             Needs::Variables(count, wanted) => Subject::Variables { count, wanted, seen: 0 },
@@ -252,11 +255,11 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
 
 /// A PE among those that a wait needs which has ended without finalize.
 fn gone_among(needs: Needs<'_>) -> Option<u32> {
-    let first = if let Needs::One(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
+    let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
     life::life().iter().for_each(|life| life.windows.roll().call(first));
     match needs {
         Needs::Anyone | Needs::Variables(..) => last_to_go(),
-        Needs::One(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
+        Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
         Needs::All(circle) => gone((0..circle.size()).map(|member| circle.world(member))),
     }
 }

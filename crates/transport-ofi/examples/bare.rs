@@ -19,6 +19,7 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::suite::issue;
 use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
 use oxshmem_transport_ofi::{Options, Selection, open};
 
@@ -284,7 +285,7 @@ impl Ours {
         let to = Remote { pe: self.peer, region: Region::Heap, offset: 0 };
         let source = round.to_ne_bytes();
         // SAFETY: inside the region; the source is copied.
-        unsafe { self.lane.put(to, source.as_ptr(), 8) };
+        issue(&*self.fabric, &*self.lane, |lane| unsafe { lane.put(to, source.as_ptr(), 8) });
     }
 
     fn wait(&self, round: u64) {
@@ -293,7 +294,7 @@ impl Ours {
         }
     }
 
-    fn close(mut self) {
+    fn close(self) {
         while self.lane.outstanding() > 0 {
             self.lane.progress().expect("no operation fails");
         }

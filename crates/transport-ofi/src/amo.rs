@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_base::Error;
+use oxshmem_transport::NotIssued;
 use oxshmem_transport::software::Messages;
 
 use crate::message::Message;
@@ -15,15 +15,11 @@ use crate::progress::Net;
 pub(crate) struct Mail(pub(crate) Arc<Net>);
 
 impl Messages for Mail {
-    fn send(&self, pe: u32, message: &[u8]) -> Result<(), Error> {
+    fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         let mut engine = self.0.lock();
-        if pe == self.0.me {
-            engine.mail.push_back((pe, message.to_vec()));
-            return Ok(());
-        }
         engine.address(pe)?;
         engine.send(pe, &Message::Letter(message.to_vec()));
-        engine.broken.clone().map_or(Ok(()), Err)
+        engine.broken.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {

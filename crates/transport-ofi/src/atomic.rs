@@ -1,7 +1,7 @@
 //! Atomics that the endpoint does, where the job has decided on the network's domain (otherwise see `amo`): all of them go
 //! through it, also those of a PE on itself. What it can do is asked for each operation and type.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
@@ -116,14 +116,15 @@ impl Engine {
         let n = width.bytes();
         let Some(datatype) = datatype(width) else {
             return Err(Error::new(format!("an atomic on {n} bytes of PE {} has come to the network", to.pe))
-                .because("its atomics have 4 or 8 bytes"));
+                .because("its atomics have 4 or 8 bytes")
+                .into());
         };
         let (address, place) = self.reach(to, n)?;
         let Some(place) = place.filter(|_| to.offset.is_multiple_of(n as u64)) else {
-            return Err(self.out_of_range(to, n));
+            return Err(self.out_of_range(to, n).into());
         };
         let purpose = Purpose::Get { account, pe: to.pe, dest: old, n };
-        let Some(operation) = self.take(purpose)? else { unreachable!("the first rail waits for a place") };
+        let operation = self.take(purpose)?;
         let (op, form, value, cond) = parts(amo);
         // Only a fetched value says that an update has been done where completions say less.
         let wanted = !old.is_null() || self.port.info.delivery == Delivery::ReadBack;
@@ -154,8 +155,8 @@ impl Engine {
         let mut into = fi::fi_ioc { addr: result, count: 1 };
         let with = fi::fi_ioc { addr: compare, count: 1 };
         let message = &raw const message;
-        let outcome = self.insist(to.pe, |engine| {
-            let ep = engine.port.ep;
+        let code = {
+            let ep = self.port.ep;
             // SAFETY: the endpoint is open; operands and result are the operation's own until its completion.
             unsafe {
                 match form {
@@ -176,11 +177,7 @@ impl Engine {
                     ),
                 }
             }
-        });
-        if outcome.is_err() {
-            // SAFETY: libfabric has refused it.
-            unsafe { self.give_back(operation) };
-        }
-        outcome.map(drop)
+        };
+        self.posted(account, to.pe, operation, code as c_int)
     }
 }

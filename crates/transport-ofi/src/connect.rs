@@ -2,23 +2,30 @@
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
+use oxshmem_transport::NotIssued;
 
 use crate::card::Card;
-use crate::engine::Engine;
+use crate::engine::{Engine, GIVE_UP, Issued};
 use crate::message::Message;
 
 impl Engine {
     /// The address of a peer to whom we are about to reach out. Before the first operation it has heard of us, so that
     /// after any barrier two PEs either both know each other or have nothing under way between them: who parts knows
     /// from whom to hear.
-    pub(crate) fn address(&mut self, pe: u32) -> Result<fi::fi_addr_t, Error> {
+    pub(crate) fn address(&mut self, pe: u32) -> Issued<fi::fi_addr_t> {
         if let Some(address) = self.peers.acquainted(pe) {
             return Ok(address);
         }
-        let address = self.address_of(pe)?;
-        self.send(pe, &Message::Hello);
-        self.wait_for(pe, "it does not answer", |peers| peers.knows_us(pe))?;
-        Ok(address)
+        if let Some(error) = &self.broken {
+            return Err(error.clone().into());
+        }
+        self.address_of(pe)?;
+        match self.peers.greeted(pe) {
+            None => self.send(pe, &Message::Hello),
+            Some(since) if since.elapsed() > GIVE_UP => return Err(self.unreachable(pe, "it does not answer").into()),
+            Some(_) => {}
+        }
+        Err(NotIssued::Busy)
     }
 
     /// The address of a peer; its card is read when it is first needed.

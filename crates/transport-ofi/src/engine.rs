@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Cards, OutOfRange, Region, Remote};
+use oxshmem_transport::{Account, Cards, NotIssued, OutOfRange, Region, Remote};
 
-use crate::account::Account;
 use crate::device::Delivery;
 use crate::message::Message;
+use crate::notes::Notes;
 use crate::operation::{Operation, Operations, Purpose, ROOM, context};
-use crate::peers::Peers;
+use crate::peers::{Inquiry, Peers};
 use crate::port::{Depth, Port, Registration};
 use crate::rails::Rails;
 use crate::region::{Own, Place, Window, Windows};
 
-/// How long a PE waits for one that the network cannot reach, or that does not answer.
-const GIVE_UP: Duration = Duration::from_secs(120);
+/// A peer that does not answer for so long is given up.
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(120);
 
 pub(crate) struct Engine {
     // First: the endpoint closes while what it uses still lives.
@@ -34,6 +34,8 @@ pub(crate) struct Engine {
     pub(crate) port: Port,
     operations: Operations,
     accounts: Vec<Option<Arc<Account>>>,
+    /// The state of lanes by their numbers; on the first rail only.
+    pub(crate) notes: Vec<Notes>,
     pub(crate) peers: Peers,
     pub(crate) cards: Option<Box<dyn Cards>>,
     pub(crate) me: u32,
@@ -50,8 +52,8 @@ pub(crate) struct Engine {
     local: bool,
     /// Short puts have no completions.
     forgets: bool,
-    /// It waits where the endpoint has no room; the engine of a further rail leaves that to the first.
-    waits: bool,
+    /// It carries messages; those of further rails do not.
+    is_first: bool,
     receives: usize,
     pub(crate) further: Rails,
 }
@@ -59,8 +61,8 @@ pub(crate) struct Engine {
 // SAFETY: libfabric's objects belong to no thread, and whoever uses them holds the lock around the engine.
 unsafe impl Send for Engine {}
 
-/// An operation's errors: of that operation, or of everything.
-pub(crate) type Issued = Result<(), Error>;
+/// The outcome of issuing something.
+pub(crate) type Issued<T = ()> = Result<T, NotIssued>;
 
 /// Which way an operation goes, and where its local bytes are.
 #[derive(Clone, Copy)]
@@ -89,6 +91,7 @@ impl Engine {
             port,
             operations,
             accounts: Vec::new(),
+            notes: Vec::new(),
             peers: Peers::new(pes),
             cards: None,
             me,
@@ -100,7 +103,7 @@ impl Engine {
             longest,
             local,
             forgets,
-            waits: receives > 0,
+            is_first: receives > 0,
             receives,
             further: Rails::default(),
         };
@@ -108,7 +111,7 @@ impl Engine {
         engine.broken.clone().map_or(Ok(engine), Err)
     }
 
-    pub(crate) fn register(&mut self, region: Region, segment: oxshmem_transport::Segment) -> Issued {
+    pub(crate) fn register(&mut self, region: Region, segment: oxshmem_transport::Segment) -> Result<(), Error> {
         self.own.register(&mut self.port, region, segment)?;
         self.further.register(region, segment);
         Ok(())
@@ -147,8 +150,10 @@ impl Engine {
         let free = self.accounts.iter().position(Option::is_none);
         let number = free.unwrap_or_else(|| {
             self.accounts.push(None);
+            self.notes.push(Notes::default());
             self.accounts.len() - 1
         });
+        self.notes[number] = Notes::default();
         self.accounts[number] = Some(account);
         number as u32
     }
@@ -158,8 +163,8 @@ impl Engine {
         self.further.all_mut().iter_mut().for_each(|engine| engine.delist(number));
     }
 
-    /// Issues the pieces of a transfer; returns how many there are. The range is checked first, so that what does not
-    /// fit has no effect.
+    /// Issues a transfer in pieces as far as there is room; returns how many bytes from the start that is. The range is
+    /// checked first, so that what does not fit has no effect.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
@@ -169,37 +174,37 @@ impl Engine {
         remote: Remote,
         transfer: Transfer,
         n: usize,
-        issued: &mut u64,
-    ) -> Issued {
+    ) -> Issued<usize> {
         let (address, mut place) = self.reach(remote, n)?;
         let mut done = 0;
         while done < n {
-            let Some(here) = place else { return Err(self.out_of_range(remote, n)) };
+            let Some(here) = place else { return Err(self.out_of_range(remote, n).into()) };
             let room = usize::try_from(here.room).unwrap_or(usize::MAX);
             let piece = (n - done).min(room).min(self.longest);
             // SAFETY: a piece of what the caller promised.
             let local = unsafe { transfer.plus(done) };
-            match local {
-                Transfer::Put(source, true) if self.forgets && piece <= self.inject => {
-                    // SAFETY: as above.
-                    unsafe { self.put_and_forget(remote.pe, address, here, source, piece)? };
-                    done += piece;
-                }
-                _ => {
-                    // SAFETY: as above.
-                    done += unsafe { self.piece(account, remote.pe, address, here, local, piece)? };
-                    *issued += 1;
-                }
+            let issued = match local {
+                // SAFETY: a piece of what the caller promised.
+                Transfer::Put(source, true) if self.forgets && piece <= self.inject => unsafe {
+                    self.put_and_forget(remote.pe, address, here, source, piece)
+                },
+                // SAFETY: a piece of what the caller promised.
+                _ => unsafe { self.piece(account, remote.pe, address, here, local, piece) },
+            };
+            match issued {
+                Ok(issued) => done += issued,
+                Err(NotIssued::Busy) if done > 0 => return Ok(done),
+                Err(refused) => return Err(refused),
             }
             if done < n {
                 place = self.peers.windows(remote.pe).find(remote.region, remote.offset + done as u64);
             }
         }
-        Ok(())
+        Ok(n)
     }
 
     /// How a peer is reached, and where the first bytes are; all of them are known then.
-    pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Result<(fi::fi_addr_t, Option<Place>), Error> {
+    pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Issued<(fi::fi_addr_t, Option<Place>)> {
         let address = self.address(remote.pe)?;
         let place = self.peers.windows(remote.pe).find(remote.region, remote.offset);
         // Nearly always a transfer lies in one registration that is known.
@@ -224,15 +229,6 @@ impl Engine {
         self.rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc)
     }
 
-    /// Lets go of an operation.
-    ///
-    /// # Safety
-    /// It came from `take`, and libfabric has never had it.
-    pub(crate) unsafe fn give_back(&mut self, operation: *mut Operation) {
-        // SAFETY: the caller's promise.
-        unsafe { self.operations.give_back(operation) };
-    }
-
     /// Issues a short put whose source is free at once and of which nothing is heard again. Where a read behind the puts
     /// tells whether they have arrived, their completions tell nothing and cost as much again.
     ///
@@ -245,15 +241,14 @@ impl Engine {
         place: Place,
         source: *const u8,
         n: usize,
-    ) -> Issued {
+    ) -> Issued<usize> {
         // SAFETY: the endpoint is open; the caller vouches for the source.
-        let outcome = self.insist(pe, |engine| unsafe {
-            fi_inject_write(engine.port.ep, source.cast(), n, address, place.address, place.key)
-        });
-        outcome.map(drop)
+        let code =
+            unsafe { fi_inject_write(self.port.ep, source.cast(), n, address, place.address, place.key) } as c_int;
+        self.taken(pe, code).map(|()| n)
     }
 
-    /// Issues one piece, or the beginning of it; returns how much. A further rail that has no room now issues nothing.
+    /// Issues one piece, or the beginning of it; returns how much.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
@@ -265,8 +260,8 @@ impl Engine {
         place: Place,
         transfer: Transfer,
         n: usize,
-    ) -> Result<usize, Error> {
-        let Some(operation) = self.take(Purpose::Put { account, pe })? else { return Ok(0) };
+    ) -> Issued<usize> {
+        let operation = self.take(Purpose::Put { account, pe })?;
         // SAFETY: the operation was just taken.
         let room = unsafe { self.operations.room(operation) };
         let mut n = n;
@@ -300,17 +295,17 @@ impl Engine {
                 Err(error) => {
                     // SAFETY: libfabric has not had it.
                     unsafe { self.operations.give_back(operation) };
-                    return Err(error);
+                    return Err(error.into());
                 }
             },
         };
         let copied = matches!(transfer, Transfer::Put(_, true));
-        let outcome = self.insist(pe, |engine| {
-            let (ep, context) = (engine.port.ep, context(operation));
+        let code = {
+            let (ep, context) = (self.port.ep, context(operation));
             // SAFETY: the endpoint is open; buffers stay until the completion, by the caller's promise or because they are
             // the operation's own.
             unsafe {
-                match (transfer, engine.port.info.delivery) {
+                match (transfer, self.port.info.delivery) {
                     (Transfer::Get(_), _) => {
                         fi_read(ep, buffer.cast(), n, desc, address, place.address, place.key, context)
                     }
@@ -318,7 +313,7 @@ impl Engine {
                         fi_write(ep, buffer.cast(), n, desc, address, place.address, place.key, context)
                     }
                     (Transfer::Put(..), Delivery::Complete) => {
-                        let inject = if copied && n <= engine.inject { fi::FI_INJECT } else { 0 };
+                        let inject = if copied && n <= self.inject { fi::FI_INJECT } else { 0 };
                         let flags = fi::FI_COMPLETION | fi::FI_DELIVERY_COMPLETE | inject;
                         let iov = fi::iovec { iov_base: buffer.cast(), iov_len: n };
                         let remote = fi::fi_rma_iov { addr: place.address, len: n, key: place.key };
@@ -337,12 +332,31 @@ impl Engine {
                     }
                 }
             }
-        });
-        if !matches!(outcome, Ok(true)) {
+        };
+        self.posted(account, pe, operation, code as c_int).map(|()| n)
+    }
+
+    /// The endpoint has taken an operation of a lane, which counts from now on; or has not, and it is free again.
+    pub(crate) fn posted(&mut self, account: u32, pe: u32, operation: *mut Operation, code: c_int) -> Issued {
+        let outcome = self.taken(pe, code);
+        match &outcome {
+            // Its completion is looked at under the lock that is held here.
+            Ok(()) => self.accounts.get(account as usize).into_iter().flatten().for_each(|account| account.issue(1)),
             // SAFETY: libfabric has refused it.
-            unsafe { self.operations.give_back(operation) };
+            Err(_) => unsafe {
+                self.operations.give_back(operation);
+            },
         }
-        outcome.map(|issued| if issued { n } else { 0 })
+        outcome
+    }
+
+    /// The meaning of the endpoint's answer to an operation.
+    fn taken(&self, pe: u32, code: c_int) -> Issued {
+        match code {
+            0 => Ok(()),
+            code if code == -fi::FI_EAGAIN => Err(NotIssued::Busy),
+            code => Err(self.unreachable(pe, &self.port.meaning(code)).into()),
+        }
     }
 
     fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut std::ffi::c_void> {
@@ -350,56 +364,18 @@ impl Engine {
     }
 
     /// A place for an operation; completions of others make room.
-    pub(crate) fn take(&mut self, purpose: Purpose) -> Result<Option<*mut Operation>, Error> {
-        let mut patience = Patience::default();
-        loop {
-            if let Some(error) = &self.broken {
-                return Err(error.clone());
-            }
-            if let Some(operation) = self.operations.take(Purpose::Free) {
-                // SAFETY: just taken, so it is ours.
-                unsafe { (*operation).purpose = purpose };
-                return Ok(Some(operation));
-            }
-            if !self.waits {
-                return Ok(None);
-            }
-            if self.drain() > 0 {
-                patience = Patience::default();
-            } else if patience.ends() {
-                return Err(Error::new("the network completes nothing")
-                    .because(format!("all places for operations have been taken for {} s", GIVE_UP.as_secs())));
-            }
+    pub(crate) fn take(&mut self, purpose: Purpose) -> Issued<*mut Operation> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone().into());
         }
-    }
-
-    /// Tries until the endpoint takes the operation; a further rail tries once. Whether it has been taken.
-    pub(crate) fn insist(&mut self, pe: u32, mut attempt: impl FnMut(&mut Self) -> isize) -> Result<bool, Error> {
-        let mut patience = Patience::default();
-        loop {
-            match attempt(self) as c_int {
-                0 => return Ok(true),
-                code if code == -fi::FI_EAGAIN && !self.waits => return Ok(false),
-                code if code == -fi::FI_EAGAIN => {
-                    if self.drain() > 0 {
-                        patience = Patience::default();
-                    } else if patience.ends() {
-                        return Err(self.unreachable(pe, &format!("no way for {} s", GIVE_UP.as_secs())));
-                    }
-                }
-                code => return Err(self.unreachable(pe, &self.port.meaning(code))),
-            }
-            if let Some(error) = &self.broken {
-                return Err(error.clone());
-            }
-        }
+        self.operations.take(purpose).ok_or(NotIssued::Busy)
     }
 
     pub(crate) fn unreachable(&self, pe: u32, why: &str) -> Error {
         let info = &self.port.info;
         Error::new(format!("PE {pe} cannot be reached over {} on {}", info.provider(), info.domain_name()))
             .because(why)
-            .fix(match self.waits {
+            .fix(match self.is_first {
                 true => "look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way",
                 false => "look whether that network is up on both nodes; SHMEM_RAILS=1 keeps to one card",
             })
@@ -408,7 +384,7 @@ impl Engine {
     /// Learns of every registration that holds a part of the range, or says that there is none.
     fn cover(&mut self, remote: Remote, n: usize) -> Issued {
         let Remote { pe, region, offset } = remote;
-        let Some(end) = offset.checked_add(n as u64) else { return Err(self.out_of_range(remote, n)) };
+        let Some(end) = offset.checked_add(n as u64) else { return Err(self.out_of_range(remote, n).into()) };
         let mut at = offset;
         while at < end {
             match self.peers.windows(pe).find(region, at) {
@@ -423,39 +399,21 @@ impl Engine {
         self.peers.windows(pe).missing(region, offset, bytes).error(pe)
     }
 
-    /// Asks a peer where one byte of a region is, and waits for the answer.
+    /// Asks a peer where one byte of a region is; busy until it has answered.
     fn ask(&mut self, remote: Remote, at: u64, n: usize) -> Issued {
-        let Remote { pe, region, .. } = remote;
-        let before = self.peers.answers(pe);
-        self.send(pe, &Message::Where { region: region as u8, offset: at });
-        self.wait_for(pe, "it does not say where its memory is", |peers| peers.answers(pe) != before)?;
-        match self.peers.windows(remote.pe).find(remote.region, at) {
-            Some(_) => Ok(()),
-            None => {
-                let registered = self.peers.told_length(remote.pe) as usize;
-                let Remote { pe, region, offset } = remote;
-                Err(OutOfRange { region, offset, bytes: n, registered }.error(pe))
+        let Remote { pe, region, offset } = remote;
+        match self.peers.question(pe, region, at) {
+            Inquiry::New => self.send(pe, &Message::Where { region: region as u8, offset: at }),
+            Inquiry::Asked(since) if since.elapsed() > GIVE_UP => {
+                return Err(self.unreachable(pe, "it does not say where its memory is").into());
+            }
+            Inquiry::Asked(_) => {}
+            Inquiry::Answered => {
+                let registered = self.peers.told_length(pe) as usize;
+                return Err(OutOfRange { region, offset, bytes: n, registered }.error(pe).into());
             }
         }
-    }
-
-    /// Serves until a peer has said something.
-    pub(crate) fn wait_for(&mut self, pe: u32, otherwise: &str, said: impl Fn(&Peers) -> bool) -> Issued {
-        let mut patience = Patience::default();
-        loop {
-            if self.drain() > 0 {
-                patience = Patience::default();
-            }
-            if said(&self.peers) {
-                return Ok(());
-            }
-            if let Some(error) = &self.broken {
-                return Err(error.clone());
-            }
-            if patience.ends() {
-                return Err(self.unreachable(pe, otherwise));
-            }
-        }
+        Err(NotIssued::Busy)
     }
 
     /// Sends a message, now or as soon as it goes.
@@ -631,7 +589,8 @@ impl Engine {
         };
         let error = failed.map(|(_, why)| self.unreachable(pe, &why));
         if let Some(account) = self.accounts.get(account as usize).and_then(Option::as_ref) {
-            account.complete(error);
+            error.into_iter().for_each(|error| account.fail(error));
+            account.complete(1);
         }
     }
 

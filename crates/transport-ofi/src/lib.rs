@@ -38,7 +38,6 @@
 //! `SLINGSHOT_DEVICES`; where these are missing and a card is there, the error says which option of the launcher makes
 //! them.
 
-mod account;
 mod amo;
 mod atomic;
 mod card;
@@ -51,6 +50,7 @@ mod message;
 #[cfg(test)]
 mod mock;
 mod naps;
+mod notes;
 mod open;
 mod operation;
 mod peers;

@@ -48,7 +48,7 @@ pub fn open(options: &Options) -> Result<Box<dyn Fabric>, Error> {
 pub(crate) fn open_with(library: &'static Libfabric, options: &Options) -> Result<Box<dyn Fabric>, Error> {
     let ofi = Ofi::open(library, options)?;
     let net = ofi.net.clone();
-    software::fill(Box::new(ofi), Some(Box::new(Mail(net))))
+    software::fill(options.me, Box::new(ofi), Some(Box::new(Mail(net))))
 }
 
 impl Ofi {
@@ -91,10 +91,8 @@ fn capabilities(net: &Net) -> Capabilities {
     let mut features = Features::GROWS;
     features.set(Features::ORDERED, if net.atomics { net.atomics_ordered } else { net.ordered });
     features.set(Features::PINS, mode & fi::FI_MR_ALLOCATED != 0);
-    // The lane's own: with letters a signal is one of them.
-    features.set(Features::FUSED_SIGNAL, net.atomics);
     let amo = if net.atomics { AmoDomain::Network } else { AmoDomain::None };
-    Capabilities { features, amo, inject: ROOM, longest: usize::MAX }
+    Capabilities { features, amo, inject: ROOM, signal: None }
 }
 
 pub(crate) struct Ofi {
@@ -109,7 +107,6 @@ impl Fabric for Ofi {
     }
 
     fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
-        self.net.memory.register(region, segment)?;
         self.net.lock().register(region, segment)
     }
 

@@ -1,6 +1,9 @@
 //! What is known of the other PEs: where they are, what of their memory, and whether they know us.
 
+use std::time::Instant;
+
 use oxshmem_libfabric_sys as fi;
+use oxshmem_transport::Region;
 
 use crate::region::{Window, Windows};
 
@@ -8,6 +11,16 @@ use crate::region::{Window, Windows};
 pub(crate) struct Peers {
     of: Vec<Option<Box<Peer>>>,
     leaving: bool,
+}
+
+/// How far a question about a peer's memory is.
+pub(crate) enum Inquiry {
+    /// It is to be asked now.
+    New,
+    /// It, or another one before it, has been asked since then.
+    Asked(Instant),
+    /// It has been answered.
+    Answered,
 }
 
 /// What is known of one.
@@ -18,7 +31,12 @@ struct Peer {
     windows: Windows,
     /// Which of its rails this is.
     rail: u8,
-    answers: u64,
+    /// The last inquiry, and when it was made; until it is answered.
+    asked: Option<(Region, u64, Instant)>,
+    /// The inquiry that was answered last.
+    answered: Option<(Region, u64)>,
+    /// When it was greeted.
+    greeted: Option<Instant>,
     /// How long it has said that a region is, when it had no window for us.
     told_length: u64,
     /// It has heard of us: it has answered our greeting, or has greeted us.
@@ -74,13 +92,29 @@ impl Peers {
                 Some(window) => peer.windows.add(window),
                 None => peer.told_length = len,
             }
-            peer.answers += 1;
+            peer.answered = peer.asked.take().map(|(region, at, _)| (region, at));
         }
     }
 
-    /// How often it has answered.
-    pub(crate) fn answers(&self, pe: u32) -> u64 {
-        self.get(pe).map_or(0, |peer| peer.answers)
+    /// How far the question is where this byte of a peer is. There is one question at a time.
+    pub(crate) fn question(&mut self, pe: u32, region: Region, at: u64) -> Inquiry {
+        let Some(peer) = self.known(pe) else { return Inquiry::Answered };
+        if let Some((_, _, since)) = peer.asked {
+            return Inquiry::Asked(since);
+        }
+        if peer.answered.take() == Some((region, at)) {
+            return Inquiry::Answered;
+        }
+        peer.asked = Some((region, at, Instant::now()));
+        Inquiry::New
+    }
+
+    /// When a peer was greeted; `None`: it is to be greeted now.
+    pub(crate) fn greeted(&mut self, pe: u32) -> Option<Instant> {
+        let peer = self.known(pe)?;
+        let before = peer.greeted;
+        peer.greeted.get_or_insert_with(Instant::now);
+        before
     }
 
     pub(crate) fn told_length(&self, pe: u32) -> u64 {
@@ -92,10 +126,6 @@ impl Peers {
         if let Some(peer) = self.known(pe) {
             peer.knows_us = true;
         }
-    }
-
-    pub(crate) fn knows_us(&self, pe: u32) -> bool {
-        self.get(pe).is_some_and(|peer| peer.knows_us)
     }
 
     pub(crate) fn note_farewell(&mut self, pe: u32) {

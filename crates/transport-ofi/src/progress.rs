@@ -6,12 +6,11 @@
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::{process, sockets};
-use oxshmem_transport::Memory;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Engine;
 use crate::naps::Naps;
@@ -24,8 +23,6 @@ const ASIDE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_m
 pub(crate) struct Net {
     pub(crate) me: u32,
     engine: Mutex<Engine>,
-    /// This PE's own memory, for operations on itself and what peers' atomics need.
-    pub(crate) memory: Memory,
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
     /// The endpoint does the job's atomics.
@@ -41,8 +38,6 @@ pub(crate) struct Net {
     naps: Naps,
     /// How many callers nap between looks, as the thread would: it leaves that to them.
     dozing: AtomicU64,
-    /// How many threads wait for the endpoint.
-    waiting: AtomicU64,
     /// How often callers have polled: the thread steps aside while it changes.
     polls: AtomicU64,
     /// Letters that wait for the software above. Changed with the engine locked.
@@ -67,7 +62,6 @@ impl Net {
         let info = &engine.port.info;
         Self {
             me: engine.me,
-            memory: Memory::default(),
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
             atomics,
@@ -78,7 +72,6 @@ impl Net {
             served: AtomicU64::new(0),
             naps: Naps::new(),
             dozing: AtomicU64::new(0),
-            waiting: AtomicU64::new(0),
             polls: AtomicU64::new(0),
             letters: AtomicU64::new(0),
             broken: AtomicBool::new(false),
@@ -88,29 +81,23 @@ impl Net {
         }
     }
 
-    /// The endpoint; a panic elsewhere is reported there.
+    /// The endpoint.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        // Who issues without pause would take it again before those whom it has woken are there.
-        if self.waiting.load(Ordering::Relaxed) > 0 {
-            std::thread::yield_now();
-        }
-        let engine = match self.engine.try_lock() {
-            Ok(engine) => engine,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                self.waiting.fetch_add(1, Ordering::Relaxed);
-                let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
-                engine
-            }
-        };
-        Locked { net: self, engine }
+        Locked { net: self, engine: self.engine.lock() }
     }
 
     /// A caller moves everything on.
     pub(crate) fn drain(&self) -> usize {
+        self.drain_with(|_| {})
+    }
+
+    /// A caller moves everything on, and then does something more with the endpoint.
+    pub(crate) fn drain_with(&self, then: impl FnOnce(&mut Engine)) -> usize {
         self.note_poll();
-        self.serve(&mut self.lock())
+        let mut engine = self.lock();
+        let done = self.serve(&mut engine);
+        then(&mut engine);
+        done
     }
 
     /// Moves everything on. Returns how much was done, with what peers have done to our memory if that is counted.
@@ -170,7 +157,7 @@ impl Net {
 
     /// The thread's turn: serves, sleeps for `patience` at most, and returns a letter if one has come.
     pub(crate) fn rest(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = self.rest.lock();
         let polls = self.polls.load(Ordering::Relaxed);
         if polls != rest.seen || self.dozing.load(Ordering::Relaxed) > 0 {
             // Callers look for what comes, and serve it.

@@ -6,7 +6,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
-use oxshmem_transport::{Region, Remote, Segment};
+use oxshmem_transport::{NotIssued, Region, Remote, Segment};
 
 use crate::card::RailCard;
 use crate::device::MOST_RAILS;
@@ -20,13 +20,6 @@ pub(crate) const SPREAD: usize = 64 << 10;
 /// The shortest and the longest piece. The shortest keeps a card busy for longer than issuing takes; more than one
 /// longest piece for each rail are dealt to whoever has least under way, so that unequal rails share unequally.
 const PIECES: (usize, usize) = (32 << 10, 1 << 20);
-
-/// What a lane has issued.
-#[derive(Default, Debug)]
-pub(crate) struct Count {
-    pub(crate) first: u64,
-    pub(crate) further: u64,
-}
 
 /// The further rails of an engine.
 #[derive(Default)]
@@ -108,7 +101,7 @@ impl Engine {
     }
 
     /// A peer's card has been read: what of its rails ours reach.
-    pub(crate) fn meet(&mut self, pe: u32, theirs: &[RailCard]) -> Issued {
+    pub(crate) fn meet(&mut self, pe: u32, theirs: &[RailCard]) -> Result<(), Error> {
         let ours: Vec<_> = self.further.engines.iter().map(|engine| engine.port.info.place()).collect();
         for (engine, pair) in self.further.engines.iter_mut().zip(pairs(&ours, theirs)) {
             if let Some(rail) = pair {
@@ -130,7 +123,8 @@ impl Engine {
         self.peers.learn(pe, of(0), len);
     }
 
-    /// Issues a long transfer in pieces over all rails that reach the peer, each by the one that has least under way.
+    /// Issues a long transfer in pieces over all rails that reach the peer, each by the one that has least under way, as far
+    /// as there is room; returns how many bytes from the start that is.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
@@ -140,8 +134,7 @@ impl Engine {
         remote: Remote,
         transfer: Transfer,
         n: usize,
-        issued: &mut Count,
-    ) -> Issued {
+    ) -> Issued<usize> {
         // Everything is known before anything is issued, so that what does not fit has no effect.
         self.reach(remote, n)?;
         let rails = self.rails_to(remote.pe).count();
@@ -152,66 +145,55 @@ impl Engine {
             let at = Remote { offset: remote.offset + done as u64, ..remote };
             // SAFETY: a piece of what the caller promised.
             let local = unsafe { transfer.plus(done) };
-            // SAFETY: as above.
-            let piece = unsafe { self.by_further(account, at, local, rest)? };
-            if piece > 0 {
-                issued.further += 1;
-                done += piece;
-            } else {
-                // SAFETY: as above.
-                unsafe { self.transfer(account, at, local, rest, &mut issued.first)? };
-                done += rest;
+            // SAFETY: a piece of what the caller promised.
+            let further = unsafe { self.by_further(account, at, local, rest) };
+            let issued = match further {
+                // SAFETY: a piece of what the caller promised.
+                Err(NotIssued::Busy) => unsafe { self.transfer(account, at, local, rest) },
+                issued => issued,
+            };
+            match issued {
+                Ok(issued) => done += issued,
+                Err(NotIssued::Busy) if done > 0 => return Ok(done),
+                Err(refused) => return Err(refused),
             }
         }
-        Ok(())
+        Ok(n)
     }
 
     /// Issues a piece by the further rail that has least under way, if that is no more than the first has; returns how much.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
-    unsafe fn by_further(
-        &mut self,
-        account: u32,
-        remote: Remote,
-        transfer: Transfer,
-        n: usize,
-    ) -> Result<usize, Error> {
+    unsafe fn by_further(&mut self, account: u32, remote: Remote, transfer: Transfer, n: usize) -> Issued<usize> {
         let most = self.under_way();
         let mut refused = [false; MOST_RAILS];
         loop {
             let open = (0..).zip(&self.further.engines).map(|(rail, engine)| (engine.under_way(), rail));
             let least = open.filter(|&(under_way, rail): &(usize, usize)| under_way <= most && !refused[rail]).min();
-            let Some((_, rail)) = least else { return Ok(0) };
-            // SAFETY: the caller's promise.
-            match unsafe { self.further.engines[rail].try_piece(account, remote, transfer, n)? } {
-                0 => refused[rail] = true,
-                piece => return Ok(piece),
+            let Some((_, rail)) = least else { return Err(NotIssued::Busy) };
+            // SAFETY: the caller's promise covers the piece until it is complete.
+            match unsafe { self.further.engines[rail].try_piece(account, remote, transfer, n) } {
+                Err(NotIssued::Busy) => refused[rail] = true,
+                issued => return issued,
             }
         }
     }
 
-    /// Reads one byte by this rail, behind the puts that are complete there. Whether it went now.
+    /// Reads one byte by this rail, behind the puts that are complete there.
     ///
     /// # Safety
     /// `scrap` has a byte until the read is complete.
-    pub(crate) unsafe fn read_behind(
-        &mut self,
-        account: u32,
-        rail: usize,
-        place: Remote,
-        scrap: *mut u8,
-        issued: &mut Count,
-    ) -> Result<bool, Error> {
-        let Some(further) = rail.checked_sub(1) else {
-            // SAFETY: the caller's promise.
-            unsafe { self.transfer(account, place, Transfer::Get(scrap), 1, &mut issued.first)? };
-            return Ok(true);
+    pub(crate) unsafe fn read_behind(&mut self, account: u32, rail: usize, place: Remote, scrap: *mut u8) -> Issued {
+        let read = match rail.checked_sub(1) {
+            // SAFETY: the scrap has a byte until completion, by the caller's promise.
+            None => unsafe { self.transfer(account, place, Transfer::Get(scrap), 1) },
+            // SAFETY: the scrap has a byte until completion, by the caller's promise.
+            Some(further) => unsafe {
+                self.further.engines[further].try_piece(account, place, Transfer::Get(scrap), 1)
+            },
         };
-        // SAFETY: the caller's promise.
-        let went = unsafe { self.further.engines[further].try_piece(account, place, Transfer::Get(scrap), 1)? } > 0;
-        issued.further += u64::from(went);
-        Ok(went)
+        read.map(drop)
     }
 
     /// The rails by which a peer is reached.
@@ -224,8 +206,8 @@ impl Engine {
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
-    unsafe fn try_piece(&mut self, account: u32, remote: Remote, transfer: Transfer, n: usize) -> Result<usize, Error> {
-        let Some((address, place)) = self.reached(remote) else { return Ok(0) };
+    unsafe fn try_piece(&mut self, account: u32, remote: Remote, transfer: Transfer, n: usize) -> Issued<usize> {
+        let (address, place) = self.reached(remote).ok_or(NotIssued::Busy)?;
         let piece = n.min(usize::try_from(place.room).unwrap_or(usize::MAX)).min(self.longest());
         // SAFETY: the caller's promise.
         unsafe { self.piece(account, remote.pe, address, place, transfer, piece) }

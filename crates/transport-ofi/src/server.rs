@@ -1,11 +1,12 @@
 //! The thread that serves while a PE computes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use parking_lot::Mutex;
 
 use crate::progress::Net;
 
@@ -31,13 +32,13 @@ impl Server {
         };
         let thread = std::thread::Builder::new().name("oxshmem-ofi".into()).spawn(serve);
         let thread = thread.map_err(|e| Error::new("cannot start the thread that serves libfabric").because(e))?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
     pub(crate) fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(thread) = self.thread.lock().take() {
             // A panic of the thread has been printed already.
             let _ = thread.join();
         }

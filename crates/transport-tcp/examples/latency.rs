@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment, Width};
+use oxshmem_transport::suite::issue;
+use oxshmem_transport::{Amo, Cards, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, Width};
 use oxshmem_transport_tcp::{Options, open};
 
 const MIB: usize = 1 << 20;
@@ -111,7 +112,11 @@ impl Pe {
     fn put_word(&mut self, offset: u64, value: u64) {
         let to = self.there(offset);
         // SAFETY: the source is a number of this frame, which `put` copies.
-        unsafe { self.lane.put(to, (&raw const value).cast(), 8) };
+        unsafe { self.issue(|lane| lane.put(to, (&raw const value).cast(), 8)) };
+    }
+
+    fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
+        issue(&*self.fabric, &*self.lane, act);
     }
 
     fn quiet(&mut self) {
@@ -179,7 +184,7 @@ impl Pe {
     fn get_word(&mut self) {
         let mut word = 0u64;
         // SAFETY: `word` lives until `quiet` returns.
-        unsafe { self.lane.get_nbi((&raw mut word).cast(), self.there(WORD), 8) };
+        unsafe { self.issue(|lane| lane.get_nbi((&raw mut word).cast(), self.there(WORD), 8)) };
         self.quiet();
         std::hint::black_box(word);
     }
@@ -187,7 +192,7 @@ impl Pe {
     fn fetch_add(&mut self) {
         let mut old = 0u64;
         // SAFETY: `old` lives until `quiet` returns.
-        unsafe { self.lane.amo(self.there(WORD), Width::Eight, Amo::Add(1), (&raw mut old).cast()) };
+        unsafe { self.issue(|lane| lane.amo(self.there(WORD), Width::Eight, Amo::Add(1), (&raw mut old).cast())) };
         self.quiet();
     }
 
@@ -196,7 +201,7 @@ impl Pe {
         let source = self.words[DATA as usize / 8..].as_ptr().cast::<u8>();
         for i in 0..16 {
             // SAFETY: the words live as long as this PE.
-            unsafe { self.lane.put_nbi(self.there(DATA + (i * MIB) as u64), source.add(i * MIB), MIB) };
+            unsafe { self.issue(|lane| lane.put_nbi(self.there(DATA + (i * MIB) as u64), source.add(i * MIB), MIB)) };
         }
         self.quiet();
     }
@@ -205,7 +210,7 @@ impl Pe {
         let dest = self.words[DATA as usize / 8..].as_ptr().cast_mut().cast::<u8>();
         for i in 0..16 {
             // SAFETY: the words live as long as this PE.
-            unsafe { self.lane.get_nbi(dest.add(i * MIB), self.there(DATA + (i * MIB) as u64), MIB) };
+            unsafe { self.issue(|lane| lane.get_nbi(dest.add(i * MIB), self.there(DATA + (i * MIB) as u64), MIB)) };
         }
         self.quiet();
     }
@@ -234,7 +239,7 @@ impl Pe {
             for i in 0..u64::from(count) {
                 let to = pe.there(DATA + i % 512 * 8);
                 // SAFETY: `value` lives until `quiet` returns.
-                unsafe { pe.lane.put_nbi(to, (&raw const value).cast(), 8) };
+                unsafe { pe.issue(|lane| lane.put_nbi(to, (&raw const value).cast(), 8)) };
             }
             pe.quiet();
         });

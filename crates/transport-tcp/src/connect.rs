@@ -167,7 +167,7 @@ impl Link {
         if let Err(garbage) = state.session.resume(peer.executed) {
             return self.fail(net, state, &garbage.to_string());
         }
-        self.publish(&state.session);
+        state.publish();
         let (sealer, opener) = seals.unzip();
         if let Err(e) = socket::probe_when_idle(stream.as_fd(), net.give_up) {
             tracing::debug!("a connection without probes: {e}");

@@ -1,15 +1,18 @@
 //! What goes to and comes from one PE over one rail. The session outlives its connection, which is made when first needed
 //! (see `connect`), replaced when cut, and given up when the PE stays silent.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mio::net::TcpStream;
 use oxshmem_base::Error;
+use oxshmem_transport::{Account, Busy};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::connect::{Attempt, remember};
 use crate::net::Net;
@@ -29,12 +32,6 @@ pub(crate) struct Link {
     pub(crate) pe: u32,
     pub(crate) rail: u16,
     pub(crate) token: usize,
-    /// [`Session::reached`], for lanes. Stored with Release by whoever has executed the peer's answers, loaded with
-    /// Acquire: who sees an operation complete sees what it fetched.
-    frame: AtomicU64,
-    fetch: AtomicU64,
-    /// Set once, after the error is in the state.
-    failed: AtomicBool,
     /// Something is to be sent that waits for company.
     due: AtomicBool,
     state: Mutex<State>,
@@ -43,6 +40,8 @@ pub(crate) struct Link {
 /// What changes of it.
 pub(crate) struct State {
     pub(crate) session: Session,
+    /// Operations of lanes in the order of their tickets.
+    under_way: VecDeque<UnderWay>,
     pub(crate) wire: Wire,
     pub(crate) established: u64,
     pub(crate) patience: Patience,
@@ -60,6 +59,13 @@ pub(crate) struct State {
     /// Of the last connection; before the first one, where it was tried first.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) error: Option<Error>,
+}
+
+/// Operations of one lane that are complete when a ticket is reached.
+struct UnderWay {
+    ticket: Ticket,
+    account: Arc<Account>,
+    count: u64,
 }
 
 pub(crate) enum Wire {
@@ -97,6 +103,7 @@ impl Link {
     pub(crate) fn new(pe: u32, rail: u16, token: usize, limit: Duration) -> Self {
         let state = State {
             session: Session::default(),
+            under_way: VecDeque::new(),
             wire: Wire::Down,
             established: 0,
             patience: Patience::new(limit),
@@ -109,40 +116,30 @@ impl Link {
             address: None,
             error: None,
         };
-        let (frame, fetch) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (failed, due) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { pe, rail, token, frame, fetch, failed, due, state: Mutex::new(state) }
+        Self { pe, rail, token, due: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    /// Whether the operation is complete.
-    pub(crate) fn has_reached(&self, ticket: Ticket) -> bool {
-        self.frame.load(Ordering::Acquire) >= ticket.frame && self.fetch.load(Ordering::Acquire) >= ticket.fetch
-    }
-
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn error(&self) -> Option<Error> {
-        self.lock().error.clone()
-    }
-
-    /// Issues an operation, which `push` puts into the session; waits while too much is under way. `None`: the PE is lost.
-    pub(crate) fn issue(&self, net: &Net, push: impl FnOnce(&mut Session) -> Ticket) -> Option<Ticket> {
+    /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.
+    pub(crate) fn issue(
+        &self,
+        net: &Net,
+        account: &Arc<Account>,
+        count: u64,
+        push: impl FnOnce(&mut Session) -> Ticket,
+    ) -> Result<(), Busy> {
         let mut state = self.lock();
-        while state.session.is_full() {
-            self.flush(&mut state);
-            drop(state);
-            if net.progress() == 0 {
-                std::thread::yield_now();
-            }
-            state = self.lock();
+        if let Some(error) = &state.error {
+            account.fail(error.clone());
+            return Ok(());
         }
-        if state.error.is_some() {
-            return None;
+        if state.session.is_full() {
+            self.flush(&mut state);
+            return Err(Busy);
         }
         let alone = state.session.is_idle();
+        account.issue(count);
         let ticket = push(&mut state.session);
+        state.note(ticket, account, count);
         if matches!(state.wire, Wire::Down | Wire::Left) {
             self.raise(net, &mut state);
         }
@@ -154,11 +151,12 @@ impl Link {
             self.flush(&mut state);
         }
         let left = state.session.is_collecting() || state.session.has_output();
-        drop(state);
+        // In turn: a thread that issues without pause would take the lock again before those who wait for it are there.
+        MutexGuard::unlock_fair(state);
         if left {
             self.remind(net);
         }
-        Some(ticket)
+        Ok(())
     }
 
     pub(crate) fn remind(&self, net: &Net) {
@@ -173,11 +171,7 @@ impl Link {
 
     /// Moves the connection on if nobody else is at it.
     pub(crate) fn try_serve(&self, net: &Net, manner: Manner) -> usize {
-        match self.state.try_lock() {
-            Ok(mut state) => self.serve_locked(net, &mut state, manner).0,
-            Err(TryLockError::Poisoned(poisoned)) => self.serve_locked(net, &mut poisoned.into_inner(), manner).0,
-            Err(TryLockError::WouldBlock) => 0,
-        }
+        self.state.try_lock().map_or(0, |mut state| self.serve_locked(net, &mut state, manner).0)
     }
 
     /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
@@ -215,7 +209,7 @@ impl Link {
     /// Reads and executes what has come.
     fn receive(&self, net: &Net, state: &mut State) -> (usize, bool) {
         let Wire::Up(connection) = &mut state.wire else { return (0, false) };
-        let mut served = Served { memory: &net.memory, refusals: &net.refusals, pe: self.pe };
+        let mut served = Served { memory: &net.memory, lanes: &net.lanes, pe: self.pe };
         let (mut executed, mut read) = (0, 0);
         let ended = loop {
             let (place, bytes) = connection.endpoint.space();
@@ -238,7 +232,7 @@ impl Link {
                 Err(e) => break Some(e.to_string()),
             }
         };
-        self.publish(&state.session);
+        retire(&mut state.under_way, &state.session);
         if connection.endpoint.has_left() {
             state.session.acknowledge();
             state.session.leave();
@@ -251,12 +245,6 @@ impl Link {
             self.cut(state, &why);
         }
         (executed, read >= TURN)
-    }
-
-    pub(crate) fn publish(&self, session: &Session) {
-        let Ticket { frame, fetch } = session.reached();
-        self.frame.store(frame, Ordering::Release);
-        self.fetch.store(fetch, Ordering::Release);
     }
 
     /// Sends what the socket takes, also of what waits for company.
@@ -314,8 +302,11 @@ impl Link {
         state.wire = Wire::Down;
         // Only the first one is told to those who wait for something else.
         let _ = net.lost.set(error.clone());
+        for UnderWay { account, count, .. } in state.under_way.drain(..) {
+            account.fail(error.clone());
+            account.complete(count);
+        }
         state.error = Some(error);
-        self.failed.store(true, Ordering::Release);
     }
 
     /// Has callers told of the socket, if there is one.
@@ -329,7 +320,7 @@ impl Link {
 
     /// The socket, and whether to look for room to send as well. `None` while somebody else is at it.
     pub(crate) fn watch(&self) -> Option<(RawFd, bool)> {
-        let state = self.state.try_lock().ok()?;
+        let state = self.state.try_lock()?;
         match &state.wire {
             Wire::Up(connection) => Some((connection.stream.as_raw_fd(), state.blocked)),
             Wire::Connecting(attempt) => Some((attempt.stream.as_raw_fd(), attempt.is_speaking())),
@@ -389,7 +380,33 @@ impl Link {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
+    }
+}
+
+impl State {
+    /// Operations of a lane that were issued last. Those that share a frame share a line.
+    fn note(&mut self, ticket: Ticket, account: &Arc<Account>, count: u64) {
+        match self.under_way.back_mut() {
+            Some(last) if last.ticket == ticket && Arc::ptr_eq(&last.account, account) => last.count += count,
+            _ => self.under_way.push_back(UnderWay { ticket, account: account.clone(), count }),
+        }
+    }
+
+    /// Tells lanes what the peer has executed and answered.
+    pub(crate) fn publish(&mut self) {
+        retire(&mut self.under_way, &self.session);
+    }
+}
+
+/// Completes the operations that the session has reached.
+fn retire(under_way: &mut VecDeque<UnderWay>, session: &Session) {
+    let reached = session.reached();
+    let is_complete = |ticket: Ticket| ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
+    while under_way.front().is_some_and(|first| is_complete(first.ticket)) {
+        if let Some(UnderWay { account, count, .. }) = under_way.pop_front() {
+            account.complete(count);
+        }
     }
 }
 

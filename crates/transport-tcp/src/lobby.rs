@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
+use parking_lot::Mutex;
 
 use crate::net::Net;
 use crate::proto::handshake::{Acceptor, LONGEST, Step};
@@ -122,18 +122,18 @@ impl Lobby {
 
     /// How many were sent away, and why the last one was.
     pub(crate) fn rejected(&self) -> (u64, String) {
-        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = self.reason.lock().clone();
         (self.rejected.load(Ordering::Relaxed), reason)
     }
 
     fn reject(&self, why: &str) {
         tracing::debug!("a stranger was sent away: {why}");
         self.rejected.fetch_add(1, Ordering::Relaxed);
-        why.clone_into(&mut self.reason.lock().unwrap_or_else(PoisonError::into_inner));
+        why.clone_into(&mut self.reason.lock());
     }
 
-    fn guests(&self) -> std::sync::MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn guests(&self) -> parking_lot::MutexGuard<'_, Guests> {
+        self.guests.lock()
     }
 }
 

@@ -5,22 +5,23 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::{Cards, Memory};
+use parking_lot::{Mutex, RwLock};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::card::Card;
 use crate::interfaces::{self, Address};
+use crate::lanes::LaneTable;
 use crate::link::Link;
 use crate::lobby::{FIRST_GUEST, Lobby};
 use crate::progress::{FEW, FIRST_LINK, Poller};
 use crate::proto::handshake::Credentials;
-use crate::region::Refusals;
 
 /// Where a PE may be reached: its address, and the name of the interface that has it there.
 #[derive(Clone)]
@@ -44,7 +45,6 @@ pub(crate) struct Net {
     pub(crate) rails: u16,
     pub(crate) give_up: Duration,
     pub(crate) memory: Memory,
-    pub(crate) refusals: Refusals,
     pub(crate) cards: OnceLock<Box<dyn Cards>>,
     /// One slot per PE and rail; a PE that nobody talks to costs no more than that.
     pub(crate) by_token: Box<[OnceLock<Arc<Link>>]>,
@@ -68,8 +68,7 @@ pub(crate) struct Net {
     /// Why the first PE that was lost is.
     pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,
-    /// Numbers of lanes that are free again, and the next new one.
-    pub(crate) lanes: Mutex<(Vec<u16>, u32)>,
+    pub(crate) lanes: LaneTable,
     pub(crate) start: Instant,
 }
 
@@ -84,7 +83,7 @@ impl Net {
         Some(slot.get_or_init(|| {
             let link = Arc::new(Link::new(pe, rail, FIRST_LINK + index, self.give_up));
             let count = {
-                let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
+                let mut links = self.links.write();
                 links.push(link.clone());
                 self.count.store(links.len(), Ordering::SeqCst);
                 links.len()
@@ -138,7 +137,7 @@ impl Net {
 
     /// There are no longer few links: callers need to be told of those that they asked until now.
     fn enlist_all(&self) -> io::Result<()> {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let links = self.links.read().clone();
         links.iter().try_for_each(|link| link.enlist(self))
     }
 
@@ -149,27 +148,10 @@ impl Net {
         Ok(nonce)
     }
 
-    /// A number for a lane that no other lane has.
-    pub(crate) fn lane_number(&self) -> Result<u16, Error> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = lanes.0.pop() {
-            return Ok(number);
-        }
-        let number = u16::try_from(lanes.1).map_err(|_| Error::new("TCP: 65536 contexts are open"))?;
-        lanes.1 += 1;
-        Ok(number)
-    }
-
-    pub(crate) fn free_lane(&self, number: u16) {
-        // A refusal that nobody fetched is not for the next lane of this number.
-        drop(self.refusals.take(number));
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).0.push(number);
-    }
-
     /// Says good-bye to all and waits a moment for theirs: a socket that is closed with something unread in it would
     /// take what we have sent with it.
     pub(crate) fn part(&self) {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let links = self.links.read().clone();
         links.iter().for_each(|link| link.leave());
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(300) && !links.iter().all(|link| link.is_over()) {

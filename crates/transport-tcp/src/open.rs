@@ -4,24 +4,28 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
-use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, Region, Segment};
+use oxshmem_transport::{
+    AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, Region, Segment, software,
+};
+use parking_lot::{Mutex, RwLock};
 use ring::rand::SystemRandom;
 
 use crate::card::Card;
 use crate::interfaces::{self, Address};
 use crate::lane::{INJECT, TcpLane};
+use crate::lanes::LaneTable;
 use crate::lobby::Lobby;
 use crate::net::Net;
 use crate::progress::{LISTENER, Poller, WAKER};
 use crate::proto::handshake::Credentials;
-use crate::region::Refusals;
+use crate::proto::wire::SMALL;
 
 /// How this PE takes part.
 #[derive(Clone)]
@@ -96,7 +100,6 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         rails: options.rails.max(1),
         give_up: options.give_up,
         memory: Memory::default(),
-        refusals: Refusals::default(),
         cards: OnceLock::new(),
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
@@ -112,13 +115,15 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         closed: AtomicBool::new(false),
         lost: OnceLock::new(),
         random: SystemRandom::new(),
-        lanes: Mutex::default(),
+        lanes: LaneTable::default(),
         start: Instant::now(),
     };
-    let features = Features::FUSED_SIGNAL | Features::GROWS;
+    let features = Features::GROWS;
     let features = if net.rails == 1 { features | Features::ORDERED } else { features };
-    let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, longest: usize::MAX };
-    Ok(Box::new(Tcp { net: Arc::new(net), capabilities, before: Mutex::new(Some(thread)), thread: Mutex::default() }))
+    let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(SMALL) };
+    let fabric =
+        Box::new(Tcp { net: Arc::new(net), capabilities, before: Mutex::new(Some(thread)), thread: Mutex::default() });
+    software::fill(me, fabric, None)
 }
 
 /// The first port of the range that is free, or any.
@@ -172,7 +177,7 @@ impl Fabric for Tcp {
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        let poller = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let poller = self.before.lock().take();
         let Some(poller) = poller else { return Err(Error::new("TCP: the fabric is connected already")) };
         drop(self.net.cards.set(cards));
         let enlisted = self.net.enlist(self.net.lobby.listener().as_raw_fd(), LISTENER);
@@ -180,7 +185,7 @@ impl Fabric for Tcp {
         let spawn = || std::thread::Builder::new().name("oxshmem-tcp".into()).spawn(move || net.work(poller));
         let thread = enlisted.and_then(|()| spawn());
         let thread = thread.map_err(|e| Error::new("TCP: the progress thread cannot be started").because(e))?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -201,7 +206,7 @@ impl Fabric for Tcp {
     }
 
     fn close(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         let Some(thread) = thread else { return };
         self.net.part();
         self.net.closed.store(true, Ordering::Release);

@@ -6,7 +6,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -96,7 +95,7 @@ impl Net {
         let turn = self.polls.fetch_add(1, Ordering::Relaxed);
         let mut done = 0;
         let few = {
-            let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+            let links = self.links.read();
             let few = !links.is_empty() && links.len() <= FEW;
             if few {
                 done += links.iter().map(|link| link.try_serve(self, Manner::Caller)).sum::<usize>();
@@ -107,7 +106,7 @@ impl Net {
             few
         };
         if (!few || turn.is_multiple_of(LOOK_AROUND))
-            && let Ok(mut poller) = self.callers.try_lock()
+            && let Some(mut poller) = self.callers.try_lock()
         {
             poller.wait(Duration::ZERO);
             done += poller.serve(self, Manner::Caller);
@@ -120,7 +119,7 @@ impl Net {
         let mut sockets = Vec::with_capacity(1 + FEW);
         sockets.push((self.watched, false));
         {
-            let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+            let links = self.links.read();
             if links.len() <= FEW {
                 sockets.extend(links.iter().filter_map(|link| link.watch()));
             }
@@ -128,7 +127,7 @@ impl Net {
         let happened = socket::wait(&sockets, most);
         let mut done = 0;
         if happened.first() == Some(&true)
-            && let Ok(mut poller) = self.callers.try_lock()
+            && let Some(mut poller) = self.callers.try_lock()
         {
             poller.wait(Duration::ZERO);
             done += poller.serve(self, Manner::Caller);
@@ -188,7 +187,7 @@ impl Net {
     }
 
     fn serve_all(&self) {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+        let links = self.links.read();
         for link in links.iter() {
             link.take_due();
             link.try_serve(self, Manner::Alone);
@@ -197,7 +196,7 @@ impl Net {
 
     /// Looks at the clock for all; returns whether somebody owes us something.
     fn look(&self) -> bool {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let links = self.links.read().clone();
         let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
         self.lobby.look(self) || owed
     }

@@ -1,19 +1,15 @@
 //! The memory of this PE as the protocol reaches it.
 
-use std::collections::HashMap;
-use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use oxshmem_base::Error;
 use oxshmem_transport::{Amo, Memory, OutOfRange, Region, Width};
+use std::ptr;
 
+use crate::lanes::LaneTable;
 use crate::proto::Host;
 
 /// The host of one connection while its bytes are executed.
 pub(crate) struct Served<'f> {
     pub(crate) memory: &'f Memory,
-    pub(crate) refusals: &'f Refusals,
+    pub(crate) lanes: &'f LaneTable,
     pub(crate) pe: u32,
 }
 
@@ -36,7 +32,7 @@ impl Host for Served<'_> {
     }
 
     fn amo(&mut self, region: Region, offset: u64, width: Width, amo: Amo) -> Result<u64, OutOfRange> {
-        self.update(region, offset, width, amo)
+        self.memory.amo(region, offset, width, amo)
     }
 
     fn fill(&mut self, at: usize, data: &[u8]) {
@@ -48,33 +44,7 @@ impl Host for Served<'_> {
     }
 
     fn refused(&mut self, lane: u16, wrong: OutOfRange) {
-        self.refusals.add(lane, wrong.error(self.pe));
-    }
-}
-
-/// Errors of single operations, on their way to the lanes that issued them.
-#[derive(Default)]
-pub(crate) struct Refusals {
-    errors: Mutex<HashMap<u16, Error>>,
-    /// How many there are, so that nobody locks when there are none. Changed with the map locked.
-    count: AtomicUsize,
-}
-
-impl Refusals {
-    pub(crate) fn add(&self, lane: u16, error: Error) {
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        errors.entry(lane).or_insert(error);
-        self.count.store(errors.len(), Ordering::Release);
-    }
-
-    pub(crate) fn take(&self, lane: u16) -> Option<Error> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let error = errors.remove(&lane);
-        self.count.store(errors.len(), Ordering::Release);
-        error
+        self.lanes.refused(lane, wrong.error(self.pe));
     }
 }
 

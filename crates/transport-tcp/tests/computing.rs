@@ -20,10 +20,10 @@ fn what_is_issued_takes_effect_without_another_call() {
     for round in 1..300u64 {
         for word in 1..=(round % 7) as usize {
             // SAFETY: `put` copies its source, a number of this frame.
-            unsafe { a.lane().put(place(word), (&raw const round).cast(), 8) };
+            unsafe { a.issue(|lane| lane.put(place(word), (&raw const round).cast(), 8)) };
         }
         // SAFETY: null asks for no old value.
-        unsafe { a.lane().amo(place(0), Width::Eight, Amo::Add(1), std::ptr::null_mut()) };
+        unsafe { a.issue(|lane| lane.amo(place(0), Width::Eight, Amo::Add(1), std::ptr::null_mut())) };
         let start = Instant::now();
         while b.words[0].load(Ordering::Acquire) < round {
             assert!(start.elapsed() < Duration::from_secs(30), "round {round}: what was issued stays where it is");

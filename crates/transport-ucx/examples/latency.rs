@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_transport::suite::issue;
 use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
 use oxshmem_transport_ucx::{Options, open};
 use oxshmem_ucx_sys as sys;
@@ -107,8 +108,8 @@ impl Pe {
         self.words[offset / 8].load(Ordering::Acquire)
     }
 
-    fn lane(&mut self) -> &mut dyn Lane {
-        &mut **self.lane.as_mut().expect("until the end")
+    fn lane(&self) -> &dyn Lane {
+        &**self.lane.as_ref().expect("until the end")
     }
 
     fn there(&self, offset: usize) -> Remote {
@@ -118,7 +119,7 @@ impl Pe {
     fn put(&mut self, offset: usize, value: u64) {
         let to = self.there(offset);
         // SAFETY: the source is a number of this frame, which `put` has used when it returns.
-        unsafe { self.lane().put(to, (&raw const value).cast(), 8) };
+        issue(&*self.fabric, self.lane(), |lane| unsafe { lane.put(to, (&raw const value).cast(), 8) });
     }
 
     fn progress(&mut self) {
@@ -152,7 +153,7 @@ impl Pe {
     fn block<const N: usize>(&mut self) {
         let (to, source) = (self.there(DATA), self.words[DATA / 8..].as_ptr().cast());
         // SAFETY: the words live as long as this PE.
-        unsafe { self.lane().put_nbi(to, source, N) };
+        issue(&*self.fabric, self.lane(), |lane| unsafe { lane.put_nbi(to, source, N) });
         self.quiet();
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::{mem, ptr, slice};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, OutOfRange, Region, Remote, SignalUpdate, Width, deliver_old};
+use oxshmem_transport::{Amo, NotIssued, OutOfRange, Region, Remote, SignalUpdate, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_FLAGS,
@@ -28,12 +28,18 @@ use crate::net::Net;
 /// Longest put that travels in one message with its signal.
 const TOGETHER: usize = 8 << 10;
 
-/// Questions of one channel that are under way at once. Beyond that who asks waits for answers: without a bound a caller that
-/// never waits is thousands ahead of the target's processor, and whatever others ask comes behind all of it.
+/// Questions of one channel that are under way at once. Beyond that the channel is busy: without a bound a caller that never
+/// waits is thousands ahead of the target's processor, and whatever others ask comes behind all of it.
 const MOST_ASKED: u64 = 128;
+
+/// Longest put whose source is copied.
+pub(crate) const COPIED: usize = 8 << 10;
 
 /// Puts, gets and UCX's atomics likewise: UCX keeps a request for each that its transport has no room for.
 const MOST_UNDER_WAY: u64 = 8192;
+
+/// The outcome of issuing something.
+pub(crate) type Issued<T = ()> = Result<T, NotIssued>;
 
 /// Fields are dropped in this order: keys before the worker, the worker before what its callbacks are given.
 pub(crate) struct Channel {
@@ -49,6 +55,8 @@ pub(crate) struct Channel {
     /// What comes next waits for what came before.
     fenced: bool,
     asked: u64,
+    /// Whose keys are asked for.
+    keys_asked: Option<(u32, Region)>,
     worker: Worker,
     /// What the failures of endpoints are told to.
     lines: Vec<Rc<Line>>,
@@ -131,6 +139,7 @@ impl Channel {
             late: Vec::new(),
             fenced: false,
             asked: 0,
+            keys_asked: None,
             worker,
             lines: Vec::new(),
             inbox,
@@ -141,49 +150,65 @@ impl Channel {
         self.worker.context.ucx
     }
 
+    /// Puts what `source` has; it stays until completion. Returns how much was issued.
+    ///
     /// # Safety
-    /// As for `Lane::put` and `put_nbi`: the source stays readable until the call returns if `reusable`, else until
-    /// completion.
-    pub(crate) unsafe fn put(&mut self, net: &Net, to: Remote, source: *const u8, n: usize, reusable: bool) {
-        self.start(net);
-        if to.pe == net.me {
-            // SAFETY: the caller's promise.
-            let outcome = unsafe { net.regions.memory.put(to.region, to.offset, source, n) };
-            return self.here(net, outcome);
-        }
+    /// As for `Lane::put_nbi`.
+    pub(crate) unsafe fn put(&mut self, net: &Net, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
+        self.start(net)?;
         self.transfer(net, to, n, |channel, target, start, n| {
-            let Target { endpoint, address, key } = target;
-            // SAFETY: an open endpoint and its key; the caller's promise for the source.
-            let put = unsafe {
-                let from = source.add(start).cast();
-                started((channel.ucx().put)(endpoint, from, n, address, key, &blank::<ucp_request_param_t>()))
-            };
-            channel.unflushed += 1;
+            // SAFETY: a part of what the caller promises until completion.
+            let put = unsafe { channel.put_piece(target, source.add(start), n, &blank()) };
             match put {
                 Started::Done => {}
-                Started::Request(request) => {
-                    let request = Request::new(request);
-                    // A request to a lost peer may stay under way for ever.
-                    while reusable && request.outcome(channel.ucx()).is_none() && !channel.has_lost(to.pe) {
-                        channel.turn(net);
-                    }
-                    // The flush completes it.
-                    request.free(channel.ucx());
-                }
+                // The flush completes it.
+                Started::Request(request) => Request::new(request).free(channel.ucx()),
                 Started::Failed(status) => channel.fail(to.pe, "a put", status),
             }
-        });
+        })
+    }
+
+    /// Puts a copy of what `source` has, at most [`COPIED`] bytes. Returns how much was issued.
+    ///
+    /// # Safety
+    /// As for `Lane::put`.
+    pub(crate) unsafe fn put_copy(&mut self, net: &Net, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
+        self.start(net)?;
+        self.transfer(net, to, n.min(COPIED), |channel, target, start, n| {
+            // SAFETY: a part of what the caller promises for the call.
+            let copy: Box<Vec<u8>> = Box::new(unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec());
+            let (from, copy) = (copy.as_ptr(), Box::into_raw(copy));
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                cb: Callback { send: Some(copy_sent) },
+                user_data: copy.cast(),
+                ..blank()
+            };
+            // SAFETY: the copy lives until it is freed below or by `copy_sent`, exactly one of which happens.
+            let put = unsafe { channel.put_piece(target, from, n, &param) };
+            if !matches!(put, Started::Request(_)) {
+                // SAFETY: leaked above; there is no callback.
+                drop(unsafe { Box::from_raw(copy) });
+            }
+            if let Started::Failed(status) = put {
+                channel.fail(to.pe, "a put", status);
+            }
+        })
+    }
+
+    /// # Safety
+    /// The bytes stay until UCX is done with them.
+    unsafe fn put_piece(&mut self, target: Target, from: *const u8, n: usize, param: &ucp_request_param_t) -> Started {
+        let Target { endpoint, address, key } = target;
+        self.unflushed += 1;
+        // SAFETY: an open endpoint and its key; the caller's promise for the bytes.
+        unsafe { started((self.ucx().put)(endpoint, from.cast(), n, address, key, param)) }
     }
 
     /// # Safety
     /// As for `Lane::get_nbi`.
-    pub(crate) unsafe fn get(&mut self, net: &Net, dest: *mut u8, from: Remote, n: usize) {
-        self.start(net);
-        if from.pe == net.me {
-            // SAFETY: the caller's promise.
-            let outcome = unsafe { net.regions.memory.get(dest, from.region, from.offset, n) };
-            return self.here(net, outcome);
-        }
+    pub(crate) unsafe fn get(&mut self, net: &Net, dest: *mut u8, from: Remote, n: usize) -> Issued<usize> {
+        self.start(net)?;
         self.transfer(net, from, n, |channel, target, start, n| {
             let Target { endpoint, address, key } = target;
             let param = ucp_request_param_t {
@@ -200,24 +225,19 @@ impl Channel {
                 Started::Request(_) => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
                 Started::Failed(status) => channel.fail(from.pe, "a get", status),
             }
-        });
+        })
     }
 
     /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
     /// completion.
-    pub(crate) fn amo(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        self.start(net);
+    pub(crate) fn amo(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+        self.start(net)?;
         if net.atomics {
             return self.atomic(net, to, width, amo, old);
         }
-        if to.pe == net.me {
-            let outcome = net.regions.memory.amo(to.region, to.offset, width, amo);
-            // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
-            let outcome = outcome.map(|value| unsafe { deliver_old(old, width, value) });
-            return self.here(net, outcome);
-        }
         let at = Place { region: to.region, offset: to.offset };
         self.ask(net, to.pe, Ask::Amo { at, width, amo }, &[], What::Old(width, old));
+        Ok(())
     }
 
     /// # Safety
@@ -230,28 +250,27 @@ impl Channel {
         n: usize,
         signal: Remote,
         update: SignalUpdate,
-    ) {
-        let place = |at: Remote| Place { region: at.region, offset: at.offset };
-        if to.pe == net.me || n > TOGETHER || net.atomics {
-            // Nothing is written if the signal is nowhere; and its keys are at hand when the put is over.
-            if let (true, Err(error)) = (net.atomics, self.reach(net, signal, Width::Eight.bytes())) {
-                return self.inbox.note(|| error);
-            }
-            // SAFETY: the caller's promise.
-            unsafe { self.put(net, to, source, n, false) };
-            if self.inbox.error.borrow().is_some() {
-                return;
-            }
-            if to.pe == net.me || n == 0 {
-                return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
-            }
-            self.late.push(Late { pe: signal.pe, at: place(signal), update });
-            return self.begin_flush(net);
+    ) -> Issued {
+        self.start(net)?;
+        if n == 0 {
+            return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
         }
-        self.start(net);
+        let place = |at: Remote| Place { region: at.region, offset: at.offset };
+        if n > TOGETHER || net.atomics {
+            if net.atomics {
+                // Nothing is written if the signal is nowhere; and its keys are at hand when the put is over.
+                self.reach(net, signal, Width::Eight.bytes())?;
+            }
+            // SAFETY: the caller keeps the source until completion.
+            unsafe { self.put(net, to, source, n)? };
+            self.late.push(Late { pe: signal.pe, at: place(signal), update });
+            self.begin_flush(net);
+            return Ok(());
+        }
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
-        let data = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(source, n) } };
+        let data = unsafe { slice::from_raw_parts(source, n) };
         self.ask(net, to.pe, Ask::PutSignal { to: place(to), signal: place(signal), update }, data, What::Word);
+        Ok(())
     }
 
     /// What follows waits until what was issued has taken effect: UCX may use several paths to one peer, and messages
@@ -297,12 +316,16 @@ impl Channel {
     /// A flush is over: the signals of its puts follow.
     fn flushed(&mut self, net: &Net, signals: Vec<Late>, status: ucs_status_t) {
         if status != UCS_OK {
-            return self.note(|ucx| format!("a flush: {}", meaning(ucx, status)));
+            return self.note_failure(|ucx| format!("a flush: {}", meaning(ucx, status)));
         }
         for Late { pe, at, update } in signals {
             if net.atomics {
                 let to = Remote { pe, region: at.region, offset: at.offset };
-                self.atomic(net, to, Width::Eight, update.amo(), ptr::null_mut());
+                // Its keys are at hand.
+                if let Err(NotIssued::Failed(error)) = self.atomic(net, to, Width::Eight, update.amo(), ptr::null_mut())
+                {
+                    self.inbox.note(|| error);
+                }
                 continue;
             }
             self.ask(net, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
@@ -333,23 +356,11 @@ impl Channel {
         self.worker.arm_to_sleep()
     }
 
-    /// A turn of a caller that waits inside a call: the peer may need our service to get on.
-    fn turn(&mut self, net: &Net) {
-        if self.step(net) + net.serve() == 0 {
-            std::thread::yield_now();
-        }
-    }
-
     /// Whether another lane can use it.
     pub(crate) fn renew(&mut self) -> bool {
         *self.inbox.error.borrow_mut() = None;
         self.fenced = false;
         self.outstanding() == 0 && !self.is_broken()
-    }
-
-    /// Whether this peer cannot be reached any more.
-    fn has_lost(&self, pe: u32) -> bool {
-        self.inbox.lost.borrow().contains(&pe)
     }
 
     /// Whether some peer cannot be reached any more: what was under way may never be over.
@@ -368,33 +379,30 @@ impl Channel {
     }
 
     /// Before each operation: what a fence has promised, and room for one more.
-    fn start(&mut self, net: &Net) {
-        self.wait_while(net, |channel| channel.fenced && channel.outstanding() > 0);
+    fn start(&mut self, net: &Net) -> Issued {
+        let outstanding = self.outstanding();
+        if self.fenced && outstanding > 0 {
+            return Err(NotIssued::Busy);
+        }
         self.fenced = false;
         if self.unflushed >= MOST_UNDER_WAY / 2 {
             self.begin_flush(net);
         }
-        self.wait_while(net, |channel| channel.owed() >= MOST_ASKED || channel.outstanding() >= MOST_UNDER_WAY);
+        if self.owed() >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
     }
 
-    /// Moves everything on as long as this is so and nothing goes wrong.
-    fn wait_while(&mut self, net: &Net, is_so: impl Fn(&Self) -> bool) {
-        while is_so(self) && self.progress(net).is_ok() {
-            if net.serve() == 0 {
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    /// Issues an operation for each piece of a remote range.
-    fn transfer(&mut self, net: &Net, at: Remote, n: usize, issue: impl Fn(&mut Self, Target, usize, usize)) {
+    /// Issues an operation for each piece of a remote range; returns how many bytes that is, which is all.
+    fn transfer(
+        &mut self,
+        net: &Net,
+        at: Remote,
+        n: usize,
+        issue: impl Fn(&mut Self, Target, usize, usize),
+    ) -> Issued<usize> {
         if n == 0 {
-            return;
+            return Ok(0);
         }
-        let peer = match self.reach(net, at, n) {
-            Ok(peer) => peer,
-            Err(error) => return self.inbox.note(|| error),
-        };
+        let peer = self.reach(net, at, n)?;
         let mut start = 0;
         while start < n {
             let Peer { endpoint, keys, .. } = &self.peers[peer];
@@ -406,10 +414,11 @@ impl Channel {
             issue(self, target, start, len);
             start += len;
         }
+        Ok(n)
     }
 
-    /// The peer of a range, with keys for all of it.
-    fn reach(&mut self, net: &Net, at: Remote, n: usize) -> Result<usize, Error> {
+    /// The peer of a range, with keys for all of it; busy until these have come.
+    fn reach(&mut self, net: &Net, at: Remote, n: usize) -> Issued<usize> {
         let peer = self.peer(net, at.pe)?;
         let known = |channel: &Self| channel.peers[peer].keys[at.region as usize].last().map_or(0, Unpacked::end);
         let end = at.offset.checked_add(n as u64);
@@ -419,23 +428,30 @@ impl Channel {
         }
         if end.is_none_or(|end| end > known(self)) {
             let registered = known(self) as usize;
-            return Err(OutOfRange { region: at.region, offset: at.offset, bytes: n, registered }.error(at.pe));
+            let wrong = OutOfRange { region: at.region, offset: at.offset, bytes: n, registered };
+            return Err(wrong.error(at.pe).into());
         }
         Ok(peer)
     }
 
-    fn fetch_keys(&mut self, net: &Net, peer: usize, region: Region) -> Result<(), Error> {
+    /// Asks for the keys of a region that are not known yet; busy until they have come. There is one such question at a time.
+    fn fetch_keys(&mut self, net: &Net, peer: usize, region: Region) -> Issued {
         let Peer { pe, endpoint, ref keys, .. } = self.peers[peer];
         let from = keys[region as usize].len() as u64;
-        *self.inbox.keys.borrow_mut() = None;
-        self.ask(net, pe, Ask::Keys { region, from }, &[], What::Keys);
-        while self.inbox.keys.borrow().is_none() {
-            if let Some(error) = &*self.inbox.error.borrow() {
-                return Err(error.clone());
-            }
-            self.turn(net);
+        if self.keys_asked.is_none() {
+            *self.inbox.keys.borrow_mut() = None;
+            self.keys_asked = Some((pe, region));
+            self.ask(net, pe, Ask::Keys { region, from }, &[], What::Keys);
         }
-        let letter = self.inbox.keys.borrow_mut().take().unwrap_or_default();
+        if let Some(error) = &*self.inbox.error.borrow() {
+            self.keys_asked = None;
+            return Err(error.clone().into());
+        }
+        let Some(letter) = self.inbox.keys.borrow_mut().take() else { return Err(NotIssued::Busy) };
+        if self.keys_asked.take() != Some((pe, region)) {
+            // Somebody else's, who will ask again.
+            return Err(NotIssued::Busy);
+        }
         let keys = Key::all_of(&letter).ok_or_else(|| {
             Error::new(format!("the memory keys of PE {pe} cannot be read"))
                 .because(format!("they are {} bytes that make no sense", letter.len()))
@@ -507,19 +523,17 @@ impl Channel {
         }
     }
 
-    /// An operation of this PE on itself.
-    fn here(&mut self, net: &Net, outcome: Result<(), OutOfRange>) {
-        if let Err(wrong) = outcome {
-            self.inbox.error.borrow_mut().get_or_insert(wrong.error(net.me));
-        }
-    }
-
     fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {
         self.inbox.note(|| lost(pe, &format!("{what}: {}", meaning(self.ucx(), status))));
     }
 
+    /// An error of the lane; the first one stays.
+    pub(crate) fn note(&self, error: Error) {
+        self.inbox.note(|| error);
+    }
+
     /// An error that belongs to no PE; that of a PE that was lost comes first.
-    fn note(&self, what: impl FnOnce(&Ucx) -> String) {
+    fn note_failure(&self, what: impl FnOnce(&Ucx) -> String) {
         self.inbox.note(|| Error::new("operations over UCX have failed").because(what(self.ucx())));
     }
 }
@@ -551,6 +565,13 @@ unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, letter: *m
             letter.inbox.note(|| lost(waiting.pe, why));
         }
     });
+}
+
+unsafe extern "C" fn copy_sent(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
+    // SAFETY: the copy of `put_copy`, which has left it to us.
+    drop(unsafe { Box::from_raw(copy.cast::<Vec<u8>>()) });
+    // An error comes back from the flush.
+    finish(request, status, |why| tracing::debug!("UCX: a put was lost: {why}"));
 }
 
 unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {

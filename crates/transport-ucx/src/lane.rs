@@ -1,44 +1,76 @@
 //! The operations of one context: a channel, and the lock under which it is also moved on by others.
 
+use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Lane, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
+use parking_lot::{Mutex, MutexGuard};
 
-use crate::channel::Channel;
-use crate::net::{Net, lock};
+use crate::channel::{Channel, Issued};
+use crate::net::Net;
 
 /// A channel that a lane uses and others may nudge.
 pub(crate) struct Seat {
     channel: Mutex<Channel>,
-    /// It may have something under way. Relaxed: it is a hint.
-    busy: AtomicBool,
+    /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
+    /// sees zero sees what was fetched, and reads what it has stored itself or something later.
+    under_way: AtomicU64,
+}
+
+/// The channel while it is held.
+pub(crate) struct LockedSeat<'s> {
+    seat: &'s Seat,
+    channel: MutexGuard<'s, Channel>,
+}
+
+impl Drop for LockedSeat<'_> {
+    fn drop(&mut self) {
+        self.seat.under_way.store(self.channel.outstanding(), Ordering::Release);
+    }
+}
+
+impl Deref for LockedSeat<'_> {
+    type Target = Channel;
+
+    fn deref(&self) -> &Channel {
+        &self.channel
+    }
+}
+
+impl DerefMut for LockedSeat<'_> {
+    fn deref_mut(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
 }
 
 impl Seat {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel: Mutex::new(channel), busy: AtomicBool::new(false) }
+        Self { channel: Mutex::new(channel), under_way: AtomicU64::new(0) }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Channel> {
-        lock(&self.channel)
+    pub(crate) fn lock(&self) -> LockedSeat<'_> {
+        LockedSeat { seat: self, channel: self.channel.lock() }
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed)
+    fn try_lock(&self) -> Option<LockedSeat<'_>> {
+        Some(LockedSeat { seat: self, channel: self.channel.try_lock()? })
+    }
+
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way.load(Ordering::Acquire)
     }
 
     /// What to watch for it; none if it has something to do, or somebody is at it.
     pub(crate) fn arm(&self) -> Option<RawFd> {
-        self.channel.try_lock().ok()?.arm()
+        self.try_lock()?.arm()
     }
 
     /// Moves it on unless somebody is at it.
     pub(crate) fn nudge(&self, net: &Net) -> usize {
-        self.channel.try_lock().map_or(0, |mut channel| channel.step(net))
+        self.try_lock().map_or(0, |mut channel| channel.step(net))
     }
 }
 
@@ -53,69 +85,70 @@ impl UcxLane {
         Ok(Self { net, seat })
     }
 
-    fn issue(&self, act: impl FnOnce(&mut Channel, &Net)) {
+    /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
+    fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Net) -> Issued<T>) -> Result<T, Busy> {
         let mut channel = self.seat.lock();
-        act(&mut channel, &self.net);
-        self.seat.busy.store(true, Ordering::Relaxed);
+        match act(&mut channel, &self.net) {
+            Ok(issued) => Ok(issued),
+            Err(NotIssued::Busy) => Err(Busy),
+            Err(NotIssued::Failed(error)) => {
+                channel.note(error);
+                Ok(all)
+            }
+        }
     }
 }
 
 // SAFETY: local buffers are handed to UCX, which leaves them alone when the flush, the get or the answer that completes
 // their operation is over, and `outstanding` counts until then. Ranges are compared with what the peer has registered.
 unsafe impl Lane for UcxLane {
-    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
-        // SAFETY: the caller's promise.
-        self.issue(|channel, net| unsafe { channel.put(net, to, source, n, true) });
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        // SAFETY: the source is readable for `n` bytes, by the caller's promise.
+        self.issue(n, |channel, net| unsafe { channel.put_copy(net, to, source, n) })
     }
 
-    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
-        // SAFETY: the caller's promise.
-        self.issue(|channel, net| unsafe { channel.put(net, to, source, n, false) });
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        // SAFETY: the source stays until completion, by the caller's promise.
+        self.issue(n, |channel, net| unsafe { channel.put(net, to, source, n) })
     }
 
-    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
-        // SAFETY: the caller's promise.
-        self.issue(|channel, net| unsafe { channel.get(net, dest, from, n) });
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        // SAFETY: the destination stays until completion, by the caller's promise.
+        self.issue(n, |channel, net| unsafe { channel.get(net, dest, from, n) })
     }
 
-    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        self.issue(|channel, net| channel.amo(net, to, width, amo, old));
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        self.issue((), |channel, net| channel.amo(net, to, width, amo, old))
     }
 
-    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
-        // SAFETY: the caller's promise.
-        self.issue(|channel, net| unsafe { channel.put_signal(net, to, source, n, signal, update) });
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy> {
+        // SAFETY: the source stays until completion, by the caller's promise.
+        self.issue((), |channel, net| unsafe { channel.put_signal(net, to, source, n, signal, update) })
     }
 
-    fn fence(&mut self) {
+    fn fence(&self) -> Result<(), Busy> {
         self.seat.lock().fence();
+        Ok(())
     }
 
     fn outstanding(&self) -> u64 {
-        self.seat.lock().outstanding()
+        self.seat.under_way()
     }
 
-    fn progress(&mut self) -> Result<usize, Error> {
-        let mut channel = self.seat.lock();
-        let outcome = channel.progress(&self.net);
-        self.seat.busy.store(channel.outstanding() > 0, Ordering::Relaxed);
-        outcome
+    fn progress(&self) -> Result<usize, Error> {
+        self.seat.lock().progress(&self.net)
     }
 }
 
-/// How long a lane that is dropped waits for what its caller has not waited for, and how long if a peer was lost.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
-
 impl Drop for UcxLane {
     fn drop(&mut self) {
-        let start = Instant::now();
-        let seat = self.seat.clone();
-        let patience = || if seat.lock().is_broken() { PATIENCE.1 } else { PATIENCE.0 };
-        while self.outstanding() > 0 && start.elapsed() < patience() {
-            if self.progress().unwrap_or(0) + self.net.serve() == 0 {
-                std::thread::yield_now();
-            }
-        }
         let reusable = self.seat.lock().renew();
         self.net.leave_seat(&self.seat, reusable);
     }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_transport::Cards;
+use parking_lot::Mutex;
 
 use crate::channel::Channel;
 use crate::handle::{Context, Worker};
@@ -71,7 +72,7 @@ impl Net {
 
     /// This PE's card.
     pub(crate) fn card(&self) -> Vec<u8> {
-        let address = lock(&self.service).as_ref().and_then(|service| service.address().ok());
+        let address = self.service.lock().as_ref().and_then(|service| service.address().ok());
         [CARD, &address.unwrap_or_default()].concat()
     }
 
@@ -92,40 +93,36 @@ impl Net {
     /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
     pub(crate) fn serve(&self) -> usize {
         self.polls.fetch_add(1, Ordering::Relaxed);
-        match self.service.try_lock() {
-            Ok(service) => service.as_ref().map_or(0, Worker::progress),
-            Err(TryLockError::Poisoned(service)) => service.into_inner().as_ref().map_or(0, Worker::progress),
-            Err(TryLockError::WouldBlock) => 0,
-        }
+        self.service.try_lock().and_then(|service| service.as_ref().map(Worker::progress)).unwrap_or(0)
     }
 
     /// Moves on what lanes have under way while their callers do something else; also says whether any has.
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
-        let Ok(seats) = self.seats.try_lock() else { return (0, true) };
-        let busy = seats.taken.iter().filter(|seat| seat.is_busy());
+        let Some(seats) = self.seats.try_lock() else { return (0, true) };
+        let busy = seats.taken.iter().filter(|seat| seat.under_way() > 0);
         busy.fold((0, false), |(done, _), seat| (done + seat.nudge(self), true))
     }
 
     /// Arms the workers of lanes that have something under way; none if one of them has something to do.
     pub(crate) fn arm_lanes(&self) -> Option<Vec<RawFd>> {
-        let seats = self.seats.try_lock().ok()?;
-        seats.taken.iter().filter(|seat| seat.is_busy()).map(|seat| seat.arm()).collect()
+        let seats = self.seats.try_lock()?;
+        seats.taken.iter().filter(|seat| seat.under_way() > 0).map(|seat| seat.arm()).collect()
     }
 
     /// A channel for a new lane.
     pub(crate) fn take_seat(&self) -> Result<Arc<Seat>, Error> {
-        let free = lock(&self.seats).free.pop();
+        let free = self.seats.lock().free.pop();
         let seat = match free {
             Some(seat) => seat,
             None => Arc::new(Seat::new(Channel::new(self.context.clone())?)),
         };
-        lock(&self.seats).taken.push(seat.clone());
+        self.seats.lock().taken.push(seat.clone());
         Ok(seat)
     }
 
     /// Takes back the channel of a lane that ends.
     pub(crate) fn leave_seat(&self, seat: &Arc<Seat>, reusable: bool) {
-        let mut seats = lock(&self.seats);
+        let mut seats = self.seats.lock();
         seats.taken.retain(|other| !Arc::ptr_eq(other, seat));
         if self.closed.load(Ordering::Relaxed) {
             return;
@@ -137,7 +134,7 @@ impl Net {
     /// ours that is still under way would go with us.
     pub(crate) fn part(&self) {
         let seats: Vec<Arc<Seat>> = {
-            let seats = lock(&self.seats);
+            let seats = self.seats.lock();
             [&seats.taken, &seats.free, &seats.broken].into_iter().flatten().cloned().collect()
         };
         let start = Instant::now();
@@ -156,7 +153,7 @@ impl Net {
                 channel.step(self);
                 channel.owed() == 0
             });
-            answered && lock(&self.guests).is_empty()
+            answered && self.guests.lock().is_empty()
         };
         while !done() && start.elapsed() < PATIENCE {
             if self.serve() == 0 {
@@ -167,22 +164,17 @@ impl Net {
 
     /// Ends everything; nobody uses it any more.
     pub(crate) fn tear_down(&self) {
-        drop(std::mem::take(&mut *lock(&self.seats)));
-        drop(lock(&self.service).take());
+        drop(std::mem::take(&mut *self.seats.lock()));
+        drop(self.service.lock().take());
         self.regions.close();
     }
 
     /// A question that has come: whoever asks is a guest until the good-bye.
     pub(crate) fn note_guest(&self, pe: u32, ask: Ask) {
-        let mut guests = lock(&self.guests);
+        let mut guests = self.guests.lock();
         match ask {
             Ask::Bye => guests.remove(&pe),
             _ => guests.insert(pe),
         };
     }
-}
-
-/// A panic elsewhere is reported there.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

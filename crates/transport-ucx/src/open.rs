@@ -1,18 +1,22 @@
 //! Puts the parts together.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment};
+use oxshmem_transport::{
+    AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment, software,
+};
+use parking_lot::Mutex;
 
 use crate::card::Devices;
+use crate::channel::COPIED;
 use crate::handle::{Context, Worker};
 use crate::lane::UcxLane;
 use crate::letter::ASK;
-use crate::net::{Net, lock};
+use crate::net::Net;
 use crate::service::on_ask;
 
 /// How this PE takes part.
@@ -49,14 +53,14 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
     let net = Arc::new(Net::new(me, pes, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
     unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
-    *lock(&net.service) = Some(service);
+    *net.service.lock() = Some(service);
     let capabilities = Capabilities {
-        features: Features::FUSED_SIGNAL | Features::GROWS | Features::PINS,
+        features: Features::GROWS | Features::PINS,
         amo: if atomics { AmoDomain::Network } else { AmoDomain::Processor },
-        inject: 0,
-        longest: usize::MAX,
+        inject: COPIED,
+        signal: Some(usize::MAX),
     };
-    Ok(Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }))
+    software::fill(me, Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }), None)
 }
 
 struct Ucx {
@@ -86,7 +90,7 @@ impl Fabric for Ucx {
         let net = self.net.clone();
         let thread = std::thread::Builder::new().name("oxshmem-ucx".into()).spawn(move || net.work());
         let thread = thread.map_err(|e| Error::new("UCX: the progress thread cannot be started").because(e))?;
-        *lock(&self.thread) = Some(thread);
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -106,7 +110,7 @@ impl Fabric for Ucx {
         if self.net.closed.load(Ordering::Acquire) {
             return;
         }
-        let thread = lock(&self.thread).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             self.net.part();
             self.net.closed.store(true, Ordering::Release);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::handle::Worker;
-use crate::net::{Net, lock};
+use crate::net::Net;
 
 /// Shortest and longest nap of the thread while callers poll.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
@@ -36,7 +36,7 @@ impl Net {
             return done;
         }
         let service = {
-            let service = self.service.try_lock().ok();
+            let service = self.service.try_lock();
             service.as_ref().and_then(|service| service.as_ref()).and_then(Worker::arm_to_sleep)
         };
         let Some(mut descriptors) = self.arm_lanes() else { return 0 };
@@ -82,7 +82,7 @@ impl Net {
 
     /// Serves what there is, and arms the worker when there is nothing.
     fn turn(&self) -> Next {
-        let service = lock(&self.service);
+        let service = self.service.lock();
         let Some(service) = service.as_ref() else { return Next::Doze };
         if (0..TURNS).any(|_| service.progress() == 0) {
             match service.arm_to_sleep() {
@@ -96,7 +96,7 @@ impl Net {
 
     /// Wakes the thread, to see that it is over.
     pub(crate) fn wake(&self) {
-        if let Some(service) = lock(&self.service).as_ref() {
+        if let Some(service) = self.service.lock().as_ref() {
             service.wake();
         }
     }
@@ -136,7 +136,7 @@ mod tests {
             }
         };
         let net = Arc::new(Net::new(0, 1, context, false));
-        *lock(&net.service) = Some(service);
+        *net.service.lock() = Some(service);
         let mut seen = 0;
         assert!(!net.is_attended(&mut seen), "nobody has called");
         let caller = std::thread::spawn({

@@ -1,13 +1,14 @@
 //! This PE's memory as UCX knows it: regions that grow, in pieces that are registered one after the other.
 
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_transport::{Memory, Region, Segment};
 use oxshmem_ucx_sys::{
     UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH, ucp_mem_h, ucp_mem_map_params_t,
 };
+use parking_lot::Mutex;
 
 use crate::handle::{Context, blank, check};
 use crate::keys::Key;
@@ -35,7 +36,7 @@ impl Regions {
 
     /// Lets peers reach `segment`: registers what is new of it.
     pub(crate) fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
-        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = self.pieces.lock();
         let pieces = &mut pieces[region as usize];
         self.memory.register(region, segment)?;
         let start = pieces.last().map_or(0, |last| last.key.start + last.key.len);
@@ -77,7 +78,7 @@ impl Regions {
 
     /// The keys of a region from number `from` on, for a peer.
     pub(crate) fn keys(&self, region: Region, from: u64) -> Vec<u8> {
-        let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let pieces = self.pieces.lock();
         let mut letter = Vec::new();
         for piece in pieces[region as usize].iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {
             piece.key.append_to(&mut letter);
@@ -88,7 +89,7 @@ impl Regions {
     /// Ends all registrations.
     pub(crate) fn close(&self) {
         let ucx = self.context.ucx;
-        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = self.pieces.lock();
         for piece in pieces.iter_mut().flat_map(|pieces| pieces.drain(..)) {
             // SAFETY: a registration of this context, ended once; peers have said good-bye.
             let status = unsafe { (ucx.mem_unmap)(self.context.handle, piece.handle) };

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_transport::suite::AllCards;
 use oxshmem_transport::suite::processes::{self, Other};
-use oxshmem_transport::{Fabric, Lane, LaneOptions, Region, Remote, Segment};
+use oxshmem_transport::suite::{AllCards, issue};
+use oxshmem_transport::{Amo, Fabric, Lane, LaneOptions, Region, Remote, Segment, Width};
 use oxshmem_transport_ucx::{Options, open};
 
 fn main() {
@@ -73,22 +73,20 @@ impl Pe {
 
     /// Puts, gets and updates memory of PE 1.
     fn work(&mut self) -> Result<(), Error> {
-        let lane = self.lane.as_mut().expect("it is connected");
+        let lane = &**self.lane.as_ref().expect("it is connected");
         let place = Remote { pe: 1, region: Region::Heap, offset: 0 };
         let (source, mut back) = (vec![7u8; 100_000], vec![0u8; 100_000]);
-        // SAFETY: the buffers live until the lane has nothing outstanding; after an error nothing of the lost peer is
-        // touched any more.
-        unsafe {
-            lane.put_nbi(place, source.as_ptr(), source.len());
-            lane.fence();
-            lane.get_nbi(back.as_mut_ptr(), place, back.len());
-            lane.amo(
-                Remote { offset: 1 << 20, ..place },
-                oxshmem_transport::Width::Eight,
-                oxshmem_transport::Amo::Add(1),
-                std::ptr::null_mut(),
-            );
-        }
+        issue(&*self.fabric, lane, |lane| {
+            // SAFETY: the buffers live until the lane has nothing outstanding; after an error nothing of the lost peer is
+            // touched any more.
+            unsafe {
+                lane.put_nbi(place, source.as_ptr(), source.len());
+                lane.fence();
+                lane.get_nbi(back.as_mut_ptr(), place, back.len());
+                let counter = Remote { offset: 1 << 20, ..place };
+                lane.amo(counter, Width::Eight, Amo::Add(1), std::ptr::null_mut());
+            }
+        });
         let start = Instant::now();
         while lane.outstanding() > 0 {
             lane.progress()?;

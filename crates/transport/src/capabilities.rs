@@ -6,8 +6,6 @@ bitflags::bitflags! {
     pub struct Features: u32 {
         /// Operations of one lane to one PE take effect in the order in which they were issued, so a fence is free.
         const ORDERED = 1 << 0;
-        /// [`crate::Lane::put_signal`] is one operation of the provider; otherwise it is a put, a fence and an atomic.
-        const FUSED_SIGNAL = 1 << 1;
         /// The target is served without a thread or a call of its own: the network card does it.
         const ONE_SIDED = 1 << 2;
         /// Registered memory may grow at its end without the peers' being told.
@@ -17,7 +15,7 @@ bitflags::bitflags! {
     }
 }
 
-/// Against what the provider's atomics are atomic.
+/// Which other accesses the provider's atomics are atomic with respect to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AmoDomain {
     /// Against the processors of the target's node: the target's processor executes them, or the card is coherent with
@@ -35,10 +33,12 @@ pub enum AmoDomain {
 pub struct Capabilities {
     /// Yes-or-no properties.
     pub features: Features,
-    /// Against what atomics of every kind and of 4 and 8 bytes are atomic.
+    /// Which other accesses its atomics, of every kind and of 4 and 8 bytes, are atomic with respect to.
     pub amo: AmoDomain,
-    /// Longest put whose source is copied by the call itself.
+    /// From this length on a put that copies its source ([`crate::Lane::put`]) costs more than to wait until the target has
+    /// it.
     pub inject: usize,
-    /// Longest single operation; longer ones are split above.
-    pub longest: usize,
+    /// Longest [`crate::Lane::put_signal`]; what is longer is a put, a fence and an atomic ([`crate::Issuer`]). `None` if
+    /// the provider has no such operation.
+    pub signal: Option<usize>,
 }

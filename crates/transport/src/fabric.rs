@@ -48,7 +48,7 @@ pub trait Fabric: Send + Sync {
     /// Begins to serve and allows lanes to reach peers. Connections are made when they are first needed.
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error>;
 
-    /// A new lane.
+    /// A new lane. It is dropped when nothing is outstanding on it, or nobody uses its buffers any more.
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error>;
 
     /// Serves what peers have asked of this PE, and moves its own operations on. Returns how much was done. Called from
@@ -74,55 +74,95 @@ pub trait Fabric: Send + Sync {
     fn describe(&self) -> String;
 }
 
-/// The operations of one context. One thread at a time uses a lane.
+/// The lane has no room for an operation now. Whoever gets this calls [`Lane::progress`], serves peers, and tries again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy;
+
+/// Why a provider has issued nothing, inside it.
+#[derive(Debug)]
+pub enum NotIssued {
+    /// There is no room now, or a peer has to answer first.
+    Busy,
+    /// It can never be issued.
+    Failed(Error),
+}
+
+impl From<Error> for NotIssued {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The operations of one context. Threads may use a lane at once.
 ///
-/// Operations are only issued; they are complete, their local buffers reusable and their effects visible when
-/// [`Lane::outstanding`] has been zero since. An error is kept and returned by the next [`Lane::progress`].
+/// An operation is only issued; it is complete, its local buffer reusable and its effect visible when [`Lane::outstanding`]
+/// has been zero since. A provider never waits inside a call: where its queues are full, where a peer must answer first, or
+/// where a fence must let operations complete, the call returns [`Busy`] and the caller decides how to wait. A lock is held
+/// inside a call for bounded work only.
+///
+/// An error is kept and returned by every later [`Lane::progress`]; the call that caused it returns as if all had been
+/// issued.
 ///
 /// # Safety
 /// A provider accesses local buffers only between the call and the operation's completion, and remote memory only
 /// inside registered regions.
-pub unsafe trait Lane: Send {
-    /// Copies `n` bytes to `to`. The source may be reused on return. Each aligned 8-byte word of a short put (4 KiB) is
-    /// seen whole or not at all; which of them first, nobody knows.
+pub unsafe trait Lane: Send + Sync {
+    /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes from the start
+    /// that is, at least one if there is one: the rest is another call. Each aligned 8-byte word of a short put (4 KiB) is
+    /// seen whole or not at all; the words become visible in any order.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.
-    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize);
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy>;
 
-    /// [`Lane::put`] whose source may be reused only after completion.
+    /// Begins to copy `n` bytes to `to`, with the words of a short put as in [`Lane::put`]; the source may be reused after
+    /// completion. Returns how many bytes from the start it has issued, as [`Lane::put`] does.
     ///
     /// # Safety
     /// As for `put`, until completion.
-    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize);
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy>;
 
-    /// Copies `n` bytes from `from`.
+    /// Begins to copy `n` bytes from `from`. Returns how many bytes from the start it has issued, as [`Lane::put`] does.
     ///
     /// # Safety
     /// `dest` is writable for `n` bytes until completion; `from` is inside a region of a PE of the job.
-    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize);
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy>;
 
     /// Updates an object atomically; the old value goes to `old` (as many bytes as `width`) unless that is null. In the
     /// network domain objects of 2 bytes are refused.
     ///
     /// # Safety
     /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.
-    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8);
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy>;
 
-    /// Copies `n` bytes to `to`, then updates the signal of the same PE: who sees the update sees the data. The source may
-    /// be reused only after completion.
+    /// Copies `n` bytes to `to`, at most [`Capabilities::signal`], then updates the signal of the same PE: a reader that sees
+    /// the update sees the data. The source may be reused after completion.
     ///
     /// # Safety
     /// As for `put_nbi`; `signal` is an aligned 8-byte object inside a region of the same PE.
-    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate);
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy>;
 
-    /// Operations issued before take effect, at each PE, before those issued after.
-    fn fence(&mut self);
+    /// Operations issued before take effect, at each PE, before those issued after. [`Busy`]: not yet.
+    fn fence(&self) -> Result<(), Busy>;
 
-    /// How many operations are not complete: zero exactly when all are, otherwise never less than there are.
+    /// A fence that only atomics issued after it must keep behind the puts issued before it. Later puts may overtake these
+    /// atomics. This is what a signal needs.
+    fn fence_puts(&self) -> Result<(), Busy> {
+        self.fence()
+    }
+
+    /// How many operations are not complete: zero exactly when all are, otherwise never less than there are. Takes no lock.
+    /// A thread sees its own operations in it, and what they have fetched once it is zero (acquire).
     fn outstanding(&self) -> u64;
 
     /// Moves operations on. Returns how many completed. The first error of an operation of this lane is final and comes
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
-    fn progress(&mut self) -> Result<usize, Error>;
+    fn progress(&self) -> Result<usize, Error>;
 }

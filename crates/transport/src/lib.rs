@@ -5,12 +5,15 @@
 //! that a provider may use whatever keys and bases its network demands. The runtime reaches PEs of its own node without
 //! any of this.
 //!
-//! Software above the trait ([`software`]) fills in the operations that a provider lacks, by its [`Capabilities`] and not
-//! by its name. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
+//! A provider never waits: a lane without room returns [`Busy`], and [`Issuer`] tries again in the way its caller waits.
+//! Software above the trait ([`software`]) does a PE's operations on itself and fills in the operations that a provider
+//! lacks, by its [`Capabilities`] and not by its name. A lane counts its operations in an [`Account`]. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
 //! passes through any provider, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
+mod account;
 mod capabilities;
 mod fabric;
+mod issuer;
 pub mod loopback;
 mod memory;
 mod operation;
@@ -19,7 +22,9 @@ pub mod software;
 pub mod suite;
 pub mod trace;
 
+pub use account::Account;
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{Cards, Fabric, Lane, LaneOptions, Segment};
+pub use fabric::{Busy, Cards, Fabric, Lane, LaneOptions, NotIssued, Segment};
+pub use issuer::{Issuer, Wait};
 pub use memory::{Memory, OutOfRange, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};

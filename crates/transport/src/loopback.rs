@@ -7,16 +7,17 @@ mod card;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use parking_lot::{Condvar, Mutex};
 
 use crate::loopback::card::{Card, Object};
 use crate::software::Messages;
 use crate::{
-    Amo, AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange, Region, Remote,
-    Segment, SignalUpdate, Width, deliver_old,
+    Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
+    OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
 
 /// The kind of network.
@@ -27,7 +28,7 @@ pub struct Options {
     /// Its atomics; if it has none, there are only [`Messages`]. In the network domain a PE's card keeps an object from the
     /// moment it changes it until it has written it back, so that what a processor does to it meanwhile is lost.
     pub amo: AmoDomain,
-    /// Longest single operation.
+    /// So many bytes of a put or get are issued at once.
     pub longest: usize,
 }
 
@@ -44,9 +45,9 @@ pub fn fabrics(pes: u32, options: Options) -> Vec<Loopback> {
         mail: (0..pes).map(|_| Mailbox::default()).collect(),
         cards: (0..pes).map(|_| Mutex::default()).collect(),
     });
-    let mut features = Features::ONE_SIDED | Features::GROWS | Features::FUSED_SIGNAL;
+    let mut features = Features::ONE_SIDED | Features::GROWS;
     features.set(Features::ORDERED, options.adversary.is_none());
-    let capabilities = Capabilities { features, amo: options.amo, inject: 64, longest: options.longest };
+    let capabilities = Capabilities { features, amo: options.amo, inject: 4096, signal: Some(options.longest) };
     (0..pes)
         .map(|me| Loopback {
             me,
@@ -106,21 +107,23 @@ impl Fabric for Loopback {
     }
 
     fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.lock();
         // Each lane has dice of its own; the golden ratio spreads neighbouring seeds.
         let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
         let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-        let queue = Arc::new(Mutex::new(Queue { dice, ..Queue::default() }));
+        let account = Arc::<Account>::default();
+        let queue = Arc::new(Mutex::new(Queue { dice, account: account.clone(), ..Queue::default() }));
         queues.push(queue.clone());
         let by_card = self.options.amo == AmoDomain::Network;
-        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue, by_card }))
+        let longest = self.options.longest;
+        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue, account, by_card, longest }))
     }
 
     fn progress(&self) -> usize {
         // A lane that is gone and has nothing left leaves its queue to this list alone.
-        let mut queues = lock(&self.queues);
-        queues.retain(|queue| Arc::strong_count(queue) > 1 || !lock(queue).pending.is_empty());
-        queues.iter().map(|queue| lock(queue).deliver(&self.world)).sum()
+        let mut queues = self.queues.lock();
+        queues.retain(|queue| Arc::strong_count(queue) > 1 || !queue.lock().pending.is_empty());
+        queues.iter().map(|queue| queue.lock().deliver(&self.world)).sum()
     }
 
     fn close(&self) {}
@@ -130,13 +133,15 @@ impl Fabric for Loopback {
     }
 }
 
-/// Pending operations from which on the adversary lets one go for each that comes.
+/// Pending operations from which on a lane of the adversary is busy.
 const MANY: usize = 64;
 
 struct LoopbackLane {
     world: Arc<World>,
     queue: Arc<Mutex<Queue>>,
+    account: Arc<Account>,
     by_card: bool,
+    longest: usize,
 }
 
 impl LoopbackLane {
@@ -145,65 +150,93 @@ impl LoopbackLane {
         if self.by_card { Effect::Update { to, width, amo, old } } else { Effect::Amo { to, width, amo, old } }
     }
 
-    fn issue(&self, begin: impl FnOnce(&mut Queue)) {
-        let mut queue = lock(&self.queue);
-        begin(&mut queue);
-        let many = queue.pending.len() > MANY;
-        let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(many || dice.one_in(4)));
+    /// Issues what `begin` puts into the queue. Without an adversary it takes effect at once; an adversary is sometimes busy
+    /// and delivers something else instead.
+    fn issue<R>(&self, begin: impl FnOnce(&mut Queue) -> R) -> Result<R, Busy> {
+        let mut queue = self.queue.lock();
+        let full = queue.pending.len() >= MANY;
+        if queue.dice.as_mut().is_some_and(|dice| full || dice.one_in(8)) {
+            return Err(Busy);
+        }
+        let result = begin(&mut queue);
+        let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(dice.one_in(4)));
         for _ in 0..at_once {
             if queue.deliver(&self.world) == 0 {
                 break;
             }
         }
+        Ok(result)
+    }
+
+    /// How much of `n` bytes is issued at once: sometimes less than there is room for.
+    fn part(&self, queue: &mut Queue, n: usize) -> usize {
+        let most = n.min(self.longest);
+        let less = |dice: &mut Dice| if most > 8 && dice.one_in(4) { 1 + dice.below(most - 1) } else { most };
+        queue.dice.as_mut().map_or(most, less)
     }
 }
 
 // SAFETY: buffers are touched only in `Queue::deliver`, while the operation is pending; regions only through `Memory`.
 unsafe impl Lane for LoopbackLane {
-    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
-        let mut copy = vec![0; n];
-        // SAFETY: the caller of `put` promises that `source` is readable for `n` bytes; `copy` has as many.
-        unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         self.issue(|queue| {
+            let mut copy = vec![0; self.part(queue, n)];
+            let n = copy.len();
+            // SAFETY: the caller of `put` promises that `source` is readable for at least `n` bytes; `copy` has as many.
+            unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
             queue.put(to, Source::Copied(copy.into()), n);
-        });
+            n
+        })
     }
 
-    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         self.issue(|queue| {
+            let n = self.part(queue, n);
             queue.put(to, Source::Borrowed(source), n);
-        });
+            n
+        })
     }
 
-    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
-        self.issue(|queue| queue.push(from.pe, 0..0, Effect::Get { dest, from, n }));
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        self.issue(|queue| {
+            let n = self.part(queue, n);
+            queue.push(from.pe, 0..0, Effect::Get { dest, from, n });
+            n
+        })
     }
 
-    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
         let effect = self.atomic(to, width, amo, old);
-        self.issue(|queue| queue.push(to.pe, 0..0, effect));
+        self.issue(|queue| queue.push(to.pe, 0..0, effect))
     }
 
-    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy> {
         let update = self.atomic(signal, Width::Eight, update.amo(), ptr::null_mut());
         self.issue(|queue| {
             let data = queue.put(to, Source::Borrowed(source), n);
             queue.push(signal.pe, data, update);
-        });
+        })
     }
 
-    fn fence(&mut self) {
-        lock(&self.queue).era += 1;
+    fn fence(&self) -> Result<(), Busy> {
+        self.issue(|queue| queue.era += 1)
     }
 
     fn outstanding(&self) -> u64 {
-        lock(&self.queue).pending.len() as u64
+        self.account.outstanding()
     }
 
-    fn progress(&mut self) -> Result<usize, Error> {
-        let mut queue = lock(&self.queue);
+    fn progress(&self) -> Result<usize, Error> {
+        let mut queue = self.queue.lock();
         let done = queue.deliver(&self.world);
-        queue.error.clone().map_or(Ok(done), Err)
+        queue.account.error().map_or(Ok(done), Err)
     }
 }
 
@@ -214,7 +247,7 @@ struct Queue {
     issued: u64,
     era: u64,
     dice: Option<Dice>,
-    error: Option<Error>,
+    account: Arc<Account>,
 }
 
 struct Pending {
@@ -268,6 +301,7 @@ unsafe impl Send for Effect {}
 
 impl Queue {
     fn push(&mut self, pe: u32, after: Range<u64>, effect: Effect) {
+        self.account.issue(1);
         self.pending.push(Pending { number: self.issued, era: self.era, pe, after, effect });
         self.issued += 1;
     }
@@ -299,8 +333,11 @@ impl Queue {
             match take_effect(world, effect) {
                 // It keeps its place in the order until it is over.
                 Ok(Some(rest)) => self.pending.push(Pending { number, era, pe, after: 0..0, effect: rest }),
-                Ok(None) => {}
-                Err(wrong) => drop(self.error.get_or_insert(wrong.error(pe))),
+                Ok(None) => self.account.complete(1),
+                Err(wrong) => {
+                    self.account.fail(wrong.error(pe));
+                    self.account.complete(1);
+                }
             }
         }
         many
@@ -318,7 +355,7 @@ impl Queue {
 /// Lets an effect happen, or begin; then what is left of it comes back.
 fn take_effect(world: &World, effect: Effect) -> Result<Option<Effect>, OutOfRange> {
     let memory = |pe: u32| &world.memories[pe as usize];
-    let card = |pe: u32| lock(&world.cards[pe as usize]);
+    let card = |pe: u32| world.cards[pe as usize].lock();
     match effect {
         Effect::Put { to, source, start, n } => {
             let from = match &source {
@@ -381,22 +418,17 @@ struct Mail {
 }
 
 impl Messages for Mail {
-    fn send(&self, pe: u32, message: &[u8]) -> Result<(), Error> {
+    fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         let mailbox = &self.world.mail[pe as usize];
-        lock(&mailbox.letters).push_back((self.me, message.to_vec()));
+        mailbox.letters.lock().push_back((self.me, message.to_vec()));
         mailbox.arrived.notify_all();
         Ok(())
     }
 
     fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
         let mailbox = &self.world.mail[self.me as usize];
-        let letters = lock(&mailbox.letters);
-        let wait = mailbox.arrived.wait_timeout_while(letters, patience, |letters| letters.is_empty());
-        wait.unwrap_or_else(PoisonError::into_inner).0.pop_front()
+        let mut letters = mailbox.letters.lock();
+        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), patience);
+        letters.pop_front()
     }
-}
-
-/// A panic elsewhere is reported there; what it left behind is still consistent, for nothing here panics half-way.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 
-use crate::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
+use crate::{Cards, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment};
 
 /// How long a wait may last before it is called a hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -184,8 +184,13 @@ impl Pe {
         });
     }
 
-    fn put(&mut self, to: Remote, source: &[u8]) {
-        put(&mut *self.lane, to, source);
+    /// Issues on this PE's lane, and waits as a PE does where that is busy.
+    fn issue<R>(&self, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
+        issue(&*self.fabric, &*self.lane, act)
+    }
+
+    fn put(&self, to: Remote, source: &[u8]) {
+        put(&*self.fabric, &*self.lane, to, source);
     }
 
     /// Waits until this PE's operations are complete.
@@ -258,9 +263,23 @@ fn base(words: &[AtomicU64]) -> *mut u8 {
     words.as_ptr().cast_mut().cast()
 }
 
-fn put(lane: &mut dyn Lane, to: Remote, source: &[u8]) {
+/// Issues on a lane, and moves everything on where that is busy.
+pub fn issue<R>(fabric: &dyn Fabric, lane: &dyn Lane, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
+    let wait = |attempt: &mut dyn FnMut() -> bool| {
+        let start = Instant::now();
+        while !attempt() {
+            fabric.progress();
+            std::thread::yield_now();
+            assert!(start.elapsed() < PATIENCE, "a lane is busy for ever");
+        }
+    };
+    act(&Issuer::new(lane, fabric.capabilities(), &wait))
+}
+
+/// A put whose source is free when this returns.
+fn put(fabric: &dyn Fabric, lane: &dyn Lane, to: Remote, source: &[u8]) {
     // SAFETY: the source is borrowed for the call, which is as long as a put needs it.
-    unsafe { lane.put(to, source.as_ptr(), source.len()) }
+    issue(fabric, lane, |lane| unsafe { lane.put(to, source.as_ptr(), source.len()) });
 }
 
 /// A place in a PE's heap.

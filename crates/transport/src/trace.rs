@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::{Amo, Capabilities, Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
+use crate::{Amo, Busy, Capabilities, Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
 
-/// How often each operation was called and how many bytes it moved, over all lanes of a fabric. Counting is relaxed:
+/// How often each operation was issued and how many bytes it moved, over all lanes of a fabric. Counting is relaxed:
 /// the numbers say how much, not when.
 #[derive(Default, Debug)]
 #[allow(missing_docs, reason = "the names are those of the operations")]
@@ -111,52 +111,58 @@ struct TracedLane {
 
 // SAFETY: every call is handed on unchanged.
 unsafe impl Lane for TracedLane {
-    unsafe fn put(&mut self, to: Remote, source: *const u8, n: usize) {
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         tracing::trace!(?to, n, "put");
-        self.counts.put.add(n);
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put(to, source, n) }
+        unsafe { self.lane.put(to, source, n) }.inspect(|&issued| self.counts.put.add(issued))
     }
 
-    unsafe fn put_nbi(&mut self, to: Remote, source: *const u8, n: usize) {
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         tracing::trace!(?to, n, "put_nbi");
-        self.counts.put_nbi.add(n);
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put_nbi(to, source, n) }
+        unsafe { self.lane.put_nbi(to, source, n) }.inspect(|&issued| self.counts.put_nbi.add(issued))
     }
 
-    unsafe fn get_nbi(&mut self, dest: *mut u8, from: Remote, n: usize) {
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
         tracing::trace!(?from, n, "get_nbi");
-        self.counts.get_nbi.add(n);
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.get_nbi(dest, from, n) }
+        unsafe { self.lane.get_nbi(dest, from, n) }.inspect(|&issued| self.counts.get_nbi.add(issued))
     }
 
-    unsafe fn amo(&mut self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
         tracing::trace!(?to, ?width, ?amo, "amo");
-        self.counts.amo.add(width.bytes());
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.amo(to, width, amo, old) }
+        unsafe { self.lane.amo(to, width, amo, old) }.inspect(|()| self.counts.amo.add(width.bytes()))
     }
 
-    unsafe fn put_signal(&mut self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy> {
         tracing::trace!(?to, n, ?signal, ?update, "put_signal");
-        self.counts.put_signal.add(n);
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put_signal(to, source, n, signal, update) }
+        unsafe { self.lane.put_signal(to, source, n, signal, update) }.inspect(|()| self.counts.put_signal.add(n))
     }
 
-    fn fence(&mut self) {
+    fn fence(&self) -> Result<(), Busy> {
         tracing::trace!("fence");
-        self.counts.fence.add(0);
-        self.lane.fence();
+        self.lane.fence().inspect(|()| self.counts.fence.add(0))
+    }
+
+    fn fence_puts(&self) -> Result<(), Busy> {
+        tracing::trace!("fence_puts");
+        self.lane.fence_puts().inspect(|()| self.counts.fence.add(0))
     }
 
     fn outstanding(&self) -> u64 {
         self.lane.outstanding()
     }
 
-    fn progress(&mut self) -> Result<usize, Error> {
+    fn progress(&self) -> Result<usize, Error> {
         self.lane.progress().inspect_err(|error| tracing::error!(%error, "lane"))
     }
 }

@@ -13,11 +13,11 @@ fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
 
 fn filled(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| {
-        let fill = |fabric: oxshmem_transport::loopback::Loopback| {
+        let fill = |(me, fabric): (u32, oxshmem_transport::loopback::Loopback)| {
             let messages = fabric.messages();
-            software::fill(Box::new(fabric), Some(messages)).expect("messages are there")
+            software::fill(me, Box::new(fabric), Some(messages)).expect("messages are there")
         };
-        fabrics(pes, options).into_iter().map(fill).collect()
+        (0..).zip(fabrics(pes, options)).map(fill).collect()
     }
 }
 
@@ -63,11 +63,13 @@ fn a_processor_that_updates_what_the_card_has_is_found_out() {
         let options = Options { adversary: Some(seed), amo: AmoDomain::Network, ..Options::default() };
         let fabric = plain(options)(1).remove(0);
         fabric.register(Region::Heap, Segment { base: word.as_ptr().cast(), len: 8 }).expect("it registers");
-        let mut lane = fabric.lane(Default::default()).expect("there are lanes");
+        let lane = fabric.lane(Default::default()).expect("there are lanes");
         for _ in 0..50 {
             let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
             // SAFETY: an aligned object; nobody wants the old value.
-            unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) };
+            while unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) }.is_err() {
+                lane.progress().expect("no operation fails");
+            }
             word.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         }
         while lane.outstanding() > 0 {
@@ -93,11 +95,11 @@ fn the_watch_counts() {
     let traced = Traced::over(plain(Options::default())(1).remove(0));
     let mut memory = [0u64; 4];
     traced.register(Region::Heap, Segment { base: memory.as_mut_ptr().cast(), len: 32 }).expect("it registers");
-    let mut lane = traced.lane(Default::default()).expect("there are lanes");
+    let lane = traced.lane(Default::default()).expect("there are lanes");
     let to = Remote { pe: 0, region: Region::Heap, offset: 8 };
     // SAFETY: the source is as long as it is said to be.
-    unsafe { lane.put(to, [7u8; 8].as_ptr(), 8) };
-    lane.fence();
+    assert_eq!(unsafe { lane.put(to, [7u8; 8].as_ptr(), 8) }, Ok(8));
+    assert_eq!(lane.fence(), Ok(()));
     assert_eq!(traced.counts().put.now(), (1, 8));
     assert_eq!(traced.counts().fence.now(), (1, 0));
     assert_eq!(traced.counts().amo.now(), (0, 0));

@@ -113,7 +113,7 @@ fn names(call: &'static str) -> [u64; REGISTRY] {
     let mut names = [0; REGISTRY];
     let from = Remote { pe: 0, region: Region::Control, offset: control::offset(&raw const own().names) };
     // SAFETY: the table is inside the control region; the copy of it stays valid until the operation is complete.
-    lane::issue(|lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
+    lane::issue(call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
     lane::complete(call);
     names
 }
@@ -128,7 +128,7 @@ fn update(call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u6
     let mut old = 0_u64;
     let place = (&raw mut old).cast();
     // SAFETY: the word is inside the control region and aligned; `old` stays valid until the operation is complete.
-    lane::issue(|lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
+    lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
     lane::complete(call);
     old
 }

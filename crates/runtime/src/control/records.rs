@@ -53,6 +53,11 @@ pub(crate) enum Subject {
         /// World number of the PE that must act, if it is one.
         peer: Option<u32>,
     },
+    /// Room to send to a PE: the queues of the network are full, or the PE has not answered yet.
+    Room {
+        /// World number of that PE.
+        peer: u32,
+    },
     /// A lock that another PE has or gets before.
     Lock {
         /// World number of the PE that must act.
@@ -124,6 +129,7 @@ impl Subject {
         match self {
             Self::Operation { peer } => words[..2].copy_from_slice(&[0, peer.map_or(u64::MAX, u64::from)]),
             Self::Lock { after } => words[..2].copy_from_slice(&[1, after.into()]),
+            Self::Room { peer } => words[..2].copy_from_slice(&[6, peer.into()]),
             Self::Variables { count, wanted: Comparand { comparison, bytes, signed, value }, seen } => {
                 let [comparison, bytes, signed] = [comparison, bytes, signed.into()].map(u64::from);
                 words[..7].copy_from_slice(&[2, count, comparison, bytes, signed, value, seen]);
@@ -158,6 +164,7 @@ impl Subject {
             3 => meeting(Named::Triplet { start: d as u32, stride: e as u32 as i32 }),
             4 => meeting(Named::Set([d, e, f, g])),
             5 => meeting(Named::Unknown),
+            6 => Self::Room { peer: a as u32 },
             _ => Self::Operation { peer: u32::try_from(a).ok() },
         }
     }
@@ -320,6 +327,7 @@ mod tests {
             ANYONE,
             Subject::Operation { peer: Some(3) },
             Subject::Lock { after: 12 },
+            Subject::Room { peer: 70_000 },
             Subject::Variables { count: 4, wanted, seen: 77 },
             meeting(Named::Triplet { start: 6, stride: -2 }),
             meeting(Named::Set([1, 2, 3, 1 << 63])),

@@ -113,7 +113,7 @@ pub(crate) struct Idle {
 pub(crate) fn look(records: &Records) -> Option<Idle> {
     let changes = records.changes();
     let waits = records.all();
-    if waits.iter().any(|wait| matches!(wait.subject, Subject::Operation { .. })) {
+    if waits.iter().any(|wait| matches!(wait.subject, Subject::Operation { .. } | Subject::Room { .. })) {
         return None;
     }
     if IS_QUIET.get().is_some_and(|is_quiet| !is_quiet()) {

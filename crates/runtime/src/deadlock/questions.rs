@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Lane, Region, Remote};
+use oxshmem_transport::{Issuer, Lane, Region, Remote};
 
 use crate::{job, network};
 
@@ -29,13 +29,15 @@ impl Questions {
     pub(super) fn ask(&mut self, of: impl Iterator<Item = (usize, u32)> + Clone, words: usize, offset: u64) {
         let room = of.clone().map(|(number, _)| number + 1).max().unwrap_or(0);
         self.answers = vec![0; room.max(job::my_node() as usize + 1) * words].into();
+        let Some(capabilities) = network::capabilities() else { return };
         self.are_asked = true;
+        let issuer = Issuer::new(&*self.lane, capabilities, &give_way);
         for (number, pe) in of {
             let from = Remote { pe, region: Region::Control, offset };
             let place = self.answers[number * words..][..words].as_mut_ptr().cast();
             // SAFETY: the answers have room for the words, and stay in place until all are there: `ask` is called only then,
             // and `end` leaks them otherwise. The words are in what other nodes reach of a control window.
-            unsafe { self.lane.get_nbi(place, from, words * 8) };
+            unsafe { issuer.get_nbi(place, from, words * 8) };
         }
     }
 
@@ -53,5 +55,13 @@ impl Questions {
             network::progress();
             std::thread::yield_now();
         }
+    }
+}
+
+/// Serves peers until there is room for a question.
+fn give_way(attempt: &mut dyn FnMut() -> bool) {
+    while !attempt() {
+        network::progress();
+        std::thread::yield_now();
     }
 }

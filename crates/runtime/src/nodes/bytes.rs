@@ -47,7 +47,7 @@ pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mu
         // SAFETY: found mapped; the caller vouches for the rest.
         Found::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
         // SAFETY: inside a region; the caller vouches for the rest.
-        Found::There(from) => lane::issue(|lane| unsafe { lane.get_nbi(to, from, bytes) }),
+        Found::There(from) => lane::issue(call.name, |lane| unsafe { lane.get_nbi(to, from, bytes) }),
     }
 }
 
@@ -66,7 +66,7 @@ unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes:
         // SAFETY: found mapped; the caller vouches for the rest.
         Found::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
         // SAFETY: inside a region; `put` is done with the source when it returns.
-        Found::There(to) => lane::issue(|lane| unsafe { lane.put(to, from, bytes) }),
+        Found::There(to) => lane::issue(call.name, |lane| unsafe { lane.put(to, from, bytes) }),
     }
 }
 
@@ -369,7 +369,7 @@ unsafe fn fetch_blocks(
                 if bytes > 0 {
                     let from = Remote { pe, region, offset: start + at as u64 };
                     // SAFETY: inside the symmetric array; `dest` stays until `fetched` has returned.
-                    lane::issue(|lane| unsafe { lane.get_nbi(dest.add(at), from, bytes) });
+                    lane::issue(call.name, |lane| unsafe { lane.get_nbi(dest.add(at), from, bytes) });
                 }
             }
         }

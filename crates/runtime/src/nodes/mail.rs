@@ -37,7 +37,6 @@ use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 use crate::call::Call;
 use crate::control::mail::{BOXES, GOING, LANDING, Mail, WORDS, Zones};
 use crate::executor::Wire;
-use crate::signature::Signature;
 use crate::span::Span;
 use crate::wait::{self, Reason};
 use crate::{control, lane};
@@ -227,7 +226,7 @@ impl<'a> Leaders<'a> {
         let length = write(&mut message, self.stamp, self.call.signature, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
         // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
-        lane::issue(|lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
+        lane::issue(self.call.name, |lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
     }
 
     /// Takes the message out to where it belongs.
@@ -298,8 +297,7 @@ impl There {
     }
 }
 
-/// Longer puts are lent to the network, where the schedule lets their operand be; or else cut, because a network may keep
-/// the caller until it has sent a long one.
+/// Longer puts are lent to the network, where the schedule lets their operand be; others are copied.
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
@@ -334,7 +332,7 @@ impl Wire for Leaders<'_> {
         {
             // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
             // that the schedule may write to now, as `Wire` demands.
-            return lane::issue(|lane| unsafe {
+            return lane::issue(self.call.name, |lane| unsafe {
                 // The target may not have seen the last signal of this word, which must not come after this one.
                 if let Traffic::OneWay { .. } = self.traffic {
                     lane.fence();
@@ -345,14 +343,11 @@ impl Wire for Leaders<'_> {
         if bytes > COPIED && self.way.schedule.lends() {
             self.lent.set(true);
             // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
-            return lane::issue(|lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
+            return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
         }
-        lane::issue(|lane| {
-            for piece in (0..bytes).step_by(COPIED) {
-                let into = Remote { offset: start.offset + piece as u64, ..start };
-                // SAFETY: the caller's promise; `put` has copied the piece when it returns.
-                unsafe { lane.put(into, from.add(piece), COPIED.min(bytes - piece)) };
-            }
+        lane::issue(self.call.name, |lane| {
+            // SAFETY: the caller's promise; `put` has copied all when it returns.
+            unsafe { lane.put(start, from, bytes) };
             if bytes > 0 {
                 lane.fence();
             }

@@ -14,7 +14,7 @@ use core::ffi::c_int;
 
 use oxshmem_runtime as runtime;
 use oxshmem_runtime::Via;
-use oxshmem_transport::{Lane, Remote};
+use oxshmem_transport::{Fabric, Issuer, Lane, Remote};
 
 use super::{Pe, Stream, context_number};
 use crate::Error;
@@ -49,16 +49,34 @@ impl Pe {
     ///
     /// In a world that has failed nothing happens: PEs end one after the other, and one that is still in an exclusive
     /// epoch keeps its memory until its end.
-    fn issue<V: Via>(&self, via: V, operation: impl FnOnce(&mut Stream)) {
+    fn issue<V: Via>(&self, via: V, operation: impl FnOnce(&Issuer<'_>)) {
+        self.issue_and_keep(via, |lane| {
+            operation(lane);
+            Vec::new()
+        });
+    }
+
+    /// [`Pe::issue`] of what reads from memory that `operation` returns, which is kept until it is complete.
+    fn issue_and_keep<V: Via>(&self, via: V, operation: impl FnOnce(&Issuer<'_>) -> Vec<u8>) {
         if self.stage().failed() {
             return;
         }
-        self.on(via.context(), operation);
+        self.on(via.context(), |stream| {
+            let source = operation(&self.issuer(&*stream.issued));
+            if !source.is_empty() {
+                stream.kept.push(source);
+            }
+        });
         self.stage().changed();
     }
 
+    /// Issues on a lane; where that is busy, the lane alone is moved on.
+    fn issuer<'l>(&self, lane: &'l dyn Lane) -> Issuer<'l> {
+        Issuer::new(lane, self.fabric().capabilities(), &|attempt| while !attempt() {})
+    }
+
     /// Issues an operation and waits for it alone; after a fence, for what that holds back as well. Nothing, as above.
-    fn ask<V: Via>(&self, via: V, operation: impl FnOnce(&mut dyn Lane)) {
+    fn ask<V: Via>(&self, via: V, operation: impl FnOnce(&Issuer<'_>)) {
         if self.stage().failed() {
             return;
         }
@@ -66,8 +84,8 @@ impl Pe {
             if stream.fenced {
                 stream.complete(self);
             }
-            operation(&mut *stream.asked);
-            drain(self, &mut *stream.asked);
+            operation(&self.issuer(&*stream.asked));
+            drain(self, &*stream.asked);
         });
         self.stage().changed();
     }
@@ -80,13 +98,13 @@ impl Pe {
 
 impl Stream {
     pub(super) fn complete(&mut self, pe: &Pe) {
-        drain(pe, &mut *self.issued);
+        drain(pe, &*self.issued);
         self.kept.clear();
         self.fenced = false;
     }
 }
 
-fn drain(pe: &Pe, lane: &mut dyn Lane) {
+fn drain(pe: &Pe, lane: &dyn Lane) {
     while lane.outstanding() > 0 {
         if let Err(error) = lane.progress() {
             pe.fail(&error);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Fabric, Lane, LaneOptions, Region, Remote, Segment, suite};
+use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
 
 use super::calls::MOCK;
 use super::world::{Pending, What, with, world};
@@ -118,7 +118,7 @@ fn peers_meet_on_the_rails_that_both_have() {
 
 /// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
 /// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
-fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[usize])) -> usize {
+fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
     let options = |me| {
         let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
         Options { me, pes: 2, selection }
@@ -145,7 +145,8 @@ fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&mut dyn Lane, &[us
         });
         // Whatever happens the other thread ends.
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            play(&mut *pes[0].lane(LaneOptions::default()).expect("a lane"), &ends);
+            let lane = pes[0].lane(LaneOptions::default()).expect("a lane");
+            play(&Plain { fabric: &pes[0], lane: &*lane }, &ends);
         }));
         over.store(true, Ordering::Release);
         if let Err(panic) = played {
@@ -176,16 +177,16 @@ fn a_fence_waits_for_other_rails_and_for_nothing_else() {
     let _alone = alone();
     one_sided("mock_orderly", 2, |lane, ends| {
         // SAFETY: the source stays.
-        unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
+        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
         assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
-        lane.fence();
+        lane.issue(|lane| lane.fence());
         assert_eq!(puts_under_way(&ends[1..]), 0, "a fence left puts of the other rail behind");
         // SAFETY: copied.
-        unsafe { lane.put_nbi(FLAG, SOURCE.as_ptr(), 8) };
+        unsafe { lane.issue(|lane| lane.put_nbi(FLAG, SOURCE.as_ptr(), 8)) };
         assert_eq!(puts_under_way(ends), 1);
-        lane.fence();
+        lane.issue(|lane| lane.fence());
         assert_eq!(puts_under_way(ends), 1, "a fence waited although one rail keeps the order");
-        quiet(lane);
+        lane.quiet();
     });
     nobody_broke_a_rule();
 }
@@ -196,15 +197,15 @@ fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
     one_sided("mock_orderly", 2, |lane, ends| {
         // SAFETY: the source stays.
         unsafe {
-            lane.put_nbi(FLAG, SOURCE.as_ptr(), 8);
-            lane.fence();
-            lane.put_nbi(DATA, SOURCE.as_ptr(), LONG);
+            lane.issue(|lane| lane.put_nbi(FLAG, SOURCE.as_ptr(), 8));
+            lane.issue(|lane| lane.fence());
+            lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG));
         }
         let short = |put: &&Pending| matches!(&put.what, What::Put { bytes: Err((_, 8)) | Ok(_), .. });
         let left = with(|world| world.ends[ends[0]].pending.iter().filter(short).count());
         assert_eq!(left, 0, "the put from before the fence is still under way");
         assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
-        quiet(lane);
+        lane.quiet();
     });
     nobody_broke_a_rule();
 }
@@ -216,8 +217,8 @@ fn what_is_complete_has_been_read_back_on_every_rail() {
     one_sided("mock_local", 2, |lane, ends| {
         for _ in 0..4 {
             // SAFETY: the source stays.
-            unsafe { lane.put_nbi(DATA, SOURCE.as_ptr(), LONG) };
-            quiet(lane);
+            unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
+            lane.quiet();
             assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
         }
         let shares = with(|world| ends.iter().map(|&end| world.ends[end].carried).collect::<Vec<_>>());
@@ -268,8 +269,8 @@ fn fault_P3_who_serves_a_peer_knows_it() {
             for _ in 0..GETS {
                 let mut got = 0u64;
                 // SAFETY: the destination stays until the get is complete.
-                unsafe { lane.get_nbi((&raw mut got).cast(), DATA, 8) };
-                quiet(lane);
+                unsafe { lane.issue(|lane| lane.get_nbi((&raw mut got).cast(), DATA, 8)) };
+                lane.quiet();
             }
         });
         // A greeting is served everywhere.
@@ -278,8 +279,21 @@ fn fault_P3_who_serves_a_peer_knows_it() {
     }
 }
 
-fn quiet(lane: &mut dyn Lane) {
-    while lane.outstanding() > 0 {
-        lane.progress().expect("nothing is wrong");
+/// A lane without the software around it; where it is busy, only the lane is moved on.
+struct Plain<'f> {
+    fabric: &'f Ofi,
+    lane: &'f dyn Lane,
+}
+
+impl Plain<'_> {
+    fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
+        let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
+        act(&Issuer::new(self.lane, self.fabric.capabilities(), &wait));
+    }
+
+    fn quiet(&self) {
+        while self.lane.outstanding() > 0 {
+            self.lane.progress().expect("nothing is wrong");
+        }
     }
 }

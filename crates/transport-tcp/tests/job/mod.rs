@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_transport::suite::AllCards;
-use oxshmem_transport::{Amo, Fabric, Lane, LaneOptions, Region, Remote, Segment, Width};
+use oxshmem_transport::suite::{AllCards, issue};
+use oxshmem_transport::{Amo, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, Width};
 use oxshmem_transport_tcp::{Options, open};
 
 pub(crate) const JOB: [u8; 16] = *b"a job of a test.";
@@ -35,8 +35,13 @@ impl Pe {
         self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
     }
 
-    pub(crate) fn lane(&mut self) -> &mut dyn Lane {
-        &mut **self.lane.as_mut().expect("it is connected")
+    pub(crate) fn lane(&self) -> &dyn Lane {
+        &**self.lane.as_ref().expect("it is connected")
+    }
+
+    /// Issues on its lane, and moves everything on where that is busy.
+    pub(crate) fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
+        issue(&*self.fabric, self.lane(), act);
     }
 
     /// The port on which it listens.
@@ -69,10 +74,10 @@ impl Pe {
         let (mut back, mut old) = (vec![0u64; source.len()], 0u64);
         // SAFETY: the buffers live until `quiet` returns; after an error nothing of the lost peer is touched any more.
         unsafe {
-            self.lane().put_nbi(place(8), source.as_ptr().cast(), source.len() * 8);
+            self.issue(|lane| lane.put_nbi(place(8), source.as_ptr().cast(), source.len() * 8));
             self.quiet()?;
-            self.lane().get_nbi(back.as_mut_ptr().cast(), place(8), back.len() * 8);
-            self.lane().amo(place(0), Width::Eight, Amo::Add(1), (&raw mut old).cast());
+            self.issue(|lane| lane.get_nbi(back.as_mut_ptr().cast(), place(8), back.len() * 8));
+            self.issue(|lane| lane.amo(place(0), Width::Eight, Amo::Add(1), (&raw mut old).cast()));
             self.quiet()?;
         }
         assert!(back == source, "round {round}: what came back is damaged");

@@ -14,7 +14,7 @@ use oxshmem_ucx_sys::{
     ucp_request_param_t__bindgen_ty_1 as Callback, ucs_status_t,
 };
 
-use super::{Channel, Inbox, finish};
+use super::{Channel, Inbox, Issued, finish};
 use crate::handle::blank;
 use crate::net::Net;
 
@@ -44,22 +44,23 @@ const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
 
 impl Channel {
     /// Issues an atomic of UCX's; the caller keeps `old` until completion.
-    pub(super) fn atomic(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+    pub(super) fn atomic(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
         let n = width.bytes();
         if width == Width::Two {
-            return self.inbox.note(|| {
+            return Err({
                 Error::new(format!("an atomic on {n} bytes of PE {} has come to UCX", to.pe))
                     .because("its atomics have 4 or 8 bytes")
-            });
+            }
+            .into());
         }
         if !to.offset.is_multiple_of(n as u64) {
             let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };
-            return self.inbox.note(|| wrong.error(to.pe));
+            return Err(wrong.error(to.pe).into());
         }
         let (op, operand, reply) = parts(amo);
         let fetches = !old.is_null() || matches!(amo, Amo::Swap(_) | Amo::CompareSwap { .. });
         // Pieces of a region end with a page, so an aligned object is in one of them.
-        self.transfer(net, to, n, |channel, target, _, _| {
+        let issued = self.transfer(net, to, n, |channel, target, _, _| {
             let inbox = channel.inbox.clone();
             let update = Box::into_raw(Box::new(Update { operand, reply, fetches, width, old, inbox }));
             let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
@@ -97,6 +98,7 @@ impl Channel {
                 }
             }
         });
+        issued.map(drop)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Amo, AmoDomain, Region, Width};
 fn fetch(pe: &mut Pe, to: crate::Remote, width: Width, amo: Amo) -> u64 {
     let mut old = [0u8; 8];
     // SAFETY: `old` lives until `quiet` returns.
-    unsafe { pe.lane.amo(to, width, amo, old.as_mut_ptr()) };
+    unsafe { pe.issue(|lane| lane.amo(to, width, amo, old.as_mut_ptr())) };
     pe.quiet();
     u64::from_le_bytes(old)
 }
@@ -73,11 +73,11 @@ pub(super) fn atomics_follow_their_model(pe: &mut Pe) {
                 let seen = fetch(pe, heap(to, offset + 8), width, Amo::Fetch);
                 assert_eq!(seen, once, "{amo:?}, {width:?} on PE {to}");
                 // SAFETY: null asks for no old value.
-                unsafe { pe.lane.amo(heap(to, offset + 8), width, amo, std::ptr::null_mut()) };
+                unsafe { pe.issue(|lane| lane.amo(heap(to, offset + 8), width, amo, std::ptr::null_mut())) };
                 pe.quiet();
                 let mut after = vec![0; 24];
                 // SAFETY: `after` lives until `quiet` returns.
-                unsafe { pe.lane.get_nbi(after.as_mut_ptr(), heap(to, offset), 24) };
+                unsafe { pe.issue(|lane| lane.get_nbi(after.as_mut_ptr(), heap(to, offset), 24)) };
                 pe.quiet();
                 let mut expected = before.clone();
                 let twice = low(model(once, amo)).to_le_bytes();
@@ -96,13 +96,13 @@ pub(super) fn hammered_totals_are_exact(pe: &mut Pe) {
     for _ in 0..count {
         for &width in widths(pe) {
             // SAFETY: null asks for no old value.
-            unsafe { pe.lane.amo(heap(0, offset(width)), width, Amo::Add(1), std::ptr::null_mut()) };
+            unsafe { pe.issue(|lane| lane.amo(heap(0, offset(width)), width, Amo::Add(1), std::ptr::null_mut())) };
         }
     }
     let tickets: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
     for ticket in &tickets {
         // SAFETY: the tickets live until `quiet` returns.
-        unsafe { pe.lane.amo(heap(0, 8192), Width::Eight, Amo::Add(1), ticket.as_ptr().cast()) };
+        unsafe { pe.issue(|lane| lane.amo(heap(0, 8192), Width::Eight, Amo::Add(1), ticket.as_ptr().cast())) };
     }
     pe.quiet();
     // Every PE marks its tickets on PE 1 or, alone, on itself; a ticket drawn twice leaves a mark of 2.
@@ -110,7 +110,7 @@ pub(super) fn hammered_totals_are_exact(pe: &mut Pe) {
     for ticket in &tickets {
         let place = 16_384 + 4 * ticket.load(Ordering::Relaxed);
         // SAFETY: null asks for no old value.
-        unsafe { pe.lane.amo(heap(board, place), Width::Four, Amo::Add(1), std::ptr::null_mut()) };
+        unsafe { pe.issue(|lane| lane.amo(heap(board, place), Width::Four, Amo::Add(1), std::ptr::null_mut())) };
     }
     pe.meet();
     let total = count * u64::from(pe.pes);
@@ -150,7 +150,7 @@ pub(super) fn own_atomics_meet_those_of_peers(pe: &mut Pe) {
     for i in 0..count {
         for (to, width) in [(own, Width::Eight), (far, Width::Eight)] {
             // SAFETY: null asks for no old value.
-            unsafe { pe.lane.amo(to, width, Amo::Add(1), std::ptr::null_mut()) };
+            unsafe { pe.issue(|lane| lane.amo(to, width, Amo::Add(1), std::ptr::null_mut())) };
         }
         if i % 64 == 0 {
             fetch(pe, own, Width::Eight, Amo::Add(1));
@@ -186,7 +186,7 @@ pub(super) fn processor_and_provider_update_one_word(pe: &mut Pe) {
                 }
             } else {
                 // SAFETY: null asks for no old value.
-                unsafe { pe.lane.amo(heap(0, offset), width, Amo::Add(1), std::ptr::null_mut()) };
+                unsafe { pe.issue(|lane| lane.amo(heap(0, offset), width, Amo::Add(1), std::ptr::null_mut())) };
             }
         }
         if i % 64 == 0 {

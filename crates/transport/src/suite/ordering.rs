@@ -24,7 +24,11 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
             let update = if round.is_multiple_of(2) { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
             let source = vec![round as u8; n];
             // SAFETY: `source` lives until `quiet` returns.
-            unsafe { pe.lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update) };
+            unsafe {
+                pe.issue(|lane| {
+                    lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update)
+                })
+            };
             pe.wait("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) >= round);
             let data = pe.bytes(Region::Heap, DATA, n);
             assert!(
@@ -46,14 +50,16 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut Pe) {
         let source = &sources[round as usize % sources.len()];
         let (n, update) = (source.len(), SignalUpdate::Set(round));
         // SAFETY: the sources live until the last `quiet` returns.
-        unsafe { pe.lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update) };
+        unsafe {
+            pe.issue(|lane| lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update))
+        };
         pe.wait_for_company("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
         let data = pe.bytes(Region::Heap, DATA, n);
         assert!(data == *source, "round {round}: the signal came before its {n} bytes");
         // SAFETY: as above, for a signal without data.
         unsafe {
             let seen = heap(pe.previous(), SEEN);
-            pe.lane.put_signal(seen, std::ptr::null(), 0, seen, update);
+            pe.issue(|lane| lane.put_signal(seen, std::ptr::null(), 0, seen, update));
         }
         pe.wait_for_company("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
     }
@@ -71,11 +77,11 @@ pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
             pe.put(heap(pe.next(), DATA), &source);
         } else {
             // SAFETY: `source` lives until `quiet` returns.
-            unsafe { pe.lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), n) };
+            unsafe { pe.issue(|lane| lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), n)) };
         }
-        pe.lane.fence();
+        pe.issue(|lane| lane.fence());
         pe.put(heap(pe.next(), FLAG), &round.to_ne_bytes());
-        pe.lane.fence();
+        pe.issue(|lane| lane.fence());
         pe.put(heap(pe.next(), SECOND_FLAG), &round.to_ne_bytes());
         pe.wait("the second flag", |pe| pe.word(SECOND_FLAG).load(Ordering::Acquire) == round);
         assert_eq!(pe.word(FLAG).load(Ordering::Acquire), round, "the second flag came before the first");
@@ -93,10 +99,12 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut Pe) {
         let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
         // SAFETY: `source` lives until `quiet` returns; null asks for no old value.
         unsafe {
-            pe.lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len());
-            pe.lane.amo(heap(pe.next(), SECOND_FLAG), Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut());
-            pe.lane.fence();
-            pe.lane.amo(heap(pe.next(), FLAG), Width::Eight, Amo::Add(1), std::ptr::null_mut());
+            pe.issue(|lane| lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len()));
+            pe.issue(|lane| {
+                lane.amo(heap(pe.next(), SECOND_FLAG), Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut())
+            });
+            pe.issue(|lane| lane.fence());
+            pe.issue(|lane| lane.amo(heap(pe.next(), FLAG), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
         }
         pe.put(heap(pe.next(), SECOND_FLAG), &round.to_ne_bytes());
         pe.wait("the atomic", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);

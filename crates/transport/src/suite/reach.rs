@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, pattern, put, rounds};
-use crate::{Amo, LaneOptions, Region, Remote, Segment, Width};
+use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, issue, pattern, put, rounds};
+use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, Width};
 
 /// Unregistered memory is refused; after growth it is reached.
 pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
     let place = heap(pe.next(), HEAP_BEFORE_GROWTH as u64 - 4);
-    expect_error(pe, |lane| put(lane, place, &[1; 8]));
+    // SAFETY: the source is a constant.
+    expect_error(pe, |lane| unsafe { lane.put(place, [1; 8].as_ptr(), 8) });
     pe.meet();
     let grown = Segment { base: base(pe.words(Region::Heap)), len: HEAP };
     pe.fabric.register(Region::Heap, grown).expect("a region may grow");
@@ -21,8 +22,8 @@ pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
     assert!(pe.bytes(Region::Heap, place.offset, 1000) == expected, "a put across the old end is damaged");
 }
 
-/// Atomics, puts and gets without a wait: the lane holds the caller back and serves meanwhile. Otherwise what is under way
-/// takes memory without end, and what others ask comes behind all of it. Memory is looked at where the PE is a process.
+/// Atomics, puts and gets without a wait: the lane is busy from some number on. Otherwise what is under way takes memory
+/// without end, and what others ask comes behind all of it. Memory is looked at where the PE is a process.
 pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
     const MOST_MEMORY: usize = 64 << 20;
     let count = rounds(200_000) as u64;
@@ -34,9 +35,9 @@ pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
     for _ in 0..count {
         // SAFETY: both words stay where they are until the quiet.
         unsafe {
-            pe.lane.amo(heap(next, 0), Width::Eight, Amo::Add(1), std::ptr::null_mut());
-            pe.lane.put_nbi(heap(next, 16), (&raw const own).cast(), 8);
-            pe.lane.get_nbi((&raw mut fetched).cast(), heap(next, 8), 8);
+            pe.issue(|lane| lane.amo(heap(next, 0), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
+            pe.issue(|lane| lane.put_nbi(heap(next, 16), (&raw const own).cast(), 8));
+            pe.issue(|lane| lane.get_nbi((&raw mut fetched).cast(), heap(next, 8), 8));
         }
     }
     let more = resident().saturating_sub(before);
@@ -61,16 +62,16 @@ fn resident() -> usize {
 /// Sixteen lanes in turn, then four at once on threads of their own.
 pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
     let new_lane = || pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
-    let mut lanes: Vec<_> = (0..16).map(|_| new_lane()).collect();
+    let lanes: Vec<_> = (0..16).map(|_| new_lane()).collect();
     let room = 64;
     for round in 0..rounds(50) as u64 {
-        for (i, lane) in lanes.iter_mut().enumerate() {
+        for (i, lane) in lanes.iter().enumerate() {
             let to = heap(pe.next(), (i * room) as u64);
-            put(&mut **lane, to, &pattern(round * 100 + i as u64, room));
-            lane.fence();
+            put(&*pe.fabric, &**lane, to, &pattern(round * 100 + i as u64, room));
+            issue(&*pe.fabric, &**lane, |lane| lane.fence());
         }
     }
-    for lane in &mut lanes {
+    for lane in &lanes {
         let start = Instant::now();
         while lane.outstanding() > 0 {
             lane.progress().expect("no operation fails");
@@ -91,13 +92,16 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
     std::thread::scope(|scope| {
         for i in 0..4u64 {
             scope.spawn(move || {
-                let mut lane = fabric.lane(LaneOptions { private: true }).expect("there are lanes");
+                let lane = fabric.lane(LaneOptions { private: true }).expect("there are lanes");
                 let mut olds = vec![0u64; count as usize];
                 for (round, old) in olds.iter_mut().enumerate() {
-                    put(&mut *lane, heap(next, 4096 + i * 256), &pattern(round as u64 + i, 200));
-                    lane.fence();
-                    // SAFETY: `olds` lives until the lane has nothing outstanding.
-                    unsafe { lane.amo(heap(next, 8192), Width::Eight, Amo::Add(1), (old as *mut u64).cast()) };
+                    put(&**fabric, &*lane, heap(next, 4096 + i * 256), &pattern(round as u64 + i, 200));
+                    let old: *mut u8 = (old as *mut u64).cast();
+                    issue(&**fabric, &*lane, |lane| {
+                        lane.fence();
+                        // SAFETY: `olds` lives until the lane has nothing outstanding.
+                        unsafe { lane.amo(heap(next, 8192), Width::Eight, Amo::Add(1), old) };
+                    });
                 }
                 let start = Instant::now();
                 while lane.outstanding() > 0 {
@@ -143,10 +147,10 @@ pub(super) fn a_pe_that_computes_is_served(pe: &mut Pe) {
     pe.quiet();
     // SAFETY: `back` lives until `quiet` returns; null asks for no old value.
     unsafe {
-        pe.lane.get_nbi(back.as_mut_ptr(), place, back.len());
+        pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), place, back.len()));
         pe.quiet();
         assert!(back == source, "what a computing PE serves is damaged");
-        pe.lane.amo(heap(0, done), Width::Eight, Amo::Add(1), std::ptr::null_mut());
+        pe.issue(|lane| lane.amo(heap(0, done), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
     }
     pe.quiet();
 }
@@ -179,9 +183,9 @@ pub(super) fn what_is_out_of_range_is_an_error(pe: &mut Pe) {
 }
 
 /// A new lane that issues something wrong ends with nothing outstanding and an error that stays.
-fn expect_error(pe: &Pe, issue: impl FnOnce(&mut dyn crate::Lane)) {
-    let mut lane = pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
-    issue(&mut *lane);
+fn expect_error(pe: &Pe, act: impl FnOnce(&Issuer<'_>)) {
+    let lane = pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
+    issue(&*pe.fabric, &*lane, act);
     let start = Instant::now();
     while lane.outstanding() > 0 || lane.progress().is_ok() {
         let _ = lane.progress();

@@ -39,7 +39,7 @@ pub(super) fn puts_arrive_whole(pe: &mut Pe) {
                     pe.put(to, &source);
                 } else {
                     // SAFETY: `source` lives until `quiet` returns.
-                    unsafe { pe.lane.put_nbi(to, source.as_ptr(), size) };
+                    unsafe { pe.issue(|lane| lane.put_nbi(to, source.as_ptr(), size)) };
                 }
             }
             pe.quiet();
@@ -77,11 +77,13 @@ pub(super) fn gets_fetch_what_is_there(pe: &mut Pe) {
                 if size + 3 <= room {
                     // SAFETY: the copies live until `quiet` returns.
                     unsafe {
-                        pe.lane.get_nbi(
-                            copy.as_mut_ptr().add(8),
-                            Remote { pe: from, region, offset: offset + 3 },
-                            size,
-                        );
+                        pe.issue(|lane| {
+                            lane.get_nbi(
+                                copy.as_mut_ptr().add(8),
+                                Remote { pe: from, region, offset: offset + 3 },
+                                size,
+                            )
+                        });
                     }
                 }
             }
@@ -108,7 +110,7 @@ pub(super) fn megabytes_arrive_whole(pe: &mut Pe) {
             pe.put(to, &source);
         } else {
             // SAFETY: `source` lives until `quiet` returns.
-            unsafe { pe.lane.put_nbi(to, source.as_ptr(), n) };
+            unsafe { pe.issue(|lane| lane.put_nbi(to, source.as_ptr(), n)) };
         }
         pe.quiet();
         pe.meet();
@@ -116,7 +118,7 @@ pub(super) fn megabytes_arrive_whole(pe: &mut Pe) {
         assert!(pe.bytes(Region::Heap, 5, n) == pattern(previous + 31 * (round + 1), n), "a long put is damaged");
         let mut back = vec![0; n];
         // SAFETY: `back` lives until `quiet` returns.
-        unsafe { pe.lane.get_nbi(back.as_mut_ptr(), heap(pe.next(), 5), n) };
+        unsafe { pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), heap(pe.next(), 5), n)) };
         pe.quiet();
         assert!(back == source, "a long get is damaged");
         pe.meet();
@@ -156,7 +158,7 @@ pub(super) fn all_to_all(pe: &mut Pe) {
         let sources: Vec<_> = (0..pe.pes).map(|to| pattern(round ^ u64::from(pe.me * 64 + to), n)).collect();
         for (to, source) in (0..pe.pes).zip(&sources) {
             // SAFETY: the sources live until `quiet` returns.
-            unsafe { pe.lane.put_nbi(heap(to, offset(pe.me)), source.as_ptr(), n) };
+            unsafe { pe.issue(|lane| lane.put_nbi(heap(to, offset(pe.me)), source.as_ptr(), n)) };
         }
         pe.meet();
         for from in 0..pe.pes {
@@ -169,7 +171,7 @@ pub(super) fn all_to_all(pe: &mut Pe) {
         let mut back = vec![vec![0; n]; pe.pes as usize];
         for (from, back) in (0..pe.pes).zip(&mut back) {
             // SAFETY: the buffers live until `quiet` returns.
-            unsafe { pe.lane.get_nbi(back.as_mut_ptr(), heap(from, offset(pe.me)), n) };
+            unsafe { pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), heap(from, offset(pe.me)), n)) };
         }
         pe.quiet();
         assert!(back == sources, "round {round}: what comes back is not what was sent");

@@ -4,6 +4,7 @@
 use super::*;
 use crate::nodes::MOST_NODES;
 use crate::signature::CallKind;
+use crate::signature::Signature;
 use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::choose::{Question, choose};
 

@@ -25,7 +25,7 @@ fn tell<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, 
     here.stage().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: as above; nobody wants the old value.
-    here.issue(via, |stream| unsafe { stream.issued.amo(to, width::<T>(), amo, core::ptr::null_mut()) });
+    here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, core::ptr::null_mut()) });
 }
 
 /// [`ask`] whose answer comes later.
@@ -36,7 +36,7 @@ unsafe fn ask_nbi<V: Via, T: AtomicValue>(here: &Pe, via: V, result: *mut T, add
     here.stage().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: as above; the caller keeps the place for the old value.
-    here.issue(via, |stream| unsafe { stream.issued.amo(to, width::<T>(), amo, result.cast()) });
+    here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, result.cast()) });
 }
 
 pub(crate) unsafe fn store<T: AtomicValue>(here: &Pe, call: &'static str, own: *mut T, value: T) {

@@ -10,7 +10,7 @@ use crate::threads::Pe;
 pub(crate) unsafe fn fence<V: Via>(here: &Pe, via: V) {
     here.stage().step(here.me);
     here.on(via.context(), |stream| {
-        stream.issued.fence();
+        here.issuer(&*stream.issued).fence();
         stream.fenced = true;
     });
 }

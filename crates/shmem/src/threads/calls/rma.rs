@@ -40,7 +40,7 @@ pub(crate) unsafe fn put<V: Via, T: Plain>(
 ) {
     if let Some((to, n)) = place(here, via, dest, nelems, pe) {
         // SAFETY: the caller's promise; the place is inside a region. So below.
-        here.issue(via, |stream| unsafe { stream.issued.put(to, source.cast(), n) });
+        here.issue(via, |lane| unsafe { lane.put(to, source.cast(), n) });
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
 ) {
     if let Some((to, n)) = place(here, via, dest, nelems, pe) {
         // SAFETY: as above.
-        here.issue(via, |stream| unsafe { stream.issued.put_nbi(to, source.cast(), n) });
+        here.issue(via, |lane| unsafe { lane.put_nbi(to, source.cast(), n) });
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
 ) {
     if let Some((from, n)) = place(here, via, source, nelems, pe) {
         // SAFETY: as above.
-        here.issue(via, |stream| unsafe { stream.issued.get_nbi(dest.cast(), from, n) });
+        here.issue(via, |lane| unsafe { lane.get_nbi(dest.cast(), from, n) });
     }
 }
 

@@ -29,10 +29,10 @@ pub(crate) unsafe fn put_signal<V: Via, T: Plain>(
     let to = if n > 0 { here.remote(via, dest.cast(), n, pe) } else { word };
     // SAFETY: the source is readable. It may be reused on return, so a copy of it travels.
     let copy = unsafe { core::slice::from_raw_parts(source.cast::<u8>(), n) }.to_vec();
-    here.issue(via, |stream| {
+    here.issue_and_keep(via, |lane| {
         // SAFETY: both places are inside regions, and the copy is kept until the context's next quiet.
-        unsafe { stream.issued.put_signal(to, copy.as_ptr(), n, word, update) };
-        stream.kept.push(copy);
+        unsafe { lane.put_signal(to, copy.as_ptr(), n, word, update) };
+        copy
     });
 }
 

@@ -1,0 +1,117 @@
+//! Whole operations, made of what a lane takes at once.
+
+use std::ptr;
+
+use crate::{Amo, Busy, Capabilities, Lane, Remote, SignalUpdate, Width};
+
+/// How the caller waits: returns when the attempt, which it calls again and again, has returned `true`. Between two attempts
+/// it serves peers.
+pub type Wait<'w> = dyn Fn(&mut dyn FnMut() -> bool) + 'w;
+
+/// Issues operations of any length on a lane, and waits as its caller wants it where the lane is busy.
+pub struct Issuer<'l> {
+    lane: &'l dyn Lane,
+    /// Longest put that travels with its signal.
+    signal: Option<usize>,
+    wait: &'l Wait<'l>,
+}
+
+impl<'l> Issuer<'l> {
+    /// Issues on `lane`, a lane of a fabric with these capabilities.
+    pub fn new(lane: &'l dyn Lane, capabilities: &Capabilities, wait: &'l Wait<'l>) -> Self {
+        Self { lane, signal: capabilities.signal, wait }
+    }
+
+    /// [`Lane::put`] of all bytes: the source may be reused on return.
+    ///
+    /// # Safety
+    /// As for `Lane::put`.
+    pub unsafe fn put(&self, to: Remote, source: *const u8, n: usize) {
+        // SAFETY: each piece is a part of what the caller has promised, and copied when the call returns.
+        self.pieces(n, |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
+    }
+
+    /// [`Lane::put_nbi`] of all bytes.
+    ///
+    /// # Safety
+    /// As for `Lane::put_nbi`.
+    pub unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) {
+        // SAFETY: each piece is a part of what the caller has promised, until completion.
+        self.pieces(n, |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
+    }
+
+    /// [`Lane::get_nbi`] of all bytes.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    pub unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) {
+        // SAFETY: each piece is a part of what the caller has promised, until completion.
+        self.pieces(n, |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
+    }
+
+    /// [`Lane::amo`].
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    pub unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        // SAFETY: the caller's promise holds for each attempt, and of these only the last issues something.
+        self.insist(|lane| unsafe { lane.amo(to, width, amo, old) });
+    }
+
+    /// [`Lane::put_signal`] of any length.
+    ///
+    /// # Safety
+    /// As for `Lane::put_signal`.
+    pub unsafe fn put_signal(&self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
+        if self.signal.is_some_and(|longest| n <= longest) {
+            // SAFETY: the caller's promise holds for each attempt, and of these only the last issues something.
+            self.insist(|lane| unsafe { lane.put_signal(to, source, n, signal, update) });
+            return;
+        }
+        // SAFETY: the caller's promise: the source until completion, and an aligned signal; null asks for no old value.
+        unsafe {
+            self.put_nbi(to, source, n);
+            self.insist(|lane| lane.fence_puts());
+            self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
+        }
+    }
+
+    /// [`Lane::fence`].
+    pub fn fence(&self) {
+        self.insist(|lane| lane.fence());
+    }
+
+    fn pieces(&self, n: usize, mut issue: impl FnMut(&dyn Lane, usize, usize) -> Result<usize, Busy>) {
+        let mut done = 0;
+        loop {
+            let is_well = self.insist(|lane| issue(lane, done, n - done).map(|issued| done += issued));
+            if done >= n || !is_well {
+                return;
+            }
+        }
+    }
+
+    /// Tries until the lane is not busy. A lane that has failed is left alone: its error comes back from the next progress.
+    /// Returns whether the attempt has succeeded.
+    #[inline]
+    fn insist(&self, mut attempt: impl FnMut(&dyn Lane) -> Result<(), Busy>) -> bool {
+        attempt(self.lane).is_ok() || self.insist_later(&mut attempt)
+    }
+
+    #[cold]
+    fn insist_later(&self, attempt: &mut dyn FnMut(&dyn Lane) -> Result<(), Busy>) -> bool {
+        let mut issued = false;
+        (self.wait)(&mut || {
+            let failed = self.lane.progress().is_err();
+            issued = !failed && attempt(self.lane).is_ok();
+            issued || failed
+        });
+        issued
+    }
+}
+
+impl Remote {
+    fn plus(self, bytes: usize) -> Self {
+        Self { offset: self.offset.wrapping_add(bytes as u64), ..self }
+    }
+}
