@@ -76,6 +76,7 @@ pub fn rust_type(ctype: &str) -> String {
         "void *" => "*mut c_void",
         "uint64_t (*)(void)" => r#"Option<unsafe extern "C" fn() -> u64>"#,
         "shmemx_ct_t" => "calls::counting::CountingEvent",
+        "shmemx_pcntr_t" => "calls::traffic::AllCounters",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "calls::team::Config",

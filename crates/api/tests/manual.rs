@@ -211,8 +211,17 @@ fn known() -> BTreeSet<String> {
     known.extend(fortran::entries().iter().map(fortran::Entry::name));
     known.extend(fortran::GENERICS.iter().map(|(name, _)| name.to_string()));
     known.extend(
-        ["shmemx_ct_t", "shmemx_broadcast", "shmem_sync", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]
-            .map(String::from),
+        [
+            "shmemx_ct_t",
+            "shmemx_pcntr_t",
+            "shmemx_broadcast",
+            "shmem_sync",
+            "shmemcc",
+            "shmemc++",
+            "shmemcxx",
+            "shmemfort",
+        ]
+        .map(String::from),
     );
     for file in manual_pages(&sources(), &[]) {
         let name = file.path.split('/').nth(1).and_then(|file| file.rsplit_once('.')).expect("man3/NAME.3");

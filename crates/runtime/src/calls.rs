@@ -24,3 +24,4 @@ pub mod setup;
 pub mod signal;
 pub mod team;
 pub mod team_extension;
+pub mod traffic;

@@ -141,6 +141,11 @@ impl Context {
         }
     }
 
+    /// Its lane, if it has needed one.
+    pub(crate) fn known_lane(self) -> Option<&'static ContextLane> {
+        lane::known(&self.object()?.lane)
+    }
+
     /// Its lane, if something may be outstanding on it.
     #[inline(always)]
     fn busy_lane(self, call: &'static str) -> Option<&'static ContextLane> {

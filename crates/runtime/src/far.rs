@@ -9,6 +9,7 @@ use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 use crate::atomic::{Atomic, AtomicInteger};
 use crate::context::Context;
 use crate::fast::FAST;
+use crate::lane::Direction;
 use crate::wait::Needs;
 use crate::{diagnose, job, network, word};
 
@@ -88,10 +89,10 @@ unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const 
     let lane = context.lane();
     if n <= network::inject() {
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
-        return lane.issue(call, Some(to.pe), |lane| unsafe { lane.put(to, source, n) });
+        return lane.operate(call, to.pe, Direction::Write, |lane| unsafe { lane.put(to, source, n) });
     }
     // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the drain has ended.
-    lane.issue(call, Some(to.pe), |lane| unsafe { lane.put_nbi(to, source, n) });
+    lane.operate(call, to.pe, Direction::Write, |lane| unsafe { lane.put_nbi(to, source, n) });
     lane.drain(call, Needs::One(to.pe));
 }
 
@@ -120,7 +121,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
 unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remote, n: usize) {
     let lane = context.lane();
     // SAFETY: `from` has `n` bytes; `dest` is writable for as many and stays so until the drain has ended.
-    lane.issue(call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
+    lane.operate(call, from.pe, Direction::Read, |lane| unsafe { lane.get_nbi(dest, from, n) });
     lane.drain(call, Needs::One(from.pe));
 }
 
@@ -146,7 +147,7 @@ pub(crate) unsafe fn get_nbi(
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         Found::There(from) => {
             // SAFETY: `locate` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
-            context.lane().issue(call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
+            context.lane().operate(call, from.pe, Direction::Read, |lane| unsafe { lane.get_nbi(dest, from, n) });
         }
     }
 }
@@ -171,8 +172,10 @@ pub(crate) unsafe fn put_nbi(
     match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: as in `put`.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        // SAFETY: as in `put`; the caller keeps the source until the next quiet.
-        Found::There(to) => context.lane().issue(call, Some(to.pe), |lane| unsafe { lane.put_nbi(to, source, n) }),
+        Found::There(to) => {
+            // SAFETY: `locate` found `n` bytes inside a region; the caller keeps the source until the next quiet.
+            context.lane().operate(call, to.pe, Direction::Write, |lane| unsafe { lane.put_nbi(to, source, n) })
+        }
     }
 }
 
@@ -264,9 +267,10 @@ impl Lanes {
     fn amo(&self, width: Width, amo: Amo, fetch: bool) -> u64 {
         let lane = self.context.lane();
         let mut old = 0_u64;
+        let direction = if fetch { Direction::Read } else { Direction::Write };
         let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
         // SAFETY: `old` stays valid until the drain has ended; `locate` found the object inside a region, and it is aligned.
-        lane.issue_near(self.call, self.to.pe, |lane| unsafe { lane.amo(self.to, width, amo, place) });
+        lane.operate_near(self.call, self.to.pe, direction, |lane| unsafe { lane.amo(self.to, width, amo, place) });
         if fetch {
             lane.drain(self.call, Needs::One(self.to.pe));
         }
@@ -365,7 +369,9 @@ pub(crate) unsafe fn put_signal(
             let lane = context.lane();
             // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the
             // next quiet by the caller's promise.
-            lane.issue_near(call, to.pe, |lane| unsafe { lane.put_signal(to, source, n, signal, update) });
+            lane.operate_near(call, to.pe, Direction::Write, |lane| unsafe {
+                lane.put_signal(to, source, n, signal, update)
+            });
             if !nbi {
                 lane.drain(call, Needs::One(to.pe));
             }

@@ -1,11 +1,15 @@
 //! A context's lane of the network, for all threads that use the context; and the runtime's own.
 
+mod traffic;
+
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Issuer, Lane};
+
+pub(crate) use traffic::{Direction, OperationCount, OperationCounters};
 
 use crate::wait::{self, Needs, Reason};
 use crate::{deadlock, diagnose, job, network};
@@ -20,6 +24,7 @@ pub(crate) struct ContextLane {
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
     /// on. Relaxed: a thread asks for its own operations.
     near: AtomicBool,
+    traffic: OperationCounters,
 }
 
 impl ContextLane {
@@ -29,7 +34,7 @@ impl ContextLane {
             // Lanes are made for PEs of other nodes only.
             None => diagnose::not_initialised("an operation between nodes"),
         };
-        Self { lane, impatient: AtomicU32::new(0), near: AtomicBool::new(false) }
+        Self { lane, impatient: AtomicU32::new(0), near: AtomicBool::new(false), traffic: OperationCounters::default() }
     }
 
     /// Issues what `act` issues, to a PE if it is for one.
@@ -43,9 +48,21 @@ impl ContextLane {
         act(&Issuer::new(&*self.lane, capabilities, &wait))
     }
 
-    /// [`ContextLane::issue`] of what may be to a PE of this node.
-    pub(crate) fn issue_near(&self, call: &'static str, pe: u32, act: impl FnOnce(&Issuer<'_>)) {
+    /// Issues one of the context's operations, which counts as its traffic.
+    pub(crate) fn operate(&self, call: &'static str, pe: u32, direction: Direction, act: impl FnOnce(&Issuer<'_>)) {
+        self.traffic.note(direction);
         self.issue(call, Some(pe), act);
+    }
+
+    /// [`ContextLane::operate`] of what may be to a PE of this node.
+    pub(crate) fn operate_near(
+        &self,
+        call: &'static str,
+        pe: u32,
+        direction: Direction,
+        act: impl FnOnce(&Issuer<'_>),
+    ) {
+        self.operate(call, pe, direction, act);
         if network::does_atomics() && job::window_of(pe).is_some() {
             self.near.store(true, Relaxed);
         }

@@ -27,6 +27,15 @@ extern const shmem_team_t SHMEM_TEAM_NODE;
 /* A counting event of Sandia OpenSHMEM. */
 typedef struct oxshmem_counter *shmemx_ct_t;
 
+/* Performance counters of Sandia OpenSHMEM. */
+typedef struct {
+    uint64_t pending_put;
+    uint64_t pending_get;
+    uint64_t completed_put;
+    uint64_t completed_get;
+    uint64_t target;
+} shmemx_pcntr_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,6 +59,12 @@ void shmemx_ct_set(shmemx_ct_t ct, long value);
 void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
 void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
 void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+void shmemx_pcntr_get_issued_write(shmem_ctx_t ctx, uint64_t *cntr_value);
+void shmemx_pcntr_get_issued_read(shmem_ctx_t ctx, uint64_t *cntr_value);
+void shmemx_pcntr_get_completed_write(shmem_ctx_t ctx, uint64_t *cntr_value);
+void shmemx_pcntr_get_completed_read(shmem_ctx_t ctx, uint64_t *cntr_value);
+void shmemx_pcntr_get_completed_target(uint64_t *cntr_value);
+void shmemx_pcntr_get_all(shmem_ctx_t ctx, shmemx_pcntr_t *pcntr);
 void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe);
 void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe);
 void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe);

@@ -127,6 +127,15 @@ CONSTANTS";
 const TYPES: &str = "
 /* A counting event of Sandia OpenSHMEM. */
 typedef struct oxshmem_counter *shmemx_ct_t;
+
+/* Performance counters of Sandia OpenSHMEM. */
+typedef struct {
+    uint64_t pending_put;
+    uint64_t pending_get;
+    uint64_t completed_put;
+    uint64_t completed_get;
+    uint64_t target;
+} shmemx_pcntr_t;
 ";
 
 /// `shmemx.h`: extensions of other vendors.
