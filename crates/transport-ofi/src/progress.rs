@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::{process, sockets};
+use oxshmem_transport::OperationLock;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Engine;
@@ -22,7 +23,7 @@ const ASIDE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_m
 /// What a fabric's parts share.
 pub(crate) struct Net {
     pub(crate) me: u32,
-    engine: Mutex<Engine>,
+    engine: OperationLock<Engine>,
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
     /// The endpoint does the job's atomics.
@@ -77,7 +78,7 @@ impl Net {
             broken: AtomicBool::new(false),
             scrap: Box::default(),
             rest: Mutex::new(Rest { seen: 0, nap: ASIDE.0, exact: false }),
-            engine: Mutex::new(engine),
+            engine: OperationLock::new(engine),
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Busy};
-use parking_lot::{Mutex, MutexGuard};
+use oxshmem_transport::{Account, Busy, OperationLock};
+use parking_lot::MutexGuard;
 
 use crate::connect::{Attempt, remember};
 use crate::net::Net;
@@ -34,7 +34,7 @@ pub(crate) struct Link {
     pub(crate) token: usize,
     /// Something is to be sent that waits for company.
     due: AtomicBool,
-    state: Mutex<State>,
+    state: OperationLock<State>,
 }
 
 /// What changes of it.
@@ -116,7 +116,7 @@ impl Link {
             address: None,
             error: None,
         };
-        Self { pe, rail, token, due: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { pe, rail, token, due: AtomicBool::new(false), state: OperationLock::new(state) }
     }
 
     /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
-use parking_lot::{Mutex, MutexGuard};
+use oxshmem_transport::{Amo, Busy, Lane, NotIssued, OperationLock, Remote, SignalUpdate, Width};
+use parking_lot::MutexGuard;
 
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
 
 /// A channel that a lane uses and others may nudge.
 pub(crate) struct Seat {
-    channel: Mutex<Channel>,
+    channel: OperationLock<Channel>,
     /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
     /// sees zero sees what was fetched, and reads what it has stored itself or something later.
     under_way: AtomicU64,
@@ -48,7 +48,7 @@ impl DerefMut for LockedSeat<'_> {
 
 impl Seat {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel: Mutex::new(channel), under_way: AtomicU64::new(0) }
+        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0) }
     }
 
     pub(crate) fn lock(&self) -> LockedSeat<'_> {

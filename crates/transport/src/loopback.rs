@@ -17,7 +17,7 @@ use crate::loopback::card::{Card, Object};
 use crate::software::Messages;
 use crate::{
     Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
-    OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
+    OperationLock, OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
 
 /// The kind of network.
@@ -66,7 +66,7 @@ pub struct Loopback {
     options: Options,
     capabilities: Capabilities,
     /// The operations of its lanes: `Fabric::progress` moves them on too, as a network would.
-    queues: Mutex<Vec<Arc<Mutex<Queue>>>>,
+    queues: Mutex<Vec<Arc<OperationLock<Queue>>>>,
 }
 
 struct World {
@@ -112,7 +112,7 @@ impl Fabric for Loopback {
         let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
         let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         let account = Arc::<Account>::default();
-        let queue = Arc::new(Mutex::new(Queue { dice, account: account.clone(), ..Queue::default() }));
+        let queue = Arc::new(OperationLock::new(Queue { dice, account: account.clone(), ..Queue::default() }));
         queues.push(queue.clone());
         let by_card = self.options.amo == AmoDomain::Network;
         let longest = self.options.longest;
@@ -138,7 +138,7 @@ const MANY: usize = 64;
 
 struct LoopbackLane {
     world: Arc<World>,
-    queue: Arc<Mutex<Queue>>,
+    queue: Arc<OperationLock<Queue>>,
     account: Arc<Account>,
     by_card: bool,
     longest: usize,

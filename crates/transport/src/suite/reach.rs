@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, issue, pattern, put, rounds};
+use crate::lock::taken;
 use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, Width};
 
 /// Unregistered memory is refused; after growth it is reached.
@@ -47,6 +48,41 @@ pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
     pe.meet();
     assert_eq!(pe.word(0).load(Ordering::Acquire), count);
     assert_eq!(pe.word(16).load(Ordering::Acquire), pe.previous().into());
+}
+
+/// Each operation takes at most one lock of its provider, and at least one of them takes one.
+pub(super) fn an_operation_takes_one_lock(pe: &mut Pe) {
+    let to = heap(pe.next(), 64);
+    let mut word = 0u64;
+    let at = (&raw mut word).cast::<u8>();
+    // Peers know each other from here on.
+    pe.put(to, &[0; 8]);
+    pe.issue(|lane| {
+        // SAFETY: the word outlives the quiet below.
+        unsafe {
+            lane.get_nbi(at, to, 8);
+            lane.amo(to, Width::Eight, Amo::Add(1), at);
+        }
+    });
+    pe.quiet();
+    let mut locks = 0;
+    for round in 0..40 {
+        let before = taken();
+        // SAFETY: the word outlives the quiet below.
+        let _busy_or_issued = unsafe {
+            match round % 4 {
+                0 => pe.lane.put(to, at, 8).is_ok(),
+                1 => pe.lane.put_nbi(to, at, 8).is_ok(),
+                2 => pe.lane.get_nbi(at, to, 8).is_ok(),
+                _ => pe.lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()).is_ok(),
+            }
+        };
+        let now = taken() - before;
+        assert!(now <= 1, "operation {round} has taken {now} locks");
+        locks += now;
+        pe.quiet();
+    }
+    assert!(pe.next() == pe.me || locks > 0, "the locks of this provider are not counted");
 }
 
 /// Bytes of memory that this process has; Miri does not say.
