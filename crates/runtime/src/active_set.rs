@@ -20,9 +20,9 @@ mod rendezvous;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32 as Setting};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use oxshmem_schedule::team::Triplet;
+use parking_lot::Mutex;
 
 use crate::control::{self, ControlBlock, SETS_BYTES, Slot};
 use crate::fast::FAST;
@@ -146,7 +146,7 @@ fn recent(name: &Name) -> Option<&'static Known> {
 
 /// The place that this process has last found for the pair.
 fn known(key: &Key) -> Option<&'static Known> {
-    let map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let map = KNOWN.lock();
     let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
     // SAFETY: boxes in `KNOWN` are dropped between lives only.
     Some(unsafe { &*known })
@@ -160,7 +160,7 @@ fn remember(key: &Key, found: Known) -> &'static Known {
     }
     let found = Box::new(found);
     let it = core::ptr::from_ref(&*found);
-    let mut map = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut map = KNOWN.lock();
     if let Some(before) = map.get_or_insert_default().insert(*key, found) {
         match before.door.alone {
             true => {
@@ -194,7 +194,7 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
         across_nodes::begin();
         rendezvous::begin();
     }
-    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *KNOWN.lock() = None;
 }
 
 /// Ends a life: no set has met.

@@ -21,11 +21,11 @@ mod words;
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
-use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use oxshmem_base::knobs::Deadlock;
 use oxshmem_bootstrap::Job;
+use parking_lot::Mutex;
 
 use crate::control::records::{self, RECORDS_BYTES, Subject};
 use crate::control::{self, ControlBlock, State};
@@ -157,12 +157,12 @@ impl Observer {
 
 /// A life begins.
 pub(crate) fn begin() {
-    *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner) = Observer::new();
+    *OBSERVER.lock() = Observer::new();
 }
 
 /// The network is about to be closed: all PEs are through their last synchronisation.
 pub(crate) fn end() {
-    let questions = OBSERVER.lock().unwrap_or_else(PoisonError::into_inner).network.take();
+    let questions = OBSERVER.lock().network.take();
     if let Some(mut questions) = questions
         && !questions.have_answers(Duration::from_secs(10))
     {
@@ -174,11 +174,7 @@ pub(crate) fn end() {
 /// One reading of the node, and at PE 0 perhaps one of the nodes. One thread at a time.
 #[cold]
 fn observe() {
-    let mut observer = match OBSERVER.try_lock() {
-        Ok(observer) => observer,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
-    };
+    let Some(mut observer) = OBSERVER.try_lock() else { return };
     let Some(job) = job::joined() else { return };
     let (reading, kind) = read_node();
     observer.node.add(reading);

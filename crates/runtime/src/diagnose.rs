@@ -2,7 +2,6 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use oxshmem_base::Error;
@@ -150,7 +149,7 @@ pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
 pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
     let Some(life) = life::life().filter(|_| life::is_checked()) else { return };
     let (start, _) = FAST.heap.own();
-    let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
+    let heap = life.heap.lock();
     let problem = heap.outside_block((address - start) as u64, bytes as u64);
     drop(heap);
     if let Some(why) = problem {

@@ -4,10 +4,10 @@ mod traffic;
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Issuer, Lane};
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use traffic::{Direction, OperationCount, OperationCounters};
 
@@ -169,7 +169,7 @@ pub(crate) fn complete(call: &'static str) {
 static LANES: Mutex<Vec<&'static ContextLane>> = Mutex::new(Vec::new());
 
 fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
-    LANES.lock().unwrap_or_else(PoisonError::into_inner)
+    LANES.lock()
 }
 
 /// Returns when everything that this PE has issued is complete, whatever the context. (INIT-5)
@@ -180,7 +180,7 @@ pub(crate) fn complete_all(call: &'static str) {
 
 /// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.
 fn is_quiet() -> bool {
-    let Ok(lanes) = LANES.try_lock() else { return false };
+    let Some(lanes) = LANES.try_lock() else { return false };
     lanes.iter().all(|lane| lane.lane.progress().is_ok() && lane.is_idle())
 }
 

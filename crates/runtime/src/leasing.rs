@@ -4,9 +4,8 @@
 //! numbers that no line and no word of its slots has passed; the greatest of the members' numbers are agreed on together
 //! with the leases.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::Call;
 use crate::control::{PAYLOAD_WORDS, SLOTS};
@@ -57,7 +56,7 @@ pub(crate) fn begin() -> Held {
 }
 
 fn lock() -> MutexGuard<'static, Option<Ledger>> {
-    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
+    LEDGER.lock()
 }
 
 fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
@@ -70,7 +69,7 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
     if is_full(call, parent) {
         return None;
     }
-    let mut held = parent.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = parent.held.lock();
     let slot = match held.leases.pop() {
         Some(slot) => slot,
         None => {
@@ -161,7 +160,7 @@ pub(crate) fn give_back(team: TeamState) {
     let Some(slot) = team.slot else { return };
     crate::nodes::give_back(&team);
     let last = team.passed();
-    let mut held = team.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut held = team.held.into_inner();
     with_ledger(|ledger| {
         ledger.slots.release(slot as u16);
         ledger.slots.release_all(&mut held.leases);

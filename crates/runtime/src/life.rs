@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Mutex, PoisonError};
 
 use oxshmem_base::knobs::Settings;
+use parking_lot::Mutex;
 
 use crate::choice::Choice;
 use crate::fast::FAST;
@@ -107,7 +107,7 @@ pub(crate) fn was_finalized() -> bool {
 pub(crate) fn in_heap_reservation(address: usize) -> bool {
     let (start, _) = FAST.heap.own();
     life().is_some_and(|life| {
-        let heap = life.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let heap = life.heap.lock();
         (address.wrapping_sub(start) as u64) < heap.capacity()
     })
 }

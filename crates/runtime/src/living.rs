@@ -5,9 +5,9 @@
 //! at these levels, so that no new handle has its address. At lower levels the list is empty and handles are believed.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_base::Error;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{diagnose, life};
 
@@ -37,7 +37,7 @@ enum HandleEnd {
 static LIST: Mutex<BTreeMap<usize, Listed>> = Mutex::new(BTreeMap::new());
 
 fn list() -> MutexGuard<'static, BTreeMap<usize, Listed>> {
-    LIST.lock().unwrap_or_else(PoisonError::into_inner)
+    LIST.lock()
 }
 
 /// A call returns a new handle.

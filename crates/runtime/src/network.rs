@@ -4,12 +4,12 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_bootstrap::{Job, gone};
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
+use parking_lot::Mutex;
 
 use crate::fast::FAST;
 
@@ -41,7 +41,7 @@ pub(crate) fn does_atomics() -> bool {
 /// The job's fabric from now on; `reasons` for `SHMEM_INFO`.
 pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, reasons: String) {
     ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
-    *REASONS.lock().unwrap_or_else(PoisonError::into_inner) = reasons;
+    *REASONS.lock() = reasons;
     EPOCH.store(epoch, Relaxed);
     FABRIC.store(Box::into_raw(Box::new(fabric)), Release);
 }
@@ -95,7 +95,7 @@ pub(crate) fn is_served() -> bool {
 
 /// A word for `SHMEM_INFO`.
 pub(crate) fn describe() -> Option<String> {
-    fabric().map(|fabric| fabric.describe() + &REASONS.lock().unwrap_or_else(PoisonError::into_inner))
+    fabric().map(|fabric| fabric.describe() + &REASONS.lock())
 }
 
 /// The transport's name.
@@ -167,7 +167,7 @@ pub(crate) fn gone_among(job: &Job, mut pes: impl Iterator<Item = u32>) -> Optio
     if !is_open() || !job.launched_by_us() {
         return None;
     }
-    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut asked = ASKED.lock();
     if asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
         return None;
     }

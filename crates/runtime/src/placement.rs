@@ -2,7 +2,6 @@
 //! looks at the machine, alone and once, and tells the others.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Bind, Settings};
@@ -13,6 +12,7 @@ use oxshmem_topology::claim::{self, Claims};
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::place::{self, Groups};
 use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
+use parking_lot::{Mutex, MutexGuard};
 
 /// What the PEs of the node were told, by window, and which window is the caller's; nothing while the library is not
 /// initialised.
@@ -138,11 +138,11 @@ pub(crate) fn close() {
 }
 
 fn lock() -> MutexGuard<'static, (Vec<Share>, usize)> {
-    SHARES.lock().unwrap_or_else(PoisonError::into_inner)
+    SHARES.lock()
 }
 
 fn words() -> MutexGuard<'static, String> {
-    WORDS.lock().unwrap_or_else(PoisonError::into_inner)
+    WORDS.lock()
 }
 
 #[cfg(all(test, not(loom)))]

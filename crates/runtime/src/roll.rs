@@ -14,10 +14,10 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_os::{locks, process};
+use parking_lot::Mutex;
 
 use crate::control::{ControlBlock, State};
 
@@ -52,7 +52,7 @@ impl Roll {
 
     /// Looks at `first` and some others, unless it has just been done, and marks those that are gone.
     pub(crate) fn call(&self, first: Option<u32>) {
-        let mut called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut called = self.called.lock();
         if called.is_some_and(|called| called.elapsed() < EVERY) {
             return;
         }

@@ -4,11 +4,11 @@ mod gathering;
 mod handle;
 
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::Mutex;
 
 use oxshmem_schedule::lease::Leases;
 use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
+use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::control::{self, Slot, area::AREAS};

@@ -1,7 +1,5 @@
 //! Builds the windows of a node: who makes which memory file, and where it is mapped.
 
-use std::sync::{Mutex, PoisonError};
-
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Job, Parcel, node};
@@ -10,6 +8,7 @@ use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::{cpus, program, statics};
 use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
+use parking_lot::Mutex;
 
 use crate::control;
 use crate::fast::FAST;
@@ -70,8 +69,8 @@ impl Windows {
 
     /// Unmaps the heaps, and lets go of the processors.
     pub(crate) fn close_heap(&self) {
-        *self.heap.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.claims.lock().unwrap_or_else(PoisonError::into_inner) = Claims::default();
+        *self.heap.lock() = None;
+        *self.claims.lock() = Claims::default();
         placement::close();
     }
 }

@@ -1,7 +1,8 @@
 //! Zones of this PE that no team has, and which one a team has been lent. `nodes::lending` agrees on them.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::control::mail::{CASTS, ZONES};
 
@@ -11,7 +12,7 @@ static FREE: Mutex<u64> = Mutex::new(0);
 const _: () = assert!(ZONES < u64::BITS);
 
 fn free() -> MutexGuard<'static, u64> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+    FREE.lock()
 }
 
 /// Broadcasts begin at multiples of this. It also bounds how many of them a root may be ahead of the others.

@@ -2,10 +2,11 @@
 //! team does, and keeps it. When there is none left the members meet anew for each collective.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use super::key::Key;
 use super::rendezvous::Rendezvous;
+use parking_lot::Mutex;
+
 use crate::leasing;
 use crate::members::Members;
 use crate::team::TeamState;
@@ -15,7 +16,7 @@ static SETS: Mutex<Option<HashMap<Key, &'static TeamState>>> = Mutex::new(None);
 
 /// Begins a life without active sets.
 pub(super) fn begin() {
-    *SETS.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *SETS.lock() = None;
 }
 
 /// The team of a pair; where no slot is free, a meeting for this one collective.
@@ -25,7 +26,7 @@ pub(super) fn team(
     members: Members,
     my: u32,
 ) -> Result<&'static TeamState, Box<Rendezvous>> {
-    if let Some(team) = SETS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(key) {
+    if let Some(team) = SETS.lock().get_or_insert_default().get(key) {
         return Ok(team);
     }
     let meeting = Rendezvous::enter(call, key, members.clone(), my);
@@ -33,6 +34,6 @@ pub(super) fn team(
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);
     let team: &'static TeamState = Box::leak(Box::new(TeamState::new(members, key.size, my, slot, base)));
-    SETS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(*key, team);
+    SETS.lock().get_or_insert_default().insert(*key, team);
     Ok(team)
 }

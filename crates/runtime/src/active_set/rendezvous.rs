@@ -11,9 +11,9 @@
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use oxshmem_transport::{Amo, Region, Remote, Width};
+use parking_lot::Mutex;
 
 use super::key::Key;
 use crate::call::Call;
@@ -32,12 +32,12 @@ const LEFT: u64 = u32::MAX as u64;
 
 /// Begins a life in which nobody has met.
 pub(super) fn begin() {
-    *TIMES.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *TIMES.lock() = None;
 }
 
 /// How often the pair has met before this time.
 fn count(key: &Key) -> u64 {
-    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut times = TIMES.lock();
     let time = times.get_or_insert_default().entry(*key).or_default();
     *time += 1;
     *time - 1

@@ -1,7 +1,6 @@
 //! Contexts: make, destroy, ask, sessions.
 
 use core::ffi::{c_int, c_long};
-use std::sync::PoisonError;
 
 use crate::calls::order;
 use crate::context::Context;
@@ -46,7 +45,7 @@ fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
     let most = life::life().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
     let live = LiveContext::unless_full(most, || Context::create(team, options))?;
     let context = live.0;
-    team.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(live);
+    team.contexts.lock().push(live);
     Some(context)
 }
 
@@ -65,7 +64,7 @@ pub unsafe fn destroy(context: Context) {
     if let Some(team) = context.team() {
         // SAFETY: no obligations.
         unsafe { order::quiet(On(context, NAME)) };
-        let mut list = team.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = team.contexts.lock();
         list.retain(|live| live.0 != context);
     }
     // SAFETY: not the default context, so it came from `create`, and the list has forgotten it.

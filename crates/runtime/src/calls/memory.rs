@@ -7,10 +7,10 @@
 
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
-use std::sync::{MutexGuard, PoisonError};
 
 use oxshmem_base::{Error, size};
 use oxshmem_heap::Resized;
+use parking_lot::MutexGuard;
 
 use crate::account;
 use crate::call::Call;
@@ -31,7 +31,7 @@ fn open_life(call: &'static str) -> &'static Life {
 }
 
 fn lock(life: &Life) -> MutexGuard<'_, SymmetricHeap> {
-    life.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    life.heap.lock()
 }
 
 /// The outcomes of all PEs at the end of a heap call.

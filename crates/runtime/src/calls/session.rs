@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_bootstrap::Job;
 use oxshmem_os::process;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::order;
 use crate::choice::Choice;
@@ -56,7 +56,7 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
 }
 
 fn inits() -> MutexGuard<'static, u32> {
-    INITS.lock().unwrap_or_else(PoisonError::into_inner)
+    INITS.lock()
 }
 
 /// What PE 0 prints at the start (INIT-13), and the warnings about the environment.

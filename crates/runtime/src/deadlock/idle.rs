@@ -4,11 +4,12 @@
 //! with it.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Acquire, Ordering::Release, Ordering::SeqCst};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use oxshmem_os::bystanders::{self, Thread};
 use oxshmem_os::{AddressRange, Pages, SharedMemory, process};
+use parking_lot::Mutex;
 
 use crate::control::records::{Records, Subject};
 
@@ -81,7 +82,7 @@ pub(crate) fn has_forked() {
 
 /// Init has made what it makes.
 pub(crate) fn after_init(before: Before) {
-    let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ours = OURS.lock();
     *ours = match (ours.take(), before.0, threads()) {
         // If the caller is the program's only thread, the others that began meanwhile are not the program's.
         (Some(ours), Some(before), Some(now)) if before.difference(&ours).count() == 1 => {
@@ -120,7 +121,7 @@ pub(crate) fn look(records: &Records) -> Option<Idle> {
         return None;
     }
     let waiting: BTreeSet<u32> = waits.iter().map(|wait| wait.thread).collect();
-    let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = OURS.lock();
     let ours = ours.as_ref()?;
     if bystanders::threads()?.iter().any(|thread| !ours.contains(thread) && !waiting.contains(&thread.0)) {
         return None;

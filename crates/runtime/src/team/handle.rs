@@ -1,7 +1,6 @@
 //! The handles of teams: from the user's handle to the team, and the other way.
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::PoisonError;
 
 use super::{Team, TeamObject, TeamState};
 use crate::fast::FAST;
@@ -103,7 +102,7 @@ impl Team {
         }
         // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
         let mut state = unsafe { Box::from_raw(state) };
-        for live in state.contexts.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for live in state.contexts.get_mut().drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.
             live.0.clear();
             living::destroy_team_of(live.0.0 as usize, call);
