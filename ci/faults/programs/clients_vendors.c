@@ -50,6 +50,13 @@ int main(void)
     shmemx_ct_wait(ct, 1);
     ok &= to[1] == 10 * next + 1;
     shmemx_ct_free(&ct);
+
+    shmemx_pcntr_t counters;
+    uint64_t issued;
+    shmem_quiet();
+    shmemx_pcntr_get_all(SHMEM_CTX_DEFAULT, &counters);
+    shmemx_pcntr_get_issued_write(SHMEM_CTX_DEFAULT, &issued);
+    ok &= counters.pending_put == 0 && counters.pending_get == 0 && counters.completed_put == issued;
     if (!ok)
         printf("PE %d: %d %d %d, %g\n", me, to[0], to[1], to[2], wide_to[1]);
     shmem_finalize();
