@@ -123,7 +123,8 @@ impl Net {
     }
 
     /// A caller sleeps until something comes, for `most` at most, and serves it. Where there is nothing to sleep on, it
-    /// looks as often as the thread would.
+    /// looks as often as the thread would. A sleep that the network has ended counts as something done, because serving a
+    /// peer completes nothing: the caller stays awake for the next request, which would else find it asleep.
     pub(crate) fn doze(&self, most: Duration) -> usize {
         self.note_poll();
         let mut engine = self.lock();
@@ -136,16 +137,17 @@ impl Net {
             return done;
         }
         drop(engine);
-        match descriptors {
+        let woken = match descriptors {
             Some(descriptors) => sleep_on(descriptors, most),
             None => {
                 // Relaxed: it is only a reason for the thread to nap.
                 self.dozing.fetch_add(1, Ordering::Relaxed);
                 std::thread::sleep(self.naps.next().min(most));
                 self.dozing.fetch_sub(1, Ordering::Relaxed);
+                false
             }
-        }
-        self.drain()
+        };
+        self.drain().max(usize::from(woken))
     }
 
     /// The next letter for the software above, if one has come.
@@ -179,7 +181,7 @@ impl Net {
         let descriptors = self.descriptors.as_ref().filter(|_| engine.may_sleep());
         drop(engine);
         match descriptors {
-            Some(descriptors) => sleep_on(descriptors, patience),
+            Some(descriptors) => drop(sleep_on(descriptors, patience)),
             None => {
                 if !std::mem::replace(&mut rest.exact, true)
                     && let Err(error) = process::nap_exactly()
@@ -205,13 +207,15 @@ impl Net {
     }
 }
 
-/// Sleeps until one of the queues has something; they are open as long as the net to which their ports belong.
-fn sleep_on(descriptors: &[RawFd], most: Duration) {
-    // SAFETY: see above.
+/// Sleeps until one of the queues has something; they are open as long as the net to which their ports belong. Returns whether
+/// that was why the sleep ended.
+fn sleep_on(descriptors: &[RawFd], most: Duration) -> bool {
+    // SAFETY: the net owns the ports, which keep these descriptors open.
     let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
-    if let Err(error) = sockets::wait_any_readable(descriptors, most) {
+    sockets::wait_any_readable(descriptors, most).unwrap_or_else(|error| {
         tracing::warn!(%error, "the network's descriptors cannot be waited for");
-    }
+        false
+    })
 }
 
 /// The engine while it is held; who lets it go says what others want to know without it.
