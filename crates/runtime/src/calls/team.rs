@@ -165,9 +165,12 @@ pub(crate) unsafe fn make(
 /// See [`my_pe`]; all members call, and nobody uses the team or a context of it any more.
 pub unsafe fn destroy(team: Team) {
     const NAME: &str = "shmem_team_destroy";
-    if let Some(state) = team.named(NAME, "team") {
-        // SAFETY: passed on.
-        unsafe { end(NAME, team, state) }
+    match team.named(NAME, "team") {
+        // SAFETY: all members call, and nobody uses the team any more, by the caller's promise.
+        Some(state) => unsafe { end(NAME, team, state) },
+        None if team == Team::INVALID || team.is_predefined() => {}
+        // No team is there without the library, in the child of a fork for example.
+        None => diagnose::not_initialised(NAME),
     }
 }
 
