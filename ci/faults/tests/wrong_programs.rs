@@ -115,11 +115,12 @@ fn fault_W2_levels_that_differ_confuse_nobody() {
 }
 
 /// Every pair of calls over every transport that is here, several at once because most wait: minutes.
-/// `OXSHMEM_PAIRS=tcp` tries one transport, `OXSHMEM_PAIRS=node` one node.
+/// `OXSHMEM_PAIRS=tcp` tries one transport, `OXSHMEM_PAIRS=node` one node; `OXSHMEM_PAIRS_WITH=max_six` only pairs with that call.
 #[test]
 #[ignore = "takes minutes: cargo test -p oxshmem-faults --test wrong_programs -- --ignored"]
 fn fault_W1_all_pairs() {
     let wanted = std::env::var("OXSHMEM_PAIRS").ok();
+    let with = std::env::var("OXSHMEM_PAIRS_WITH").ok();
     for transport in ["node", "tcp", "ofi:tcp", "ucx:tcp"] {
         if wanted.as_ref().is_some_and(|wanted| wanted != transport) {
             continue;
@@ -134,6 +135,7 @@ fn fault_W1_all_pairs() {
             .enumerate()
             .flat_map(|(i, one)| all.iter().map(move |other| (i, one.as_str(), other.as_str())))
             .filter(|(_, one, other)| one != other)
+            .filter(|(_, one, other)| with.as_ref().is_none_or(|with| with == one || with == other))
             .collect();
         at_once(&pairs, |(i, one, other)| try_pair(&options, ["0", "1", "2", "3"][i % 4], one, other));
         println!("{} pairs: {transport}", pairs.len());

@@ -55,7 +55,7 @@ fn statics_while_the_world_begins() {
 /// Nothing but the word `BEGUN` tells this thread that there is a world.
 fn use_statics() {
     while BEGUN.load() == 0 {
-        LONG.store(even(LONG.load() as u32 + 1));
+        LONG.store(even((LONG.load() as u32).wrapping_add(1)));
         thread::yield_now();
     }
     for turn in 0..TURNS {
