@@ -235,7 +235,7 @@ impl Context {
     pub(crate) unsafe fn free(self, call: &'static str) {
         self.clear();
         if !living::destroy(self.0 as usize, call) {
-            // SAFETY: the caller's promise; handles that are checked are in the list.
+            // SAFETY: `create` leaked it from a box, nobody uses it after `free`, and no list of checked handles keeps it.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
     }

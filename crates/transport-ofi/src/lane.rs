@@ -41,7 +41,7 @@ impl OfiLane {
             }
             self.notes(&mut engine).fenced = false;
         }
-        // SAFETY: the caller's promise covers every piece until it is complete.
+        // SAFETY: the local buffer has `n` bytes until completion, which this function demands; pieces lie inside of it.
         let issued = unsafe {
             if spread {
                 engine.spread(self.number, remote, transfer, n)

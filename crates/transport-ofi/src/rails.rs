@@ -172,7 +172,7 @@ impl Engine {
             let open = (0..).zip(&self.further.engines).map(|(rail, engine)| (engine.under_way(), rail));
             let least = open.filter(|&(under_way, rail): &(usize, usize)| under_way <= most && !refused[rail]).min();
             let Some((_, rail)) = least else { return Err(NotIssued::Busy) };
-            // SAFETY: the caller's promise covers the piece until it is complete.
+            // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
             match unsafe { self.further.engines[rail].try_piece(account, remote, transfer, n) } {
                 Err(NotIssued::Busy) => refused[rail] = true,
                 issued => return issued,

@@ -68,7 +68,7 @@ impl TcpLane {
     /// # Safety
     /// `source` is readable for `n` bytes.
     unsafe fn small(&self, source: *const u8, n: usize) -> &[u8] {
-        // SAFETY: the caller's promise; nobody writes to a source while its put is issued. No bytes need no address.
+        // SAFETY: the source is readable for `n` bytes, and nobody writes to it while its put is issued.
         if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
     }
 }
@@ -97,7 +97,7 @@ unsafe impl Lane for TcpLane {
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         if n <= SMALL {
-            // SAFETY: the caller's promise; so short a source is copied.
+            // SAFETY: the source is readable for `n` bytes; `put` copies it, which asks for less than until completion.
             return unsafe { self.put(to, source, n) };
         }
         let (lane, Remote { pe, region, offset }) = (self.number, to);

@@ -54,7 +54,8 @@ impl<'l> Issuer<'l> {
     /// # Safety
     /// As for `Lane::amo`.
     pub unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        // SAFETY: the caller's promise holds for each attempt, and of these only the last issues something.
+        // SAFETY: `old` is null or writable until completion, and `to` an aligned object: a busy attempt issues nothing, so one
+        // operation uses them.
         self.insist(|lane| unsafe { lane.amo(to, width, amo, old) });
     }
 
@@ -64,11 +65,11 @@ impl<'l> Issuer<'l> {
     /// As for `Lane::put_signal`.
     pub unsafe fn put_signal(&self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
         if self.signal.is_some_and(|longest| n <= longest) {
-            // SAFETY: the caller's promise holds for each attempt, and of these only the last issues something.
+            // SAFETY: the source is readable until completion, and the signal aligned: a busy attempt issues nothing.
             self.insist(|lane| unsafe { lane.put_signal(to, source, n, signal, update) });
             return;
         }
-        // SAFETY: the caller's promise: the source until completion, and an aligned signal; null asks for no old value.
+        // SAFETY: the source is readable until completion, and the signal aligned; null asks for no old value.
         unsafe {
             self.put_nbi(to, source, n);
             self.insist(|lane| lane.fence_puts());

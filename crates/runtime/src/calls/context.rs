@@ -62,7 +62,7 @@ pub unsafe fn destroy(context: Context) {
     living::demand_to_destroy(NAME, context.0 as usize);
     // Without its team it has nothing under way.
     if let Some(team) = context.team() {
-        // SAFETY: no obligations.
+        // SAFETY: `quiet` needs a context that has its team, which was found above.
         unsafe { order::quiet(On(context, NAME)) };
         let mut list = team.contexts.lock();
         list.retain(|live| live.0 != context);

@@ -346,7 +346,7 @@ impl Wire for Leaders<'_> {
             return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
         }
         lane::issue(self.call.name, |lane| {
-            // SAFETY: the caller's promise; `put` has copied all when it returns.
+            // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
             unsafe { lane.put(start, from, bytes) };
             if bytes > 0 {
                 lane.fence();
