@@ -3,6 +3,7 @@
 pub(crate) mod abi;
 pub(crate) mod book;
 pub(crate) mod conformance;
+pub(crate) mod dependencies;
 pub(crate) mod examples;
 pub(crate) mod fuzz;
 pub(crate) mod house;
@@ -17,6 +18,7 @@ pub(crate) mod public_api;
 pub(crate) mod rails;
 pub(crate) mod rdma;
 pub(crate) mod semver;
+pub(crate) mod spelling;
 pub(crate) mod starts;
 pub(crate) mod steps;
 pub(crate) mod tuning;

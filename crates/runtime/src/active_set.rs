@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_whose_number_was_anothers_has_parts_of_its_own() {
+    fn a_parent_whose_number_had_another_owner_has_parts_of_its_own() {
         let part = Triplet { start: 0, stride: 1, size: 3 };
         let keys: Vec<Key> = [
             Members::Triplet { start: 0, stride: 1 },

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::checks::{
-    abi, book, conformance, examples, fuzz, house, launchers, manual, namespaces, packages, placement, public_api,
-    rdma, tuning,
+    abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, placement,
+    public_api, rdma, spelling, tuning,
 };
 use crate::counts::Counts;
 use crate::product::{bindgen, build, generate};
@@ -29,6 +29,8 @@ pub(crate) const STEPS: &[Step] = &[
         what: "rules that the compiler does not know: imports, lengths, names, comments",
         run: || house::run(false, false),
     },
+    Step { name: "spelling", what: "words that no dictionary has", run: spelling::check },
+    Step { name: "dependencies", what: "crates that nothing uses, licences, advisories", run: dependencies::check },
     Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
     Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
     Step { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },

@@ -1,0 +1,240 @@
+//! The crates that ours are built from: each is used, and has a licence that `deny.toml` allows.
+//!
+//! `cargo deny` checks more (advisories, sources, versions) and is asked too where it is installed. Compiling it takes minutes, so
+//! the checks do not do that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use proc_macro2::{TokenStream, TokenTree};
+use serde_json::Value;
+
+use crate::counts::Counts;
+use crate::{Outcome, command, top};
+
+/// Checks all of it.
+pub(crate) fn check() -> Outcome<Counts> {
+    let metadata = metadata()?;
+    let policy = std::fs::read_to_string(top().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
+    let mut counts = Counts::default();
+    let mut report = |subject: &str, found: Vec<String>| {
+        found.iter().for_each(|line| println!("FAILED {line}"));
+        println!("{subject}: {} found", found.len());
+        if found.is_empty() { counts.passed += 1 } else { counts.failed += 1 }
+    };
+    report("dependencies that no file uses", unused(&metadata, |folder, build| words_below(&folder, build)));
+    report("licences that deny.toml does not allow", strange_licences(&metadata, &allowed(&policy)));
+    counts += deny()?;
+    Ok(counts)
+}
+
+/// Cargo's description of our packages and of those below them.
+fn metadata() -> Outcome<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let text =
+        command::read(Command::new(cargo).args(["metadata", "--format-version", "1", "--locked"]).current_dir(top()))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// `cargo deny check`, where it is installed.
+fn deny() -> Outcome<Counts> {
+    let installed = command::output(Command::new("cargo").args(["deny", "--version"]))?;
+    if !installed.status.success() {
+        println!(
+            "SKIPPED: advisories and sources of crates (`cargo install --locked cargo-deny` brings what checks them)"
+        );
+        return Ok(Counts { skipped: 1, ..Counts::default() });
+    }
+    // Advisories are fetched from the network; the rest needs none.
+    let mut counts = Counts::default();
+    for what in [&["bans", "licenses", "sources"][..], &["advisories"]] {
+        let passed = command::run(Command::new("cargo").args(["deny", "check"]).args(what).current_dir(top())).is_ok();
+        counts += Counts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
+    }
+    Ok(counts)
+}
+
+/// The words of the Rust files of a package. `build` asks for those of the build script alone.
+fn words_below(folder: &Path, build: bool) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    if build {
+        collect_words(&folder.join("build.rs"), &mut words);
+        return words;
+    }
+    let mut open = ["src", "tests", "examples", "benches"].map(|name| folder.join(name)).to_vec();
+    while let Some(path) = open.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => open.extend(entries.flatten().map(|entry| entry.path())),
+            Err(_) if path.extension().is_some_and(|end| end == "rs") => collect_words(&path, &mut words),
+            Err(_) => {}
+        }
+    }
+    words
+}
+
+fn collect_words(file: &Path, words: &mut BTreeSet<String>) {
+    fn walk(tokens: TokenStream, words: &mut BTreeSet<String>) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(word) => drop(words.insert(word.to_string())),
+                TokenTree::Group(group) => walk(group.stream(), words),
+                // `serde(with = "serde_bytes")` names a crate in a text.
+                TokenTree::Literal(literal) => drop(words.insert(literal.to_string().trim_matches('"').to_owned())),
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    // A file that does not lex does not compile either: the compiler says so.
+    walk(text.parse().unwrap_or_default(), words);
+}
+
+/// Dependencies of our packages whose name stands in no Rust file of the package.
+fn unused(metadata: &Value, words: impl Fn(std::path::PathBuf, bool) -> BTreeSet<String>) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    // The name in `use` is that of the library target, which may differ from the package's.
+    let libraries: BTreeMap<&str, String> = packages
+        .clone()
+        .filter_map(|package| {
+            let mut targets = package["targets"].as_array()?.iter();
+            let is_library = |target: &&Value| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(is_lib));
+            Some((package["name"].as_str()?, targets.find(is_library)?["name"].as_str()?.replace('-', "_")))
+        })
+        .collect();
+    let ours = packages.filter(|package| package["source"].is_null());
+    let mut found = Vec::new();
+    for package in ours {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+        let folder = manifest.parent().unwrap_or(Path::new("")).to_path_buf();
+        let [product, script] = [false, true].map(|build| words(folder.clone(), build));
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            let word = match dependency["rename"].as_str() {
+                Some(other) => other.replace('-', "_"),
+                None => libraries.get(name).cloned().unwrap_or_else(|| name.replace('-', "_")),
+            };
+            let place = if dependency["kind"] == "build" { &script } else { &product };
+            if !place.contains(&word) {
+                found.push(format!("{}: `{name}` is in Cargo.toml and in no Rust file", package["name"]));
+            }
+        }
+    }
+    found
+}
+
+fn is_lib(kind: &Value) -> bool {
+    ["lib", "rlib", "proc-macro", "staticlib"].iter().any(|name| kind == name)
+}
+
+/// The list of licences in the policy.
+fn allowed(policy: &str) -> BTreeSet<String> {
+    let list = policy.split_once("\nallow = [").and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
+    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Packages whose licence the policy does not allow.
+fn strange_licences(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let strange = packages.filter(|package| !is_allowed(package["license"].as_str().unwrap_or_default(), allowed));
+    strange
+        .map(|package| format!("{} {}: licence {}", package["name"], package["version"], package["license"]))
+        .collect()
+}
+
+/// Whether an SPDX expression leaves a choice that is allowed. `AND` binds more closely than `OR`.
+fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    let answer = any(&words, &mut at, allowed);
+    answer && at == words.len()
+}
+
+fn any(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
+    let mut answer = all(words, at, allowed);
+    while words.get(*at) == Some(&"OR") {
+        *at += 1;
+        answer |= all(words, at, allowed);
+    }
+    answer
+}
+
+fn all(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
+    let mut answer = term(words, at, allowed);
+    while words.get(*at) == Some(&"AND") {
+        *at += 1;
+        answer &= term(words, at, allowed);
+    }
+    answer
+}
+
+fn term(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
+    let word = words.get(*at).copied().unwrap_or_default();
+    *at += 1;
+    if word == "(" {
+        let answer = any(words, at, allowed);
+        *at += 1;
+        return answer;
+    }
+    match words.get(*at) {
+        Some(&"WITH") => {
+            let exception = words.get(*at + 1).copied().unwrap_or_default();
+            *at += 2;
+            allowed.contains(&format!("{word} WITH {exception}"))
+        }
+        _ => allowed.contains(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn licences(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_licence_needs_one_choice_that_is_allowed() {
+        let list = licences(&["MIT", "ISC", "Unicode-3.0"]);
+        for good in ["MIT", "MIT/Apache-2.0", "Apache-2.0 OR MIT", "(MIT OR Zlib) AND Unicode-3.0", "ISC AND MIT"] {
+            assert!(is_allowed(good, &list), "{good}");
+        }
+        let bad = [
+            "",
+            "GPL-3.0-only",
+            "MIT AND Apache-2.0",
+            "Apache-2.0 WITH LLVM-exception",
+            "MIT OR",
+            "(Zlib OR ISC) AND GPL-2.0",
+        ];
+        for bad in bad {
+            assert!(!is_allowed(bad, &list), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_policy_names_licences() {
+        let policy = std::fs::read_to_string(top().join("deny.toml")).expect("the policy is there");
+        assert!(allowed(&policy).contains("MIT"));
+        assert!(!allowed(&policy).contains("GPL-3.0-only"));
+    }
+
+    #[test]
+    fn a_dependency_that_no_file_names_is_found() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "ours", "source": null, "manifest_path": "/x/Cargo.toml", "targets": [], "dependencies": [
+                {"name": "used-crate", "rename": null, "kind": null},
+                {"name": "idle-crate", "rename": null, "kind": null},
+                {"name": "other-name", "rename": null, "kind": "dev"},
+                {"name": "cc", "rename": null, "kind": "build"},
+            ]},
+            {"name": "other-name", "source": "registry", "targets": [{"kind": ["lib"], "name": "short"}], "dependencies": []},
+        ]});
+        let words = |_, build| licences(if build { &[] } else { &["used_crate", "short", "cc"] });
+        let found = unused(&metadata, words);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("idle-crate") && found[1].contains("`cc`"), "{found:?}");
+    }
+}
