@@ -11,10 +11,10 @@ mod slot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::control::{Line, Slot, Words};
-use crate::members::Members;
-use crate::primitive::{Apart, AtomicU32, AtomicU64, Cell, Mistake, crowd, pretend};
-use crate::team::TeamState;
+use crate::memory::control::{Line, Slot, Words};
+use crate::sync::{Apart, AtomicU32, AtomicU64, Cell, Mistake, crowd, pretend};
+use crate::teams::members::Members;
+use crate::teams::team::TeamState;
 use crate::wait::{Needs, Reason};
 
 /// Three PEs that poll have more ways than anybody can wait for; this many are tried, always the same ones.

@@ -2,6 +2,11 @@
 //!
 //! A job on one node has no network; everything here is behind [`is_open`], one load.
 
+pub(crate) mod connect;
+pub(crate) mod lane;
+pub(crate) mod neighbours;
+pub(crate) mod vote;
+
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
@@ -11,7 +16,7 @@ use oxshmem_bootstrap::{Job, gone};
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
 use parking_lot::Mutex;
 
-use crate::fast::FAST;
+use crate::transfers::direct::FAST;
 
 /// The job's fabric between init and the last finalize; null on one node. Stored with release and loaded with acquire, because
 /// the box and what it holds are plain memory, which a thread may use that has met the initialising one nowhere else.

@@ -6,18 +6,26 @@
 //! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
 //! rings the waiter's [`Bell`] and the nap ends at once.
 
+pub(crate) mod bell;
+pub(crate) mod departed;
+pub(crate) mod pace;
+
 use std::time::{Duration, Instant};
 
-use crate::bell::Bell;
-use crate::control::records::{Comparand, Subject, TeamMeeting};
-use crate::control::{ControlBlock, State};
-use crate::deadlock::{LongWait, WaitReason};
-use crate::{diagnose, intruder, job, life, network, pace};
+use crate::diagnosis::deadlock::{LongWait, WaitReason};
+use crate::diagnosis::errors;
+use crate::diagnosis::intruder;
+use crate::memory::control::records::{Comparand, Subject, TeamMeeting};
+use crate::memory::control::{ControlBlock, State};
+use crate::network;
+use crate::start::job;
+use crate::start::state;
+use crate::wait::bell::Bell;
 
 /// Whom and what a wait needs: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
 /// A look of the last three kinds is loads that change nothing, of memory that only stores of PEs change. So a look in vain
-/// proves that the wait was not over then, which is what [`crate::deadlock`] builds on.
+/// proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Any PE may end the wait. A look may do more than look.
@@ -77,7 +85,7 @@ pub(crate) fn until<R>(_reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: i
             return result;
         }
         let Some(bell) = bell else {
-            crate::primitive::yield_now();
+            crate::sync::yield_now();
             continue;
         };
         let mut result = None;
@@ -189,7 +197,7 @@ fn sleep(
     watch: &mut LongWait,
 ) -> Left {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
-    let Some(own) = ControlBlock::if_open() else { diagnose::not_initialised(reason.call) };
+    let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
         // Nobody rings for sure: then the nap grows with the time already waited.
         *in_vain = Instant::now();
@@ -243,20 +251,20 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     if let Some(gone) = gone_among(reason.needs)
         && !ready()
     {
-        diagnose::peer_gone(reason.call, gone);
+        errors::peer_gone(reason.call, gone);
     }
     // Without one of its PEs the job cannot end well, whomever this wait is for.
     if let Some(error) = network::lost()
         && !ready()
     {
-        diagnose::fail(&error);
+        errors::fail(&error);
     }
 }
 
 /// A PE among those that a wait needs which has ended without finalize.
 fn gone_among(needs: Needs<'_>) -> Option<u32> {
     let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
-    life::life().iter().for_each(|life| life.windows.roll().call(first));
+    state::current().iter().for_each(|life| life.windows.roll().call(first));
     match needs {
         Needs::Anyone | Needs::Variables(..) => last_to_go(),
         Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),

@@ -218,7 +218,7 @@ calls! {
         fn free[](ptr: *mut c_void);
     }
 
-    setup in together {
+    init in together {
         fn global_exit[](status: c_int) -> !;
     }
 

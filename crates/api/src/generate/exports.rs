@@ -87,7 +87,7 @@ fn routine(symbol: &Symbol) -> String {
         })
         .collect();
     let result = match prototype.result.as_str() {
-        "void" if symbol.family.function() == "setup::global_exit" => " -> !".to_string(),
+        "void" if symbol.family.function() == "init::global_exit" => " -> !".to_string(),
         "void" => String::new(),
         result => format!(" -> {}", rust_type(result)),
     };

@@ -40,7 +40,7 @@ fn line(entry: &Entry) -> String {
         .map(|Parameter { ctype, name }| format!("{}: {}", snake(name), argument_type(entry, ctype)))
         .collect();
     let result = match prototype.result.as_str() {
-        "void" if *call == "setup::global_exit" => " -> !".into(),
+        "void" if *call == "init::global_exit" => " -> !".into(),
         "void" => String::new(),
         result => format!(" -> {}", rust_type(result)),
     };

@@ -199,7 +199,7 @@ fn section<'a>(title: &str, symbols: impl Iterator<Item = &'a Symbol>, declared:
 }
 
 fn declaration(symbol: &Symbol) -> String {
-    let ends_the_job = symbol.family.function() == "setup::global_exit";
+    let ends_the_job = symbol.family.function() == "init::global_exit";
     let attribute = if ends_the_job { "OXSHMEM_NORETURN " } else { "" };
     format!("{attribute}{}\n", with_complex(&symbol.prototype.to_c()))
 }

@@ -6,12 +6,12 @@ use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
-use crate::active_set::with;
-use crate::call::Call;
 use crate::calls::order;
-use crate::collective::{self, Blocks, Into};
-use crate::diagnose;
-use crate::slot;
+use crate::collectives::active_set::with;
+use crate::collectives::barrier;
+use crate::collectives::call::Call;
+use crate::collectives::on_node::{self, Blocks, Into};
+use crate::diagnosis::errors;
 
 /// Completes the default context's operations, then waits for the set.
 ///
@@ -22,7 +22,7 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
     const NAME: &str = "shmem_barrier";
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(Call::new(team, NAME)));
+    with(NAME, start, log_stride, size, sync as usize, |team| barrier::synchronise(Call::new(team, NAME)));
 }
 
 /// Waits for the set.
@@ -31,7 +31,7 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
 /// See [`barrier`].
 pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_sync";
-    with(NAME, start, log_stride, size, sync as usize, |team| slot::synchronise(Call::new(team, NAME)));
+    with(NAME, start, log_stride, size, sync as usize, |team| barrier::synchronise(Call::new(team, NAME)));
 }
 
 /// How many bytes `n` elements have.
@@ -53,7 +53,7 @@ macro_rules! data {
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 let call = Call::new(team, NAME);
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collective::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+                unsafe { on_node::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             });
         }
     )*};
@@ -85,11 +85,11 @@ macro_rules! reductions {
         ) {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let Ok(n) = usize::try_from(nreduce) else {
-                diagnose::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+                errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collective::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
+                unsafe { on_node::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
             });
         }
     )*};
@@ -120,7 +120,7 @@ pub unsafe fn alltoallv(
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
-        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+        unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }
 
@@ -145,6 +145,6 @@ pub unsafe fn alltoallv_packed(
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
-        unsafe { collective::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+        unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }

@@ -9,10 +9,12 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_transport::Amo;
 
-pub use crate::atomic::{Atomic, AtomicInteger};
-use crate::fast::near_atomic;
-use crate::via::{Via, World};
-use crate::{far, job, network};
+use crate::network;
+use crate::start::job;
+use crate::teams::via::{Via, World};
+pub use crate::transfers::atomic::{Atomic, AtomicInteger};
+use crate::transfers::direct::near_atomic;
+use crate::transfers::indirect;
 
 /// The object itself, if it is on the node and the processor does atomics. Misaligned objects miss: they have no atomics.
 #[inline(always)]
@@ -33,7 +35,7 @@ pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T
         // SAFETY: `object` returns a mapped, aligned object; the caller keeps the standard's rules for it. So below.
         Some(there) => unsafe { T::load(there) },
         // SAFETY: passed on. So below.
-        None => unsafe { far::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
+        None => unsafe { indirect::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
     }
 }
 
@@ -48,7 +50,7 @@ pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) 
         Some(there) => unsafe { T::store(there, value) },
         None => {
             // SAFETY: as in `fetch`.
-            unsafe { far::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
+            unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
         }
     }
 }
@@ -79,7 +81,7 @@ pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int)
         // SAFETY: as in `fetch`.
         Some(there) => unsafe { T::swap(there, value) },
         // SAFETY: as in `fetch`.
-        None => unsafe { far::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
+        None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
     }
 }
 
@@ -95,7 +97,7 @@ pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond:
         None => {
             let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
             // SAFETY: as in `fetch`.
-            unsafe { far::amo(via.call(), via.context(), dest, amo, true, pe) }
+            unsafe { indirect::amo(via.call(), via.context(), dest, amo, true, pe) }
         }
     }
 }
@@ -132,7 +134,7 @@ macro_rules! operation {
                 // SAFETY: as in `fetch`.
                 Some(there) => unsafe { T::$fetching(there, value) },
                 // SAFETY: as in `fetch`.
-                None => unsafe { far::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
+                None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
             }
         }
         #[doc = concat!($what, ".")]
@@ -145,7 +147,7 @@ macro_rules! operation {
             unsafe {
                 match object(via, dest, pe) {
                     Some(there) => T::$fetching(there, value),
-                    None => far::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
+                    None => indirect::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
                 };
             }
         }

@@ -5,22 +5,22 @@ use core::ffi::c_int;
 
 use oxshmem_base::Error;
 
-use crate::call::Call;
-use crate::calls::session;
+use crate::calls::init::lifetime;
 use crate::calls::team::live;
-use crate::control::PAYLOAD_WORDS;
-use crate::diagnose;
-use crate::life::Others;
-use crate::signature::CallKind;
-use crate::slot;
-use crate::team::Team;
+use crate::collectives::barrier;
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::memory::control::PAYLOAD_WORDS;
+use crate::start::state::Others;
+use crate::teams::team::Team;
 
 /// How many words [`exchange`] carries.
 pub const WORDS: usize = PAYLOAD_WORDS - 1;
 
 /// Initialises the library with a thread level, or says why it cannot. Returns the granted level.
 pub fn init(requested: c_int) -> Result<c_int, Error> {
-    session::init(requested)
+    lifetime::init(requested)
 }
 
 /// Takes back one initialisation. Other threads may still be using static variables: they are told that the library has
@@ -29,13 +29,13 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
 /// # Safety
 /// All PEs call, and no thread uses teams, contexts or symmetric memory but static variables after the last one.
 pub unsafe fn finalize() {
-    session::finalize(Others::MayUseStatics);
+    lifetime::finalize(Others::MayUseStatics);
 }
 
 /// Says what happened, once for the job, and ends the job.
 #[cold]
 pub fn fail(error: &Error) -> ! {
-    diagnose::fail(error)
+    errors::fail(error)
 }
 
 /// Gives up to [`WORDS`] words to all members and sees everybody's, in member order.
@@ -52,7 +52,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
-    slot::exchange(Call::of(team, call, CallKind::Values), &payload[..=words.len()], |member, theirs| {
+    barrier::exchange(Call::of(team, call, CallKind::Values), &payload[..=words.len()], |member, theirs| {
         if theirs[0] != tag {
             different(call, member, team.my);
         }

@@ -3,11 +3,13 @@
 use core::ffi::{c_int, c_long};
 
 use crate::calls::order;
-use crate::context::Context;
-use crate::living;
-use crate::team::{LiveContext, Team, TeamState};
-use crate::via::On;
-use crate::{diagnose, life};
+use crate::diagnosis::errors;
+use crate::start::state;
+use crate::teams::context::Context;
+use crate::teams::live_contexts::LiveContext;
+use crate::teams::registry;
+use crate::teams::team::{Team, TeamState};
+use crate::teams::via::On;
 
 const SESSION_TOTAL_OPS: c_long = 1;
 
@@ -22,7 +24,7 @@ pub struct SessionConfig {
 /// # Safety
 /// `context` is writable. So below.
 pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
-    let Some(world) = Team::world().state() else { diagnose::not_initialised("shmem_ctx_create") };
+    let Some(world) = Team::world().state() else { errors::not_initialised("shmem_ctx_create") };
     let made = on(world, options);
     // SAFETY: the caller's promise. So below.
     unsafe { context.write(made.unwrap_or(Context::INVALID)) };
@@ -42,9 +44,9 @@ pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context
 
 /// `None`: there are as many as `SHMEM_MAX_CTX` allows.
 fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
-    let most = life::life().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
-    let live = LiveContext::unless_full(most, || Context::create(team, options))?;
-    let context = live.0;
+    let most = state::current().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
+    let live = LiveContext::unless_full(most, || Context::create(team, options).0)?;
+    let context = Context(live.object());
     team.contexts.lock().push(live);
     Some(context)
 }
@@ -56,16 +58,16 @@ fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
 pub unsafe fn destroy(context: Context) {
     const NAME: &str = "shmem_ctx_destroy";
     // Without the library, in the child of a fork say, its lane is somebody else's.
-    if !context.is_valid() || context == Context::default_context() || !life::is_open() {
+    if !context.is_valid() || context == Context::default_context() || !state::is_open() {
         return;
     }
-    living::demand_to_destroy(NAME, context.0 as usize);
+    registry::demand_to_destroy(NAME, context.0 as usize);
     // Without its team it has nothing under way.
     if let Some(team) = context.team() {
         // SAFETY: `quiet` needs a context that has its team, which was found above.
         unsafe { order::quiet(On(context, NAME)) };
         let mut list = team.contexts.lock();
-        list.retain(|live| live.0 != context);
+        list.retain(|live| live.object() != context.0);
     }
     // SAFETY: not the default context, so it came from `create`, and the list has forgotten it.
     unsafe { context.free(NAME) };

@@ -9,7 +9,7 @@ use crate::World;
 use crate::calls::amo::{self, Atomic};
 use crate::calls::signal::ADD;
 use crate::calls::{memory, p2p, rma, signal};
-use crate::diagnose;
+use crate::diagnosis::errors;
 
 /// A `shmemx_ct_t`: where the symmetric counter is; null once it is freed.
 #[repr(transparent)]
@@ -19,7 +19,7 @@ pub struct CountingEvent(*mut u64);
 impl CountingEvent {
     fn live(self, call: &'static str) -> *mut u64 {
         if self.0.is_null() {
-            diagnose::invalid_handle(call, "ct", "NULL");
+            errors::invalid_handle(call, "ct", "NULL");
         }
         self.0
     }
@@ -37,7 +37,7 @@ pub unsafe fn create(ct: *mut CountingEvent) {
     // SAFETY: runs on the new block, which has a counter's size and alignment.
     let block = memory::allocate(NAME, size_of::<u64>(), 1, |block| unsafe { block.cast::<u64>().write(0) });
     if block.is_null() {
-        diagnose::fail(
+        errors::fail(
             &Error::new(format!("{NAME}: no counter can be made"))
                 .because("the symmetric heap has no room for 8 bytes")
                 .fix("set SHMEM_SYMMETRIC_SIZE to more, or free blocks that are not used any more"),

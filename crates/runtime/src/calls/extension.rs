@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::World;
 use crate::calls::order;
-use crate::via::Via;
+use crate::teams::via::Via;
 
 /// Seconds since a moment that stays the same while the machine runs.
 ///

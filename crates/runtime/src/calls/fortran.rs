@@ -5,16 +5,16 @@ use core::ffi::{c_char, c_int, c_void};
 use oxshmem_base::Error;
 
 use super::{active_set, lock, memory, team_extension};
-use crate::diagnose;
-use crate::fast::FAST;
-use crate::team::Team;
+use crate::diagnosis::errors;
+use crate::teams::team::Team;
+use crate::transfers::direct::FAST;
 
 /// A count of elements, which Fortran passes as an INTEGER.
 #[inline(always)]
 pub fn count(call: &'static str, nelems: c_int) -> usize {
     match usize::try_from(nelems) {
         Ok(count) => count,
-        Err(_) => diagnose::bad_argument(call, "nelems", nelems.into(), "0 and more"),
+        Err(_) => errors::bad_argument(call, "nelems", nelems.into(), "0 and more"),
     }
 }
 
@@ -140,7 +140,7 @@ unsafe fn end(call: &'static str, result: Result<c_int, Obstacle>, status: *mut 
         if abort != 0 {
             let (why, fix) = obstacle.explain();
             let error = Error::new(format!("{call}: error {}", obstacle as c_int));
-            diagnose::fail(&error.because(format!("{why}, and the call asks to abort on errors")).fix(fix));
+            errors::fail(&error.because(format!("{why}, and the call asks to abort on errors")).fix(fix));
         }
         obstacle as c_int
     });

@@ -3,9 +3,10 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use crate::fast::{FAST, near};
-use crate::team::Team;
-use crate::{job, life};
+use crate::start::job;
+use crate::start::state;
+use crate::teams::team::Team;
+use crate::transfers::direct::{FAST, near};
 
 /// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
 ///
@@ -46,7 +47,7 @@ fn symmetric(address: *const c_void) -> bool {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_accessible(pe: c_int) -> c_int {
-    (life::is_open() && (pe as u32) < job::identity().map_or(0, |(_, pes)| pes)).into()
+    (state::is_open() && (pe as u32) < job::identity().map_or(0, |(_, pes)| pes)).into()
 }
 
 /// Whether `address` is symmetric and can be reached on `pe`.

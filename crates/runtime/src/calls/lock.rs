@@ -1,17 +1,23 @@
-//! The lock calls: where the words of [`crate::lock`] are in memory.
+//! The lock calls: where the words of [`crate::calls::lock::queue`] are in memory.
+
+pub(crate) mod queue;
 
 use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
 
+use self::queue::Words;
 use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
-use crate::context::Context;
-use crate::control::ControlBlock;
-use crate::fast::FAST;
-use crate::lock::{self, Words};
-use crate::via::World;
+use crate::diagnosis::errors;
+use crate::memory::control::ControlBlock;
+use crate::network;
+use crate::start::job;
+use crate::start::state;
+use crate::teams::context::Context;
+use crate::teams::via::World;
+use crate::transfers::direct::FAST;
+use crate::wait::pace;
 use crate::wait::{self, Needs, Reason};
-use crate::{diagnose, job, life, network, pace};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
 /// start, the tail behind it.
@@ -39,8 +45,8 @@ struct Variable<H> {
 
 impl<H: Half> Variable<H> {
     fn new(call: &'static str, address: usize) -> Self {
-        if !life::is_open() {
-            diagnose::not_initialised(call);
+        if !state::is_open() {
+            errors::not_initialised(call);
         }
         let pes = job::identity().map_or(1, |(_, pes)| pes);
         if pes > H::MOST_PES {
@@ -52,7 +58,7 @@ impl<H: Half> Variable<H> {
         } else if FAST.statics.holds(address, bytes) {
             &FAST.statics
         } else {
-            diagnose::not_symmetric(call, address, bytes)
+            errors::not_symmetric(call, address, bytes)
         };
         let home = (((address - extent.own().0) / bytes) as u32 % pes) as c_int;
         Self { call, own: address, home, half: PhantomData }
@@ -77,7 +83,7 @@ impl<H: Half> Variable<H> {
 
     #[cold]
     fn overwritten(&self, owner: u32) -> ! {
-        diagnose::fail(
+        errors::fail(
             &oxshmem_base::Error::new(format!("{}: the lock at {:#x} is overwritten", self.call, self.own))
                 .because(format!("it names PE {} as the next owner, which does not exist", i64::from(owner) - 1))
                 .fix("look for a transfer that ends beyond its object, and set locks to zero before their first use"),
@@ -103,7 +109,7 @@ impl<H: Half> Words for Variable<H> {
     }
 
     fn take_turn(&self) {
-        let others = H::of_bits(!u64::from(lock::TURN));
+        let others = H::of_bits(!u64::from(queue::TURN));
         // SAFETY: as above. The old value is asked for because the word is looked at again.
         unsafe { amo::fetch_and(World(self.call), self.place_word(), others, me() as c_int - 1) };
     }
@@ -137,7 +143,7 @@ fn rung(pe: u32) -> Option<u32> {
 
 #[cold]
 fn too_many(call: &str, pes: u32, most: u32) -> ! {
-    diagnose::fail(
+    errors::fail(
         &oxshmem_base::Error::new(format!("{call}: a lock of this width cannot serve the {pes} PEs of the job"))
             .because(format!("its halves hold PE numbers up to {}", most - 1))
             .fix("use the call for a wider lock variable, or fewer PEs"),
@@ -150,12 +156,12 @@ fn me() -> u32 {
 
 /// Takes a lock of any width.
 pub fn set_any<H: Half>(call: &'static str, address: usize) {
-    lock::set(&Variable::<H>::new(call, address), me());
+    queue::set(&Variable::<H>::new(call, address), me());
 }
 
 /// Takes a lock of any width if it is free; 1 if it is not.
 pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
-    let taken = lock::test(&Variable::<H>::new(call, address), me());
+    let taken = queue::test(&Variable::<H>::new(call, address), me());
     if !taken && pace::crowded() {
         std::thread::yield_now();
     }
@@ -170,8 +176,8 @@ pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     if network::is_open() {
         Context::default_context().quiet(call);
     }
-    if !lock::clear(&Variable::<H>::new(call, address), me()) {
-        diagnose::fail(
+    if !queue::clear(&Variable::<H>::new(call, address), me()) {
+        errors::fail(
             &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))
                 .because("nobody holds it")
                 .fix("clear a lock only after shmem_set_lock, or shmem_test_lock that returned 0"),
@@ -211,7 +217,7 @@ mod tests {
     fn the_last_pe_that_a_half_can_name_still_fits_beside_the_turn() {
         fn place_of_last<H: Half>() -> (u64, u64) {
             let last = u64::from(H::MOST_PES);
-            (last << 1 | u64::from(lock::TURN), 1 << (8 * size_of::<H>()))
+            (last << 1 | u64::from(queue::TURN), 1 << (8 * size_of::<H>()))
         }
         for (place, values) in [place_of_last::<u16>(), place_of_last::<u32>()] {
             assert!(place < values && place + 2 >= values, "{place} of {values}");

@@ -12,25 +12,26 @@ use oxshmem_base::{Error, size};
 use oxshmem_heap::Resized;
 use parking_lot::MutexGuard;
 
-use crate::account;
-use crate::call::Call;
 use crate::calls::order;
-use crate::fast::FAST;
-use crate::life::{self, Life};
-use crate::memory::SymmetricHeap;
-use crate::signature::CallKind;
-use crate::slot;
-use crate::team::{Team, TeamState};
-use crate::{diagnose, job};
+use crate::collectives::barrier;
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::memory::account;
+use crate::memory::heap::SymmetricHeap;
+use crate::start::job;
+use crate::start::state::{self, LibraryState};
+use crate::teams::team::{Team, TeamState};
+use crate::transfers::direct::FAST;
 
 /// Alignment of every block: fit for any object, vectors included.
 const ALIGNMENT: usize = 64;
 
-fn open_life(call: &'static str) -> &'static Life {
-    life::life().unwrap_or_else(|| diagnose::not_initialised(call))
+fn open_life(call: &'static str) -> &'static LibraryState {
+    state::current().unwrap_or_else(|| errors::not_initialised(call))
 }
 
-fn lock(life: &Life) -> MutexGuard<'_, SymmetricHeap> {
+fn lock(life: &LibraryState) -> MutexGuard<'_, SymmetricHeap> {
     life.heap.lock()
 }
 
@@ -44,12 +45,12 @@ struct Agreement {
 
 /// The barrier at the end of a heap call; this PE must back `missing` bytes.
 fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
-    let Some(world) = Team::world().state() else { diagnose::not_initialised(call) };
+    let Some(world) = Team::world().state() else { errors::not_initialised(call) };
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(call)) };
     let (mut all, mut growing) = (true, false);
     let mut other = None;
-    slot::exchange(Call::of(world, call, CallKind::Heap), &[succeeded.into(), sequence, missing], |pe, words| {
+    barrier::exchange(Call::of(world, call, CallKind::Heap), &[succeeded.into(), sequence, missing], |pe, words| {
         all &= words[0] != 0;
         growing |= words[2] != 0;
         if words[1] != sequence {
@@ -57,7 +58,7 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
         }
     });
     if let Some(pe) = other {
-        diagnose::fail(
+        errors::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
                 .because(format!(
                     "this PE's last one is of {}; they must be the same, in the same order",
@@ -71,7 +72,7 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
 
 /// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. Returns whether the call
 /// has succeeded; if it has not, it is taken back.
-fn grow(life: &Life, call: &'static str, bytes: usize, backed: impl FnOnce()) -> bool {
+fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOnce()) -> bool {
     let (missing, page, sequence) = {
         let heap = lock(life);
         (heap.missing(), heap.page(), heap.sequence())
@@ -103,7 +104,7 @@ pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
     }
     let life = open_life(call);
     let mut least = lock(life).capacity();
-    slot::exchange(Call::of(world, call, CallKind::Heap), &[least], |_, words| least = least.min(words[0]));
+    barrier::exchange(Call::of(world, call, CallKind::Heap), &[least], |_, words| least = least.min(words[0]));
     lock(life).limit(least);
 }
 
@@ -163,7 +164,7 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
 }
 
 /// The last call stands, or nobody has made it.
-fn conclude(life: &Life, all: bool) {
+fn conclude(life: &LibraryState, all: bool) {
     let mut heap = lock(life);
     match all {
         true => heap.settle(),
@@ -211,7 +212,7 @@ pub unsafe fn malloc_with_hints(bytes: usize, _hints: c_long) -> *mut c_void {
 /// See [`malloc`].
 pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
-        diagnose::bad_argument("shmem_align", "alignment", alignment as i64, "the powers of two");
+        errors::bad_argument("shmem_align", "alignment", alignment as i64, "the powers of two");
     }
     allocate("shmem_align", bytes, alignment, |_| {})
 }
@@ -304,7 +305,7 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
 
 #[cold]
 fn no_block(call: &'static str, ptr: *mut c_void) -> ! {
-    diagnose::fail(
+    errors::fail(
         &Error::new(format!("{call}: {ptr:p} is not the start of an allocated block"))
             .because("it was freed before, or did not come from a symmetric allocation on this PE")
             .fix("pass what shmem_malloc, shmem_calloc, shmem_align or shmem_realloc returned, once"),

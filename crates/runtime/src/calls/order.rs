@@ -5,14 +5,14 @@
 
 use core::ffi::c_int;
 
-use crate::call::Call;
-use crate::collective;
-use crate::context::Context;
-use crate::diagnose;
-use crate::fast::FAST;
-use crate::signature::CallKind;
-use crate::team::Team;
-use crate::via::Via;
+use crate::collectives::call::Call;
+use crate::collectives::on_node;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::teams::context::Context;
+use crate::teams::team::Team;
+use crate::teams::via::Via;
+use crate::transfers::direct::FAST;
 
 /// Keeps earlier stores before later ones, non-temporal ones (ORD-5) included.
 #[inline(always)]
@@ -107,7 +107,7 @@ pub unsafe fn sync_all() {
 #[inline(always)]
 fn sync_world(call: &'static str, kind: CallKind) {
     match Team::world().state() {
-        Some(world) => collective::synchronise(Call::of(world, call, kind)),
-        None => diagnose::not_initialised(call),
+        Some(world) => on_node::synchronise(Call::of(world, call, kind)),
+        None => errors::not_initialised(call),
     }
 }

@@ -4,9 +4,10 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::calls::amo::Atomic;
-use crate::control::records::Comparand;
+use crate::diagnosis::errors;
+use crate::memory::control::records::Comparand;
+use crate::wait::pace;
 use crate::wait::{self, Needs, Reason};
-use crate::{diagnose, pace};
 
 /// The comparison operators, with the numbers of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ impl Comparison {
             4 => Self::Ge,
             5 => Self::Lt,
             6 => Self::Le,
-            _ => diagnose::bad_argument(call, "cmp", number.into(), "SHMEM_CMP_EQ, NE, GT, GE, LT and LE (1 to 6)"),
+            _ => errors::bad_argument(call, "cmp", number.into(), "SHMEM_CMP_EQ, NE, GT, GE, LT and LE (1 to 6)"),
         }
     }
 

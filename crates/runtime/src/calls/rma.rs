@@ -5,10 +5,10 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use crate::far;
-use crate::fast::{near, near_object};
-use crate::via::Via;
-use crate::word;
+use crate::teams::via::Via;
+use crate::transfers::direct::{near, near_object};
+use crate::transfers::element;
+use crate::transfers::indirect;
 
 /// How many bytes `n` elements have; more than any memory has when that overflows.
 #[inline(always)]
@@ -34,7 +34,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     }
 }
 
-/// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`word`].
+/// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///
 /// # Safety
 /// As the standard asks of the call: `dest` is symmetric, and aligned as every address of a `T`. Nobody else reads or writes
@@ -44,9 +44,9 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
     match near_object(dest, via.world(pe)) {
         // SAFETY: `near_object` found it inside memory that is mapped for reading and writing, at the same distance from an
         // aligned address; the caller vouches for the alignment and for what is no word.
-        Some(there) => unsafe { word::store(there, value) },
+        Some(there) => unsafe { element::store(there, value) },
         // SAFETY: our caller has made the promises for `dest` that this call asks for.
-        None => unsafe { far::p(via.call(), via.context(), dest, value, pe) },
+        None => unsafe { indirect::p(via.call(), via.context(), dest, value, pe) },
     }
 }
 
@@ -59,9 +59,9 @@ pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
     match near_object(source, via.world(pe)) {
         // SAFETY: `near_object` found it in mapped memory, aligned as the caller vouches; every bit pattern is a value of the
         // types of the C calls.
-        Some(there) => unsafe { word::load(there) },
+        Some(there) => unsafe { element::load(there) },
         // SAFETY: our caller has made the promises for `source` that this call asks for.
-        None => unsafe { far::g(via.call(), via.context(), source, pe) },
+        None => unsafe { indirect::g(via.call(), via.context(), source, pe) },
     }
 }
 
@@ -77,7 +77,7 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: our caller vouches for `nelems` elements on both sides, which are `n` bytes.
-        None => unsafe { far::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -92,7 +92,7 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
         // SAFETY: passed on unchanged.
-        None => unsafe { far::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         // SAFETY: as in `put`.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: passed on unchanged.
-        None => unsafe { far::put_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -122,7 +122,7 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         // SAFETY: as in `get`.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
         // SAFETY: passed on unchanged.
-        None => unsafe { far::get_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -179,7 +179,7 @@ pub unsafe fn ibput<V: Via, T>(
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { far::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { indirect::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
         }
     }
@@ -215,7 +215,7 @@ pub unsafe fn ibget<V: Via, T>(
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { far::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { indirect::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
             }
         }
     }

@@ -8,11 +8,11 @@ use oxshmem_transport::SignalUpdate;
 
 use crate::calls::amo::{self, Atomic};
 use crate::calls::{p2p, rma};
-use crate::control::ControlBlock;
-use crate::diagnose;
-use crate::far;
-use crate::fast::{atomic_window, window};
-use crate::via::Via;
+use crate::diagnosis::errors;
+use crate::memory::control::ControlBlock;
+use crate::teams::via::Via;
+use crate::transfers::direct::{atomic_window, window};
+use crate::transfers::indirect;
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
@@ -64,7 +64,7 @@ unsafe fn transfer<V: Via, T>(
                 _ => unknown(via.call(), sig_op),
             };
             let (call, context) = (via.call(), via.context());
-            return far::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
+            return indirect::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
         }
         rma::put(via, dest, source, nelems, pe);
         match sig_op {
@@ -77,7 +77,7 @@ unsafe fn transfer<V: Via, T>(
 
 #[cold]
 fn unknown(call: &'static str, sig_op: c_int) -> ! {
-    diagnose::bad_argument(call, "sig_op", sig_op.into(), "SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD")
+    errors::bad_argument(call, "sig_op", sig_op.into(), "SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD")
 }
 
 /// [`put_signal`] that may return before the source can be reused.

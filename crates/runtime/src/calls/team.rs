@@ -3,14 +3,14 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::call::Call;
-use crate::collective;
-use crate::diagnose;
-use crate::leasing::{self, Lease};
-use crate::members::Members;
-use crate::signature::CallKind;
-use crate::slot;
-use crate::team::{Held, Team, TeamState};
+use crate::collectives::barrier;
+use crate::collectives::call::Call;
+use crate::collectives::on_node;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::teams::leasing::{self, Lease};
+use crate::teams::members::Members;
+use crate::teams::team::{Held, Team, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
 /// What a split returns that made no team.
@@ -70,7 +70,7 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
-    collective::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
+    on_node::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
     0
 }
 
@@ -170,7 +170,7 @@ pub unsafe fn destroy(team: Team) {
         Some(state) => unsafe { end(NAME, team, state) },
         None if team == Team::INVALID || team.is_predefined() => {}
         // No team is there without the library, in the child of a fork for example.
-        None => diagnose::not_initialised(NAME),
+        None => errors::not_initialised(NAME),
     }
 }
 
@@ -180,14 +180,14 @@ pub unsafe fn destroy(team: Team) {
 /// This PE does not use the team any more.
 pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     if team.is_predefined() {
-        diagnose::fail(
+        errors::fail(
             &oxshmem_base::Error::new(format!("{call}: the team is predefined"))
                 .because("SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and SHMEM_TEAM_NODE live until the last shmem_finalize")
                 .fix("destroy only teams that a split has made"),
         );
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
-    slot::synchronise(Call::of(state, call, CallKind::Destroy));
+    barrier::synchronise(Call::of(state, call, CallKind::Destroy));
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {
         leasing::give_back(*state);
@@ -213,7 +213,7 @@ pub(crate) fn live_argument(call: &'static str, argument: &str, team: Team) -> &
 #[inline(never)]
 fn dead(call: &'static str, argument: &str, team: Team) -> ! {
     if team == Team::INVALID {
-        diagnose::invalid_handle(call, argument, "SHMEM_TEAM_INVALID")
+        errors::invalid_handle(call, argument, "SHMEM_TEAM_INVALID")
     }
-    diagnose::not_initialised(call)
+    errors::not_initialised(call)
 }

@@ -10,25 +10,25 @@ use oxshmem_base::Error;
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_schedule::team::Triplet;
 
-use crate::active_set;
-use crate::call::Call;
 use crate::calls::{order, team as standard};
-use crate::collective;
-use crate::diagnose;
-use crate::leasing;
-use crate::life;
-use crate::members::Members;
-use crate::nodes;
-use crate::signature::CallKind;
-use crate::slot;
-use crate::team::{Team, TeamState};
+use crate::collectives::active_set;
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::Call;
+use crate::collectives::on_node;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::start::state;
+use crate::teams::leasing;
+use crate::teams::members::Members;
+use crate::teams::team::{Team, TeamState};
 
 /// `SHMEM_COLOR_UNDEFINED` of the header.
 const COLOR_UNDEFINED: c_int = -1;
 
 #[cold]
 fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
-    diagnose::fail(
+    errors::fail(
         &Error::new(format!("{call}: {argument} is {value}"))
             .because(why)
             .fix(format!("correct {argument}, on all PEs alike")),
@@ -37,9 +37,9 @@ fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
 
 #[cold]
 fn no_slot(call: &'static str) -> ! {
-    let most = life::life().and_then(|life| life.settings.teams_max);
-    let (most, whose) = most.map_or((nodes::slots() as u64, ""), |most| (most, " that SHMEM_TEAMS_MAX allows"));
-    diagnose::fail(
+    let most = state::current().and_then(|life| life.settings.teams_max);
+    let (most, whose) = most.map_or((between_nodes::slots() as u64, ""), |most| (most, " that SHMEM_TEAMS_MAX allows"));
+    errors::fail(
         &Error::new(format!("{call}: no team can be made"))
             .because(format!("some PE has as many live teams as it can{whose}, of {most} at most"))
             .fix("destroy teams that are not used any more"),
@@ -124,7 +124,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    slot::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
+    barrier::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
         if (words[0] >> 32) as c_int == color {
             same.push((words[0] as c_int, member));
         }
@@ -250,7 +250,7 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     let team = standard::live(NAME, team);
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    collective::synchronise(Call::new(team, NAME));
+    on_node::synchronise(Call::new(team, NAME));
 }
 
 macro_rules! reductions {
@@ -265,10 +265,10 @@ macro_rules! reductions {
             const NAME: &str = concat!("shmemx_team_", stringify!($name));
             let call = Call::new(standard::live(NAME, team), NAME);
             let Ok(n) = usize::try_from(nreduce) else {
-                diagnose::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+                errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { collective::reduce::<$op, T>(call, dest, source, n) };
+            unsafe { on_node::reduce::<$op, T>(call, dest, source, n) };
         }
     )*};
 }

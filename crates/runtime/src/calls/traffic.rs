@@ -1,7 +1,7 @@
 //! Performance counters of Sandia OpenSHMEM: the operations that a context has given to the network.
 
-use crate::context::Context;
-use crate::lane::{OperationCount, OperationCounters};
+use crate::network::lane::{OperationCount, OperationCounters};
+use crate::teams::context::Context;
 
 /// A `shmemx_pcntr_t`.
 #[repr(C)]

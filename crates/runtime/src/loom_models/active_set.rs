@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::active_set::{Key, Known, Name, Place, Places, Seat};
-use crate::members::Members;
-use crate::primitive::{Apart, AtomicU32, Mistake, yield_now};
-use crate::slot::exchange;
+use crate::collectives::active_set::{Key, Known, Name, Place, Places, Seat};
+use crate::collectives::barrier::exchange;
+use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
+use crate::teams::members::Members;
 
 /// What one PE keeps: a single place, so that every other pair has to take it over.
 struct Board {
@@ -79,7 +79,7 @@ fn collective(
     }
     let known = known.as_ref().expect("was found");
     let word = |member: u32| key.array + round * 8 + u64::from(member);
-    exchange(crate::call::Call::new(&known.team, "model"), &[word(my)], |member, words| {
+    exchange(crate::collectives::call::Call::new(&known.team, "model"), &[word(my)], |member, words| {
         assert_eq!(words[0], word(member))
     });
     known.leave();

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::{CROWDED, REASON, nothing};
-use crate::bell::Bell;
-use crate::primitive::{AtomicU32, Mistake};
+use crate::sync::{AtomicU32, Mistake};
 use crate::wait;
+use crate::wait::bell::Bell;
 
 struct Board {
     word: AtomicU32,

@@ -4,10 +4,10 @@ use std::cell::Cell as Note;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use super::{CROWDED, REASON, settled};
-use crate::bell::Bell;
-use crate::lock::{self, TURN, Words};
-use crate::primitive::{AtomicU32, Cell, Mistake};
+use crate::calls::lock::queue::{self, TURN, Words};
+use crate::sync::{AtomicU32, Cell, Mistake};
 use crate::wait;
+use crate::wait::bell::Bell;
 
 /// A lock variable on up to three PEs, their bells, and what the lock protects: who had it last (plus one).
 struct Board {
@@ -109,14 +109,14 @@ impl<'a> Pe<'a> {
     }
 
     fn use_once(&self) {
-        lock::set(self, self.my + 1);
+        queue::set(self, self.my + 1);
         self.use_it();
         self.clear();
     }
 
     fn test(&self) -> bool {
         self.before.set(0);
-        lock::test(self, self.my + 1)
+        queue::test(self, self.my + 1)
     }
 
     /// What is done while the lock is held: looks who had it last, for whoever had to wait that is who asked before.
@@ -131,7 +131,7 @@ impl<'a> Pe<'a> {
     }
 
     fn clear(&self) {
-        assert!(lock::clear(self, self.my + 1));
+        assert!(queue::clear(self, self.my + 1));
     }
 }
 
@@ -172,7 +172,7 @@ fn loom_a_test_takes_the_lock_or_leaves_it() {
 
 #[test]
 fn loom_who_does_not_hold_a_free_lock_is_told() {
-    let pe = |board: &Board, _| assert!(!lock::clear(&Pe::new(board, 0), 1));
+    let pe = |board: &Board, _| assert!(!queue::clear(&Pe::new(board, 0), 1));
     CROWDED.explore::<1, _>(Board::new, pe, Board::is_clear);
 }
 

@@ -1,11 +1,11 @@
 //! Exchanges and announcements: everybody sees what belongs to this round, and nobody writes into what is being read.
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing, team};
-use crate::call::Call;
-use crate::control::Slot;
-use crate::primitive::{Cell, Mistake};
-use crate::slot::{announce, exchange, synchronise, take};
-use crate::team::TeamState;
+use crate::collectives::barrier::{announce, exchange, synchronise, take};
+use crate::collectives::call::Call;
+use crate::memory::control::Slot;
+use crate::sync::{Cell, Mistake};
+use crate::teams::team::TeamState;
 
 const CALL: &str = "model";
 

@@ -1,5 +1,5 @@
 //! Teams that span nodes: members count in with their leader, the leaders run a schedule among themselves, each releases
-//! its node. This is `runtime::nodes` as a schedule, for the prover: whatever the shape, however the members are spread,
+//! its node. This is `collectives::between_nodes` as a schedule, for the prover: whatever the shape, however the members are spread,
 //! call after call.
 
 use super::suite::{butterfly, dissemination};

@@ -17,15 +17,15 @@ macro_rules! fortran {
     };
 }
 
-fortran!(shmem_init_ = "SHMEM_INIT" "shmem_init__" () { calls::setup::init() });
-fortran!(start_pes_ = "START_PES" "start_pes__" (npes: *const i32) { calls::setup::start_pes(*npes) });
-fortran!(shmem_finalize_ = "SHMEM_FINALIZE" "shmem_finalize__" () { calls::setup::finalize() });
-fortran!(shmem_global_exit_ = "SHMEM_GLOBAL_EXIT" "shmem_global_exit__" (status: *const i32) -> ! { calls::setup::global_exit(*status) });
-fortran!(shmem_my_pe_ = "SHMEM_MY_PE" "shmem_my_pe__" () -> i32 { calls::setup::my_pe() });
-fortran!(my_pe_ = "MY_PE" "my_pe__" () -> i32 { calls::setup::my_pe() });
-fortran!(shmem_n_pes_ = "SHMEM_N_PES" "shmem_n_pes__" () -> i32 { calls::setup::n_pes() });
-fortran!(num_pes_ = "NUM_PES" "num_pes__" () -> i32 { calls::setup::n_pes() });
-fortran!(shmem_info_get_version_ = "SHMEM_INFO_GET_VERSION" "shmem_info_get_version__" (major: *mut i32, minor: *mut i32) { calls::setup::info_get_version(major, minor) });
+fortran!(shmem_init_ = "SHMEM_INIT" "shmem_init__" () { calls::init::init() });
+fortran!(start_pes_ = "START_PES" "start_pes__" (npes: *const i32) { calls::init::start_pes(*npes) });
+fortran!(shmem_finalize_ = "SHMEM_FINALIZE" "shmem_finalize__" () { calls::init::finalize() });
+fortran!(shmem_global_exit_ = "SHMEM_GLOBAL_EXIT" "shmem_global_exit__" (status: *const i32) -> ! { calls::init::global_exit(*status) });
+fortran!(shmem_my_pe_ = "SHMEM_MY_PE" "shmem_my_pe__" () -> i32 { calls::init::my_pe() });
+fortran!(my_pe_ = "MY_PE" "my_pe__" () -> i32 { calls::init::my_pe() });
+fortran!(shmem_n_pes_ = "SHMEM_N_PES" "shmem_n_pes__" () -> i32 { calls::init::n_pes() });
+fortran!(num_pes_ = "NUM_PES" "num_pes__" () -> i32 { calls::init::n_pes() });
+fortran!(shmem_info_get_version_ = "SHMEM_INFO_GET_VERSION" "shmem_info_get_version__" (major: *mut i32, minor: *mut i32) { calls::init::info_get_version(major, minor) });
 fortran!(shmem_info_get_name_ = "SHMEM_INFO_GET_NAME" "shmem_info_get_name__" (name: *mut c_char, name_len: usize) { calls::fortran::info_get_name(name, name_len) });
 fortran!(shmem_pe_accessible_ = "SHMEM_PE_ACCESSIBLE" "shmem_pe_accessible__" (pe: *const i32) -> i32 { calls::locality::pe_accessible(*pe) });
 fortran!(shmem_addr_accessible_ = "SHMEM_ADDR_ACCESSIBLE" "shmem_addr_accessible__" (addr: *const c_void, pe: *const i32) -> i32 { calls::locality::addr_accessible(addr, *pe) });

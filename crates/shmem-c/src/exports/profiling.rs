@@ -4,4 +4,4 @@
 
 use super::*;
 
-routine!(pshmem_pcontrol = "shmem_pcontrol" (level: i32) { calls::setup::pcontrol(level) });
+routine!(pshmem_pcontrol = "shmem_pcontrol" (level: i32) { calls::init::pcontrol(level) });

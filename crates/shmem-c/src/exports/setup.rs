@@ -4,19 +4,19 @@
 
 use super::*;
 
-routine!(pshmem_init = "shmem_init" () { calls::setup::init() });
-routine!(pshmem_finalize = "shmem_finalize" () { calls::setup::finalize() });
-routine!(pshmem_query_initialized = "shmem_query_initialized" (initialized: *mut i32) { calls::setup::query_initialized(initialized) });
-routine!(pshmem_global_exit = "shmem_global_exit" (status: i32) -> ! { calls::setup::global_exit(status) });
-routine!(pshmem_my_pe = "shmem_my_pe" () -> i32 { calls::setup::my_pe() });
-routine!(pshmem_n_pes = "shmem_n_pes" () -> i32 { calls::setup::n_pes() });
-routine!(pshmem_info_get_version = "shmem_info_get_version" (major: *mut i32, minor: *mut i32) { calls::setup::info_get_version(major, minor) });
-routine!(pshmem_info_get_name = "shmem_info_get_name" (name: *mut c_char) { calls::setup::info_get_name(name) });
+routine!(pshmem_init = "shmem_init" () { calls::init::init() });
+routine!(pshmem_finalize = "shmem_finalize" () { calls::init::finalize() });
+routine!(pshmem_query_initialized = "shmem_query_initialized" (initialized: *mut i32) { calls::init::query_initialized(initialized) });
+routine!(pshmem_global_exit = "shmem_global_exit" (status: i32) -> ! { calls::init::global_exit(status) });
+routine!(pshmem_my_pe = "shmem_my_pe" () -> i32 { calls::init::my_pe() });
+routine!(pshmem_n_pes = "shmem_n_pes" () -> i32 { calls::init::n_pes() });
+routine!(pshmem_info_get_version = "shmem_info_get_version" (major: *mut i32, minor: *mut i32) { calls::init::info_get_version(major, minor) });
+routine!(pshmem_info_get_name = "shmem_info_get_name" (name: *mut c_char) { calls::init::info_get_name(name) });
 routine!(pshmem_pe_accessible = "shmem_pe_accessible" (pe: i32) -> i32 { calls::locality::pe_accessible(pe) });
 routine!(pshmem_addr_accessible = "shmem_addr_accessible" (addr: *const c_void, pe: i32) -> i32 { calls::locality::addr_accessible(addr, pe) });
 routine!(pshmem_ptr = "shmem_ptr" (dest: *const c_void, pe: i32) -> *mut c_void { calls::locality::ptr(dest, pe) });
-routine!(pstart_pes = "start_pes" (npes: i32) { calls::setup::start_pes(npes) });
-routine!(p_my_pe = "_my_pe" () -> i32 { calls::setup::my_pe() });
-routine!(p_num_pes = "_num_pes" () -> i32 { calls::setup::n_pes() });
-routine!(pshmem_initialized = "shmem_initialized" () -> i32 { calls::setup::initialized() });
-routine!(pshmem_finalized = "shmem_finalized" () -> i32 { calls::setup::finalized() });
+routine!(pstart_pes = "start_pes" (npes: i32) { calls::init::start_pes(npes) });
+routine!(p_my_pe = "_my_pe" () -> i32 { calls::init::my_pe() });
+routine!(p_num_pes = "_num_pes" () -> i32 { calls::init::n_pes() });
+routine!(pshmem_initialized = "shmem_initialized" () -> i32 { calls::init::initialized() });
+routine!(pshmem_finalized = "shmem_finalized" () -> i32 { calls::init::finalized() });

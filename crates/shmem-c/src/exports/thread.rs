@@ -4,5 +4,5 @@
 
 use super::*;
 
-routine!(pshmem_init_thread = "shmem_init_thread" (requested: i32, provided: *mut i32) -> i32 { calls::setup::init_thread(requested, provided) });
-routine!(pshmem_query_thread = "shmem_query_thread" (provided: *mut i32) { calls::setup::query_thread(provided) });
+routine!(pshmem_init_thread = "shmem_init_thread" (requested: i32, provided: *mut i32) -> i32 { calls::init::init_thread(requested, provided) });
+routine!(pshmem_query_thread = "shmem_query_thread" (provided: *mut i32) { calls::init::query_thread(provided) });

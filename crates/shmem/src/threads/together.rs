@@ -164,7 +164,7 @@ pub(crate) mod binding {
     }
 }
 
-pub(crate) mod setup {
+pub(crate) mod init {
     use super::*;
 
     pub(crate) unsafe fn global_exit(_here: &Pe, status: c_int) -> ! {

@@ -1,0 +1,166 @@
+//! Start, end, and who am I.
+
+pub(crate) mod lifetime;
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::Ordering::Relaxed;
+
+use oxshmem_base::Error;
+
+use self::lifetime::MULTIPLE;
+use crate::diagnosis::errors;
+use crate::start::job;
+use crate::start::state::{self, Others};
+
+const SINGLE: c_int = 0;
+
+/// Initialises the library, or deepens the initialisation.
+///
+/// # Safety
+/// All PEs call. No other thread is in a call of the library.
+pub unsafe fn init() {
+    if let Err(error) = lifetime::init(SINGLE) {
+        errors::fail(&error);
+    }
+}
+
+/// [`init`] with a thread level. Every level is granted as it is asked for.
+///
+/// # Safety
+/// `provided` is writable or null.
+pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
+    let result = if (SINGLE..=MULTIPLE).contains(&requested) {
+        lifetime::init(requested)
+    } else {
+        Err(Error::new(format!("shmem_init_thread: the requested level is {requested}"))
+            .because("the levels are SHMEM_THREAD_SINGLE (0) to SHMEM_THREAD_MULTIPLE (3)")
+            .fix("pass one of them"))
+    };
+    match result {
+        Ok(level) => {
+            if !provided.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { provided.write(level) };
+            }
+            0
+        }
+        Err(error) => {
+            eprintln!("oxshmem: {error}");
+            1
+        }
+    }
+}
+
+/// Takes back one initialisation; the last one ends the library's life.
+///
+/// # Safety
+/// All PEs call, and no thread uses symmetric memory, teams or contexts after the last one.
+pub unsafe fn finalize() {
+    lifetime::finalize(Others::Done);
+}
+
+/// The oldest way to begin; the process's exit is the finalize.
+///
+/// # Safety
+/// See [`init`].
+pub unsafe fn start_pes(_npes: c_int) {
+    if !state::is_open() {
+        // SAFETY: no obligations.
+        unsafe { init() };
+        lifetime::end_at_exit();
+    }
+}
+
+/// Ends all PEs.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+pub unsafe fn global_exit(status: c_int) -> ! {
+    if job::is_stranger() {
+        errors::ignored_in_child("shmem_global_exit");
+    }
+    job::abort(status, "")
+}
+
+/// The caller's number, or -1 outside init and finalize.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+#[inline(always)]
+pub unsafe fn my_pe() -> c_int {
+    job::MY_PE.load(Relaxed)
+}
+
+/// The number of PEs, or -1 outside init and finalize.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+#[inline(always)]
+pub unsafe fn n_pes() -> c_int {
+    job::N_PES.load(Relaxed)
+}
+
+/// The granted thread level.
+///
+/// # Safety
+/// `provided` is writable.
+pub unsafe fn query_thread(provided: *mut c_int) {
+    // SAFETY: the caller's promise. So below.
+    unsafe { provided.write(state::current().map_or(SINGLE, |life| life.thread_level)) }
+}
+
+/// Whether the library is initialised.
+///
+/// # Safety
+/// `initialized` is writable.
+pub unsafe fn query_initialized(initialized: *mut c_int) {
+    // SAFETY: as above.
+    unsafe { initialized.write(state::is_open().into()) }
+}
+
+/// The version of the standard.
+///
+/// # Safety
+/// Both are writable.
+pub unsafe fn info_get_version(major: *mut c_int, minor: *mut c_int) {
+    // SAFETY: as above.
+    unsafe {
+        major.write(crate::MAJOR_VERSION);
+        minor.write(crate::MINOR_VERSION);
+    }
+}
+
+/// The vendor string.
+///
+/// # Safety
+/// `name` has room for `SHMEM_MAX_NAME_LEN` characters.
+pub unsafe fn info_get_name(name: *mut c_char) {
+    const _: () = assert!(crate::VENDOR.len() < 256);
+    // SAFETY: as above; the string and its end are shorter than the promised room.
+    unsafe {
+        name.copy_from_nonoverlapping(crate::VENDOR.as_ptr().cast(), crate::VENDOR.len());
+        name.add(crate::VENDOR.len()).write(0);
+    }
+}
+
+/// The profiling control: for tools that put themselves in its place.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+pub unsafe fn pcontrol(_level: c_int) {}
+
+/// Whether the library is initialised, as other libraries ask.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+pub unsafe fn initialized() -> c_int {
+    state::is_open().into()
+}
+
+/// Whether the library has been initialised and is not any more.
+///
+/// # Safety
+/// Nothing is asked of the caller. (The generated exports call all routines alike.)
+pub unsafe fn finalized() -> c_int {
+    (!state::is_open() && state::was_finalized()).into()
+}

@@ -1,0 +1,239 @@
+//! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{self, Settings};
+use oxshmem_bootstrap::Job;
+use oxshmem_os::process;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::calls::order;
+use crate::collectives::active_set;
+use crate::collectives::choice::Choice;
+use crate::collectives::on_node;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::deadlock;
+use crate::diagnosis::debug;
+use crate::diagnosis::errors;
+use crate::memory::control::{self, ControlBlock, State};
+use crate::memory::windows;
+use crate::network;
+use crate::network::connect;
+use crate::network::lane;
+use crate::start::job::{self, MY_PE, N_PES};
+use crate::start::placement;
+use crate::start::state::{self, LibraryState, Others};
+use crate::teams::context::Context;
+use crate::teams::leasing;
+use crate::teams::members::Members;
+use crate::teams::registry;
+use crate::teams::team::{Team, TeamState};
+use crate::transfers::direct::FAST;
+use crate::wait::pace;
+
+/// The highest thread level.
+pub(crate) const MULTIPLE: c_int = 3;
+
+/// How many inits are not yet finalized.
+static INITS: Mutex<u32> = Mutex::new(0);
+/// Whether `start_pes` began this life, so that process exit ends it.
+static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
+
+/// Begins a life or deepens it. Returns the granted thread level.
+pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
+    // Another thread may have held the lock at the moment of the fork.
+    if job::is_stranger() {
+        return Err(errors::forked("shmem_init"));
+    }
+    let mut inits = inits();
+    if *inits > 0 {
+        *inits += 1;
+        return Ok(state::current().map_or(requested, |life| life.thread_level));
+    }
+    let (settings, warnings) = Settings::from_env()?;
+    let before = deadlock::before_init();
+    let job = job::join(&settings, leave, forked)?;
+    if job.rank() == 0 {
+        greet(&settings, &warnings);
+    }
+    begin(job, settings, requested).unwrap_or_else(|error| errors::fail(&error));
+    deadlock::after_init(before);
+    *inits = 1;
+    Ok(requested)
+}
+
+fn inits() -> MutexGuard<'static, u32> {
+    INITS.lock()
+}
+
+/// What PE 0 prints at the start (INIT-13), and the warnings about the environment.
+fn greet(settings: &Settings, warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("oxshmem: {warning}");
+    }
+    if settings.version {
+        println!("{} (OpenSHMEM {}.{})", crate::VENDOR, crate::MAJOR_VERSION, crate::MINOR_VERSION);
+    }
+    if settings.info {
+        print!("{}", knobs::listing());
+    }
+}
+
+fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(), Error> {
+    let epoch = state::next();
+    process::prefer_as_victim();
+    debug::enable(settings.debug, job.rank());
+    let node = job.node();
+    oxshmem_reduce::select();
+    let choice = Choice::new(&settings)?;
+    connect::announce(job, epoch)?;
+    let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
+    connect::open(job, epoch, &settings, &windows, &circle)?;
+    pace::expect_network(network::is_open());
+    let info = settings.info;
+    let alone = thread_level < MULTIPLE;
+    active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
+    state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
+    let n = job.size();
+    let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);
+    let of_node = |slot| {
+        let members = Members::of(node.members.clone().into_boxed_slice());
+        TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
+    };
+    let checked = state::is_checked();
+    let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
+    // The two first leases of the world, on all PEs alike.
+    for team in [Team::shared(), Team::node()] {
+        if let Some(lease) = leasing::pop("shmem_init", world) {
+            team.fill(Box::new(of_node(lease.slot.into())));
+        }
+    }
+    Context::default_context().fill(world);
+    MY_PE.store(job.rank() as i32, Relaxed);
+    N_PES.store(n as i32, Relaxed);
+    if !checked {
+        FAST.believe_handles();
+    }
+    if checked || network::is_open() {
+        FAST.order_more();
+    }
+    if !checked && !job::is_scattered() {
+        FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
+    }
+    deadlock::begin();
+    ControlBlock::own().set_state(State::Running);
+    on_node::agree_on_choice(world, "shmem_init");
+    crate::calls::memory::agree_on_capacity(world, "shmem_init");
+    if info && job.rank() == 0 {
+        let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
+        let launcher = job.protocol();
+        let heap_words = crate::calls::memory::describe();
+        println!(
+            "oxshmem: {n} PEs on {} node(s); launcher: {launcher}; on the node: {heap_words}{between}",
+            node.count
+        );
+        println!("oxshmem: {}", placement::describe());
+        state::current().iter().for_each(|life| println!("{}", life.choice.describe(n)));
+    }
+    tracing::debug!(pes = n, epoch, "initialised");
+    Ok(())
+}
+
+/// Takes back one init; the last one ends the life. The child of a fork has none to end: it learns that, and goes on.
+pub(crate) fn finalize(others: Others) {
+    if job::is_stranger() {
+        return errors::ignored_in_child("shmem_finalize");
+    }
+    let mut inits = inits();
+    match *inits {
+        0 => {}
+        1 => {
+            // Who has passed the barrier serves nobody any more.
+            lane::complete_all("shmem_finalize");
+            order::barrier_all_named("shmem_finalize", CallKind::Finalize);
+            end(others);
+            *inits = 0;
+        }
+        _ => {
+            order::barrier_all_named("shmem_finalize", CallKind::Finalize);
+            *inits -= 1;
+        }
+    }
+}
+
+/// Frees everything that `begin` made. The caller has synchronised the world.
+fn end(others: Others) {
+    ENDS_AT_EXIT.store(false, Relaxed);
+    if network::is_open() {
+        deadlock::end();
+        // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
+        Context::default_context().quiet("shmem_finalize");
+        lane::complete("shmem_finalize");
+        if let Some(Err(error)) = job::joined().map(Job::fence) {
+            errors::fail(&error);
+        }
+        connect::close(others);
+    }
+    ControlBlock::own().set_state(State::Finalized);
+    active_set::end();
+    control::close();
+    FAST.close();
+    MY_PE.store(-1, Relaxed);
+    N_PES.store(-1, Relaxed);
+    Context::default_context().clear();
+    for team in [Team::world(), Team::shared(), Team::node()] {
+        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
+        // uses statics may still look at the world's, which stays in memory then.
+        let state = unsafe { team.delist("shmem_finalize") };
+        if others == Others::MayUseStatics {
+            state.map(Box::leak);
+        }
+    }
+    registry::end_all("shmem_finalize");
+    // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
+    unsafe { state::end(others) };
+    tracing::debug!("finalized");
+}
+
+/// `start_pes` began this life.
+pub(crate) fn end_at_exit() {
+    ENDS_AT_EXIT.store(true, Relaxed);
+}
+
+/// Runs in the child of a fork, which has one thread: everything that others share with the PE is left to the parent. So all
+/// calls of the child end where calls without the library end. Only stores to atomics and makes system calls.
+extern "C" fn forked() {
+    deadlock::has_forked();
+    job::become_stranger();
+    FAST.close();
+    state::leave_to_parent();
+    network::leave_to_parent();
+    lane::leave_to_parent();
+    control::leave_to_parent();
+    Context::default_context().leave_to_parent();
+    for team in [Team::world(), Team::shared(), Team::node()] {
+        team.leave_to_parent();
+    }
+}
+
+/// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
+/// `start_pes`, which have no finalize (INIT-8).
+extern "C" fn leave() {
+    if !job::is_this_process() {
+        return;
+    }
+    if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
+        finalize(Others::Done);
+    }
+    if state::is_open() {
+        network::bid_farewell();
+        ControlBlock::own().set_state(State::Gone);
+        if let Some(job) = job::joined() {
+            network::say_gone(job);
+        }
+    } else if let Some(job) = job::joined() {
+        job.done();
+    }
+}

@@ -1,0 +1,40 @@
+//! What tells the meeting of one set from those of others.
+
+use oxshmem_schedule::team::Triplet;
+
+use crate::teams::members::Members;
+
+/// The members, and what tells apart their meetings.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) start: u32,
+    pub(crate) stride: u32,
+    pub(crate) size: u32,
+    /// Where the pSync array is in symmetric memory, the same on all members; or the part of a team.
+    pub(crate) array: u64,
+}
+
+impl Key {
+    /// Of the part `part` of the team `parent`, whose PEs are `members`. They belong to the key because the parent's number
+    /// passes to other teams.
+    pub(super) fn of_part(parent: u64, part: &Triplet, members: &Members) -> Self {
+        /// Marks what is not the offset of an array.
+        const MEETING: u64 = 1 << 62;
+        let stride = match members {
+            Members::Triplet { stride, .. } => *stride as u32,
+            Members::List(list) => list.iter().fold(0, |mixed: u32, pe| mixed.wrapping_mul(0x9E37_79B1) ^ pe),
+        };
+        let within = (part.start as u64) << 16 | parent;
+        Self { start: members.world(0), stride, size: part.size, array: MEETING | within }
+    }
+
+    /// A name of the pair's meeting number `time` that no other meeting is likely to have; never zero.
+    pub(super) fn name(&self, time: u64) -> u64 {
+        let mix = |x: u64| (x ^ x >> 31).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(29);
+        mix(mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) ^ time) | 1
+    }
+
+    pub(super) fn triplet(&self) -> u64 {
+        u64::from(self.start) << 32 | u64::from(self.stride)
+    }
+}

@@ -1,0 +1,138 @@
+//! Where PEs of several nodes meet of whom no call has made a team: at a slot that a table at world PE 0 lends them.
+//!
+//! The first of them puts their name into a free entry, and the others look for it there. The entry's number says which slot
+//! they have, and its turn from which number they count, so that nothing that earlier meetings have left there looks like
+//! theirs. All count as they leave, and the last one takes the name away. So there may be any number of meetings, of which
+//! some must not wait for each other's end in turn: [`REGISTRY`] at a time.
+//!
+//! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
+//! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
+//! all have left, so whoever has still to come finds it, with the turn that it began with.
+
+use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
+use std::collections::HashMap;
+
+use oxshmem_transport::{Amo, Region, Remote, Width};
+use parking_lot::Mutex;
+
+use super::key::Key;
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::memory::control::{self, ControlBlock, REGISTRY, Registry, SPANNING};
+use crate::network;
+use crate::network::lane;
+use crate::start::job;
+use crate::teams::members::Members;
+use crate::teams::team::TeamState;
+use crate::wait::{self, Needs, Reason};
+
+/// How often each pair has met.
+static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
+
+/// The part of a turn that counts who has left.
+const LEFT: u64 = u32::MAX as u64;
+
+/// Begins a life in which nobody has met.
+pub(super) fn begin() {
+    *TIMES.lock() = None;
+}
+
+/// How often the pair has met before this time.
+fn count(key: &Key) -> u64 {
+    let mut times = TIMES.lock();
+    let time = times.get_or_insert_default().entry(*key).or_default();
+    *time += 1;
+    *time - 1
+}
+
+/// A meeting, as one who is there knows it.
+pub(super) struct Rendezvous {
+    call: &'static str,
+    /// The entry.
+    index: usize,
+    pub(super) team: TeamState,
+}
+
+impl Rendezvous {
+    /// Comes to the pair's next meeting.
+    pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
+        let name = key.name(count(key));
+        let index = if my == 0 { make(call, name) } else { find(call, name, members.world(0)) };
+        let turn = update(call, |registry| &registry.turns[index], Amo::Fetch);
+        let slot = (SPANNING - REGISTRY + index) as u32;
+        Box::new(Self { call, index, team: TeamState::new(members, key.size, my, slot, turn & !LEFT) })
+    }
+
+    /// Goes.
+    pub(super) fn leave(self: Box<Self>) {
+        let Self { call, index, team } = *self;
+        // Afterwards nobody looks at anything here, and nothing is under way to anybody.
+        barrier::synchronise(Call::of(&team, call, CallKind::Leave));
+        between_nodes::give_back(&team);
+        let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
+        if turn & LEFT == u64::from(team.size) {
+            update(call, |registry| &registry.turns[index], Amo::Swap((turn | LEFT) + 1));
+            update(call, |registry| &registry.names[index], Amo::Swap(0));
+        }
+    }
+}
+
+/// The first member's part: puts the name where there is none.
+fn make(call: &'static str, name: u64) -> usize {
+    wait::until(reason(call, Needs::Anyone), None, || {
+        let names = names(call);
+        let mut places = (0..REGISTRY).map(|step| (name as usize).wrapping_add(step) % REGISTRY);
+        let free = places.find(|&index| names[index] == 0)?;
+        let there = update(call, |registry| &registry.names[free], Amo::CompareSwap { cond: 0, value: name });
+        (there == 0).then_some(free)
+    })
+}
+
+/// The others' part: waits until the first member, PE `first`, has done that.
+fn find(call: &'static str, name: u64, first: u32) -> usize {
+    wait::until(reason(call, Needs::One(first)), None, || names(call).iter().position(|there| *there == name))
+}
+
+fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
+    Reason { call, address: core::ptr::from_ref(own()) as usize, needs }
+}
+
+fn own() -> &'static Registry {
+    &ControlBlock::own().registry
+}
+
+/// PE 0's table, if processors of this node update it.
+fn near() -> Option<&'static Registry> {
+    let window = job::window_of(0).filter(|_| !network::does_atomics())?;
+    Some(&ControlBlock::of(window).registry)
+}
+
+/// Who has which slot now.
+fn names(call: &'static str) -> [u64; REGISTRY] {
+    if let Some(registry) = near() {
+        return registry.names.each_ref().map(|name| name.load(Acquire));
+    }
+    let mut names = [0; REGISTRY];
+    let from = Remote { pe: 0, region: Region::Control, offset: control::offset(&raw const own().names) };
+    // SAFETY: the table is inside the control region; the copy of it stays valid until the operation is complete.
+    lane::issue(call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
+    lane::complete(call);
+    names
+}
+
+/// Updates a word of the table; returns what was there.
+fn update(call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u64 {
+    if let Some(registry) = near() {
+        let update = word(registry).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
+        return update.unwrap_or_else(|old| old);
+    }
+    let to = Remote { pe: 0, region: Region::Control, offset: control::offset(word(own())) };
+    let mut old = 0_u64;
+    let place = (&raw mut old).cast();
+    // SAFETY: the word is inside the control region and aligned; `old` stays valid until the operation is complete.
+    lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
+    lane::complete(call);
+    old
+}

@@ -1,0 +1,28 @@
+//! Counts of arrivals: each member adds one and its signature, so that whoever sees the last one knows whether all are in the
+//! same call.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use crate::collectives::call::Call;
+use crate::collectives::signature::{number_of, signature_of};
+use crate::teams::team::TeamState;
+
+/// The addend of one member: its signature and one.
+pub(crate) fn arrival(call: Call<'_>) -> u64 {
+    u64::from(call.signature.bits()) << 32 | 1
+}
+
+/// The member says before it counts in what it counts in for. Who reads it has seen the count.
+pub(crate) fn sign(team: &TeamState, stamp: u64) {
+    team.place(team.my).lines[number_of(stamp) as usize & 1].sequence.store(stamp, Release);
+}
+
+/// Ends the job: the signatures of those who have counted in do not add up.
+#[cold]
+#[inline(never)]
+pub(crate) fn find_different(call: Call<'_>, members: impl Iterator<Item = u32>, stamp: u64) -> ! {
+    let signed = |member: u32| call.team.place(member).lines[number_of(stamp) as usize & 1].sequence.load(Relaxed);
+    let found = members.map(|member| (member, signed(member))).find(|(_, word)| *word != stamp);
+    let (member, word) = found.unwrap_or((call.team.my, stamp));
+    call.differs(Some(member), signature_of(word))
+}

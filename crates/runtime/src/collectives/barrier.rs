@@ -1,0 +1,282 @@
+//! Synchronisation of a team on one node, with a payload.
+//!
+//! Everything that teams do on a node is made of two operations on the team's slot:
+//!
+//! * [`exchange`]: everybody gives up to seven words and sees everybody's. A barrier is an exchange of nothing; a small
+//!   reduction costs what a barrier costs.
+//! * [`announce`] and [`take`]: one member says that something is ready, the others come for it, and it waits until
+//!   all have.
+//!
+//! **Why two lines are enough.** Exchange k uses line k mod 2. A member that writes its line for exchange k+2 has
+//! finished k+1, so all members have entered k+1, so all have left k and nobody reads the payload of k any more.
+//! Announcements have words of their own and do not count here, so they may come between in any number.
+//!
+//! **Why members in different calls notice it.** With its number each word carries the signature of the call (see
+//! `signature`), and who reads one compares it with its own; who counts in adds it to a sum, which the last one compares. So
+//! no payload of another call is ever looked at.
+//!
+//! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause (32 would not: a team has 2^31 barriers behind it
+//! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
+//! that no member's line has reached (the lease carries it). Who still looks at a line for an earlier number sees a
+//! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
+//!
+//! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
+//! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
+
+use core::ptr;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::collectives::arrivals;
+#[cfg(not(loom))]
+use crate::collectives::between_nodes;
+use crate::collectives::call::Call;
+use crate::collectives::signature::{self, Signature, number_of, signature_of};
+#[cfg(not(loom))]
+use crate::memory::control::ControlBlock;
+use crate::memory::control::{PAYLOAD_WORDS, Slot};
+use crate::sync::AtomicU64;
+use crate::teams::team::TeamState;
+use crate::wait::bell::Bell;
+use crate::wait::pace;
+use crate::wait::{self, Reason};
+
+/// Teams up to this size read each other's lines; larger ones count.
+const READ_ALL: u32 = 16;
+
+/// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
+/// caller's own included. Stores made before by any member are visible to all after.
+#[inline(always)]
+pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
+    let team = call.team;
+    #[cfg(not(loom))]
+    if let Some(span) = &team.span {
+        return between_nodes::exchange(call, span, payload, visit);
+    }
+    let number = team.next_exchange();
+    let stamp = call.signature.stamp(number);
+    let parity = number as usize & 1;
+    let (my, size) = (team.my, team.size);
+    let mine = team.place(my);
+    if !payload.is_empty() {
+        debug_assert!(payload.len() <= PAYLOAD_WORDS);
+        mine.lines[parity].payload.with_mut(|words| {
+            // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+            let words = unsafe { &mut *words };
+            words[..payload.len()].copy_from_slice(payload);
+        });
+    }
+    if size <= READ_ALL && !pace::crowded() {
+        mine.lines[parity].sequence.store(stamp, Release);
+        for other in others(my, size) {
+            nudge(team, other);
+        }
+        for other in others(my, size) {
+            until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
+        }
+    } else if size > 1 {
+        count_in(call, stamp);
+    }
+    if !payload.is_empty() {
+        visit_all(team, parity, visit);
+    }
+}
+
+/// The other members, beginning with the next one, so that not all look at the same line first.
+#[inline(always)]
+fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
+    (my + 1..size).chain(0..my)
+}
+
+/// Cuts a member's nap short. No part of the protocol, since naps end by themselves: the models go without.
+#[inline(always)]
+fn nudge(team: &TeamState, member: u32) {
+    #[cfg(not(loom))]
+    ControlBlock::of(team.window(member)).bell().nudge();
+    #[cfg(loom)]
+    let _ = (team, member);
+}
+
+/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one tells nothing:
+/// its owner has compared this one.
+#[inline(always)]
+fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let seen = wait::until(reason, None, move || {
+        let seen = word.load(Acquire);
+        (seen >= first).then_some(seen)
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// Looks between two looks whether the one who is waited for is elsewhere.
+const LOOKS: u32 = 128;
+
+/// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
+/// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
+fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let next = call.team.counts().0 + 1;
+    let (mut looks, mut suspected) = (0_u32, None::<Signature>);
+    let seen = wait::until(reason, None, move || {
+        looks = looks.wrapping_add(1);
+        // Seen before the word: a member that has come and gone on has written the word first.
+        let line = if looks % LOOKS == 0 {
+            call.team.place(member).lines[next as usize & 1].sequence.load(Acquire)
+        } else {
+            0
+        };
+        let seen = word.load(Acquire);
+        if seen >= first {
+            return Some(seen);
+        }
+        if number_of(line) == next {
+            call.differs(Some(member), signature_of(line));
+        }
+        #[cfg(not(loom))]
+        if looks % LOOKS == 0 {
+            let contradiction = call.contradiction(member);
+            if let Some(theirs) = contradiction.filter(|_| contradiction == suspected) {
+                call.differs(Some(member), theirs);
+            }
+            suspected = contradiction;
+        }
+        #[cfg(loom)]
+        let _ = suspected;
+        None
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// The counted way: the last to arrive releases everybody.
+fn count_in(call: Call<'_>, stamp: u64) {
+    let team = call.team;
+    let first: &Slot = team.place(0);
+    let words = &first.words.0;
+    let bell = Bell { word: &words.bell_word, sleepers: &words.bell_sleepers };
+    arrivals::sign(team, stamp);
+    // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
+    let arrived = first.arrivals.0.fetch_add(arrivals::arrival(call), AcqRel) + arrivals::arrival(call);
+    if arrived as u32 == team.size {
+        if arrived != u64::from(team.size) * arrivals::arrival(call) {
+            arrivals::find_different(call, 0..team.size, stamp);
+        }
+        // Nobody counts in again before the release.
+        first.arrivals.0.store(0, Relaxed);
+        words.released.store(stamp, Release);
+        bell.ring();
+        return;
+    }
+    let reason = Reason { call: call.name, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
+    let number = number_of(stamp);
+    wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));
+}
+
+#[inline(always)]
+fn visit_all(team: &TeamState, parity: usize, mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
+    for member in 0..team.size {
+        team.place(member).lines[parity].payload.with(|words| {
+            // SAFETY: the member wrote its payload before it took part in this exchange, which we have seen, and writes
+            // the line again only after we have left: see the head of the file.
+            visit(member, unsafe { &*words });
+        });
+    }
+}
+
+/// Synchronises the team without a payload.
+#[inline(always)]
+pub(crate) fn synchronise(call: Call<'_>) {
+    exchange(call, &[], |_, _| {});
+}
+
+/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
+pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
+    let team = call.team;
+    if team.span.is_some() {
+        synchronise(call);
+        meanwhile();
+        return synchronise(call);
+    }
+    let stamp = call.signature.stamp(team.next_announcement());
+    let words = &team.place(team.my).words.0;
+    words.announced.store(stamp, Release);
+    for other in others(team.my, team.size) {
+        nudge(team, other);
+    }
+    meanwhile();
+    for other in others(team.my, team.size) {
+        until_told(call, other, &team.place(other).words.0.taken, stamp);
+    }
+}
+
+/// Waits for the announcement of member `from`, does `come` and says that it is done.
+pub(crate) fn take(call: Call<'_>, from: u32, come: impl FnOnce()) {
+    let team = call.team;
+    if team.span.is_some() {
+        synchronise(call);
+        come();
+        return synchronise(call);
+    }
+    let stamp = call.signature.stamp(team.next_announcement());
+    until_told(call, from, &team.place(from).words.0.announced, stamp);
+    come();
+    team.place(team.my).words.0.taken.store(stamp, Release);
+    nudge(team, from);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::control;
+    use crate::teams::members::Members;
+
+    /// `size` threads as a team that goes on from `base`; each takes part in exchanges and announcements in turn.
+    fn meet(size: u32, slot: u32, base: u64) {
+        control::tests::windows();
+        let word = |round: u64, member: u32| round << 8 | u64::from(member);
+        let member = |my| {
+            let team = TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base);
+            for round in 0..8 {
+                let mut seen = Vec::new();
+                let call = Call::new(&team, "test");
+                exchange(call, &[word(round, my); PAYLOAD_WORDS], |_, words| seen.push(*words));
+                let expected: Vec<_> = (0..size).map(|other| [word(round, other); PAYLOAD_WORDS]).collect();
+                assert_eq!(seen, expected);
+                let root = round as u32 % size;
+                match my == root {
+                    true => announce(call, || {}),
+                    false => take(call, root, || {}),
+                }
+            }
+            assert_eq!(team.counts(), (base + 8, base + 8));
+        };
+        std::thread::scope(|scope| (0..size).for_each(|my| drop(scope.spawn(move || member(my)))));
+    }
+
+    #[test]
+    fn numbers_beyond_32_bits_are_as_good_as_others() {
+        for (slot, base) in [(1, 0), (2, (1 << 31) - 4), (3, (1 << 32) - 4), (4, 1 << 47)] {
+            meet(1, slot, base);
+            meet(3, slot, base + 100);
+        }
+    }
+
+    #[test]
+    fn members_of_a_large_team_count_in() {
+        for (slot, base) in [(5, 0), (6, (1 << 31) - 4), (7, (1 << 32) - 4)] {
+            meet(READ_ALL + 1, slot, base);
+        }
+    }
+
+    #[test]
+    fn a_slot_serves_teams_of_all_sizes_in_turn() {
+        for (turn, size) in [2, READ_ALL + 1, 3, 1, READ_ALL + 2, 2].into_iter().enumerate() {
+            meet(size, 8, turn as u64 * 8);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Teams with members on several nodes: how they meet, and what travels when they do.
+//!
+//! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
+//! run a schedule of `oxshmem_schedule` among themselves ([`mail`] carries it), and each releases its node
+//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
+//! another node is the one who moves the network on.
+//!
+//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at each
+//! leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`] has the
+//! collectives that move more.
+//!
+//! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
+//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
+//! k do so before they enter k+1.
+
+pub(crate) mod bytes;
+pub(crate) mod eager;
+mod lending;
+mod mail;
+mod meeting;
+
+use core::ptr;
+
+use oxshmem_reduce::{And, Kernel, Max, Store};
+use oxshmem_schedule::algorithm::broadcast::Tree;
+use oxshmem_schedule::algorithm::census::Round;
+use oxshmem_schedule::algorithm::ring::RingReduce;
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
+use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
+use oxshmem_transport::{Region, Remote};
+
+use crate::collectives::call::Call;
+use crate::collectives::executor::{self, Arrays};
+use crate::collectives::signature::signature_of;
+use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::{self, BOARD, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
+use crate::network;
+use crate::network::lane;
+use crate::start::state;
+use crate::teams::span::Span;
+use crate::teams::team::TeamState;
+
+use mail::{Leaders, PRIVATE, There, Way};
+use meeting::{gather, meet_here, release};
+
+/// The most PEs of a job over several nodes: so many lines has a board.
+pub(crate) const MOST_PES: u32 = 16_384;
+/// The most nodes of a job: so many leaders find a payload's room in their mail.
+pub(crate) const MOST_NODES: u32 = 4096;
+const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS + MOST_NODES as usize * HEADER <= BOARD);
+/// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
+const HEADER: usize = 8;
+
+/// Bytes of an exchange that go by mail among few nodes.
+const SHORT: usize = 256;
+
+/// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
+pub(crate) fn slots() -> usize {
+    if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
+}
+
+/// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
+/// alike. See [`Way::find`].
+fn way(
+    call: Call<'_>,
+    collective: Collective,
+    plan: &Plan,
+    element: usize,
+    longest: u64,
+    reachable: bool,
+) -> Option<Way> {
+    let question = Question {
+        collective,
+        size: plan.size,
+        count: plan.count,
+        element: element as u64,
+        root_apart: plan.root_apart,
+    };
+    let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reachable);
+    let wanted = state::current().and_then(|life| life.choice.schedule(&question));
+    let always = match collective {
+        Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
+        Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),
+        _ => None,
+    };
+    let served = || choose_from(if network::is_served() { SERVED } else { &[] }, &question);
+    let standard = || find(choose(&[], &question));
+    wanted.and_then(find).or_else(|| served().and_then(find)).or_else(standard).or_else(|| always.and_then(find))
+}
+
+/// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.
+/// Returns whether the network may still be reading the caller's arrays: until it is [complete](lane::complete).
+///
+/// # Safety
+/// As for [`executor::run`], with the leaders as members.
+unsafe fn run(
+    call: Call<'_>,
+    span: &Span,
+    way: Way,
+    plan: Plan,
+    share: Share<'_>,
+    arrays: Arrays,
+    there: There,
+) -> bool {
+    let turn = call.team.next_turn(way.schedule.traffic());
+    if call.team.my != span.my_leader() {
+        return false;
+    }
+    let mut private = [0_u128; PRIVATE / 16];
+    let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
+    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
+    let plan = Plan { call: turn.call, ..plan };
+    let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
+    // SAFETY: the caller's promise; `Way::find` has looked at the room.
+    unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
+    wire.account(way.schedule.arrivals(&plan, span.node()));
+    wire.has_lent()
+}
+
+const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
+const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
+
+/// The leaders wait for each other.
+fn leaders_meet(call: Call<'_>, span: &Span) {
+    let plan = Plan::new(span.nodes(), 0);
+    let Some(way) = way(call, Collective::Sync, &plan, 1, 0, false) else {
+        unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
+    };
+    // SAFETY: nothing is moved.
+    unsafe { run(call, span, way, plan, NO_SHARE, NO_ARRAYS, There::Nowhere) };
+}
+
+/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
+/// `None`: there is no room for it.
+fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reachable: bool) -> Option<Way> {
+    let (nodes, total) = (span.nodes(), start(span.nodes()));
+    let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
+    let shortest = sizes.clone().min().unwrap_or_default();
+    let even = sizes.clone().max() == Some(shortest);
+    // No message has everything.
+    let longest = total - shortest;
+    let equal = || way(call, Collective::Fcollect, &Plan::new(nodes, shortest), 1, longest, reachable);
+    let any = || way(call, Collective::Collect, &Plan::new(nodes, 0), 1, longest, reachable);
+    if even { equal().or_else(any) } else { any() }
+}
+
+/// Does it; returns what [`run`] does.
+///
+/// # Safety
+/// `dest` has all parts, and the caller's is there; `there` is where others have it.
+unsafe fn gather_parts(
+    call: Call<'_>,
+    span: &Span,
+    way: Way,
+    start: impl Fn(u32) -> u64,
+    dest: *mut u8,
+    there: There,
+) -> bool {
+    let (nodes, node) = (span.nodes(), span.node());
+    let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
+    let before = |window: u32| match node.checked_sub(window) {
+        Some(first) => offset - start(first),
+        None => offset + total - start(node + nodes - window),
+    };
+    let mut windows = [0; u32::BITS as usize];
+    let rounds = Round::count(nodes);
+    (0..rounds).for_each(|round| windows[round as usize] = before(Round::of(nodes, round).window));
+    let share = Share { offset, mine, total, windows: &windows[..rounds as usize] };
+    let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
+    let source = dest.wrapping_add(offset as usize);
+    // SAFETY: the caller's promise.
+    unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, there) }
+}
+
+/// See `barrier::exchange`.
+#[cold]
+pub(crate) fn exchange(
+    call: Call<'_>,
+    span: &Span,
+    payload: &[u64],
+    mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
+) {
+    let team = call.team;
+    if payload.is_empty() {
+        let number = team.next_exchange();
+        gather(call, span, number);
+        leaders_meet(call, span);
+        return release(call, span, number, |words| &words.released);
+    }
+    let width = 8 * payload.len();
+    let bytes = team.size as usize * width + span.nodes() as usize * HEADER;
+    // Shorter lines go by mail.
+    let zone = if bytes > SHORT { lending::zone(call, span) } else { team.zone.zone() };
+    let zone = zone.filter(|_| bytes <= OPEN_BOARD);
+    let number = team.next_exchange();
+    let parity = number as usize & 1;
+    write_line(team.place(team.my), parity, payload);
+    gather(call, span, number);
+    let window = team.window(span.my_leader());
+    let board = match zone {
+        Some(zone) => control::zones(window, zone).board(parity),
+        None => control::board(window, slot_of(team), parity),
+    };
+    let start = |node: u32| node as u64 * HEADER as u64 + span.start(node) as u64 * width as u64;
+    let header = |node: u32| board.wrapping_add(start(node) as usize).cast::<u64>();
+    let entry =
+        |node: u32, member: u32| board.wrapping_add((node as usize + 1) * HEADER + span.place(member) as usize * width);
+    let way = gathering(call, span, start, zone.is_some());
+    let stamp = call.signature.stamp(number);
+    if team.my == span.my_leader() {
+        // SAFETY: the board is this leader's, has room for a header of each node, and begins at a multiple of 8.
+        unsafe { header(span.node()).write(stamp) };
+        for member in span.here() {
+            let entry = entry(span.node(), member);
+            // SAFETY: the member has counted in; the board has room for every line.
+            read_line(team.place(member), parity, |line| unsafe {
+                ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
+            });
+        }
+    }
+    match way {
+        Some(way) => {
+            let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
+            // SAFETY: the board has all lines of this node; nobody looks at it before the release.
+            if unsafe { gather_parts(call, span, way, start, board, there) } {
+                lane::complete(call.name);
+            }
+            if team.my == span.my_leader() {
+                // SAFETY: the network has written all parts of this leader's board, each with its header.
+                let theirs = |node: u32| unsafe { header(node).read() };
+                if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
+                    call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+                }
+            }
+        }
+        // The leaders have met, so all are in this exchange.
+        None => fetch_lines(call, span, parity, width, entry),
+    }
+    release(call, span, number, |words| &words.released);
+    for member in 0..team.size {
+        let entry = entry(span.node_of(member), member);
+        let mut line = [0; PAYLOAD_WORDS];
+        // SAFETY: the board has this line until everybody here has entered the next exchange.
+        unsafe { ptr::copy_nonoverlapping(entry, line.as_mut_ptr().cast(), width) };
+        visit(member, &line);
+    }
+}
+
+fn slot_of(team: &TeamState) -> u32 {
+    team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"))
+}
+
+/// Each leader fetches the lines of other nodes' members from where they wrote them.
+fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, entry: impl Fn(u32, u32) -> *mut u8) {
+    leaders_meet(call, span);
+    let team = call.team;
+    if team.my != span.my_leader() {
+        return;
+    }
+    let own = team.place(team.my);
+    let line = read_line(own, parity, |line| control::offset(line.as_ptr()));
+    for member in (0..team.size).filter(|&member| span.node_of(member) != span.node()) {
+        let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
+        let entry = entry(span.node_of(member), member);
+        // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
+        lane::issue(call.name, |lane| unsafe { lane.get_nbi(entry, from, width) });
+    }
+    lane::complete(call.name);
+}
+
+fn write_line(slot: &Slot, parity: usize, payload: &[u64]) {
+    slot.lines[parity].payload.with_mut(|words| {
+        // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+        unsafe { (&mut *words)[..payload.len()].copy_from_slice(payload) };
+    });
+}
+
+fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WORDS]) -> R) -> R {
+    // SAFETY: the owner wrote it before it counted in, which the caller has seen, and writes again as `exchange` says.
+    slot.lines[parity].payload.with(|words| look(unsafe { &*words }))
+}
+
+/// A reduction of at most a payload by an operator that minds no order: combined on the node, then among the leaders.
+/// Returns whether it was done, on all members alike.
+///
+/// # Safety
+/// `dest` and `source` have `n` elements of `element` bytes.
+#[cold]
+pub(crate) unsafe fn combine(
+    call: Call<'_>,
+    span: &Span,
+    operator: Operator,
+    (kernel, element): (Kernel, usize),
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+) -> bool {
+    let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
+    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, false) else { return false };
+    let number = team.next_exchange();
+    let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
+    let mut payload = [0; PAYLOAD_WORDS];
+    // SAFETY: the caller's promise; the elements are at most a payload.
+    unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
+    write_line(team.place(team.my), parity, &payload);
+    gather(call, span, number);
+    // Aligned for every type, as lines are not.
+    let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
+    let sum: *mut u8 = sum.as_mut_ptr().cast();
+    if team.my == span.my_leader() {
+        let mut operand = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
+        for member in span.here() {
+            let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
+            // SAFETY: lines are as long as both places, which are the caller's.
+            unsafe {
+                read_line(team.place(member), parity, |line| {
+                    ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes)
+                });
+                if member != team.my {
+                    kernel.fold(sum, &[sum, into], n, Store::Cached);
+                }
+            }
+        }
+    }
+    let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
+    // SAFETY: the sum has `n` elements; all of it goes by mail.
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
+    if team.my == span.my_leader() {
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
+        write_line(leader, parity, &payload);
+    }
+    release(call, span, number, |words| &words.released);
+    // SAFETY: the caller's promise; the leader writes this line again two exchanges later.
+    unsafe { read_line(leader, parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes)) };
+    true
+}
+
+/// The and of everybody's words.
+pub(crate) fn all_of(call: Call<'_>, span: &Span, words: &mut [u64]) {
+    words_of(call, span, Kernel::of::<And, u64>(), words);
+}
+
+/// The greatest of everybody's numbers.
+pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
+    let mut words = [number];
+    words_of(call, span, Kernel::of::<Max, u64>(), &mut words);
+    words[0]
+}
+
+fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
+    let (dest, n) = (words.as_mut_ptr().cast(), words.len());
+    // SAFETY: the words are the caller's.
+    let done = unsafe { combine(call, span, Operator::Idempotent, (kernel, 8), dest, dest, n) };
+    assert!(done, "the standard dissemination has room among {MOST_NODES} leaders");
+}
+
+/// Whether all members have the same words, at most three; all learn the same.
+pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
+    let n = words.len();
+    let mut both = [0; PAYLOAD_WORDS - 1];
+    words.iter().enumerate().for_each(|(i, &word)| (both[i], both[n + i]) = (word, !word));
+    all_of(call, span, &mut both[..2 * n]);
+    (0..n).all(|i| both[i] == !both[n + i])
+}
+
+/// A team ends: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
+pub(crate) fn give_back(team: &TeamState) {
+    team.zone.give_back();
+    if let (Some(span), Some(slot)) = (&team.span, team.slot)
+        && span.my_leader() == team.my
+    {
+        control::mail(team.window(team.my), slot).clear();
+    }
+}

@@ -1,0 +1,259 @@
+//! Collectives of up to some ten thousand bytes, for teams that span nodes: one crossing a round, and no meeting before or
+//! after.
+//!
+//! Operands go eagerly into memory that every leader has ready: the landing zones and boards of the team's zone. Nobody's
+//! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's board: they
+//! lay down there what they bring, count in, and take the result from there when they are released. A board is written
+//! again two exchanges later, as lines are.
+
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Store};
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_schedule::choose::Question;
+use oxshmem_schedule::step::Plan;
+
+use super::{NO_ARRAYS, NO_SHARE, There, Way, gather, gather_parts, gathering, lending, release, run, way};
+use crate::collectives::call::Call;
+use crate::collectives::executor::Arrays;
+use crate::collectives::signature::signature_of;
+use crate::memory::control;
+use crate::memory::control::mail::OPEN_BOARD;
+use crate::start::state;
+use crate::teams::span::Span;
+
+/// Bytes of an array up to which a reduction is eager, and of all arrays of a node.
+const REDUCED: (usize, usize) = (32 << 10, 128 << 10);
+const _: () = assert!(REDUCED.0 <= OPEN_BOARD);
+
+/// Bytes of a broadcast whose root does not wait.
+const CAST: usize = 64 << 10;
+
+/// Ends the job with a sentence unless the caller's arrays are symmetric.
+fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
+    for (array, bytes) in arrays.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        call.at(call.team.my, array, bytes);
+    }
+}
+
+/// A reduction by an operator that minds no order: the leader combines its node's operands, and a schedule runs among the
+/// leaders. Returns whether it was done, on all members alike.
+///
+/// # Safety
+/// As for `on_node::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce(
+    call: Call<'_>,
+    span: &Span,
+    operator: Operator,
+    (kernel, element): (Kernel, usize),
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+) -> bool {
+    let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
+    if bytes > REDUCED.0 || bytes * span.most() as usize > REDUCED.1 {
+        return false;
+    }
+    let collective = Collective::Reduce(operator);
+    let question =
+        Question { collective, size: plan.size, count: plan.count, element: element as u64, root_apart: false };
+    // A schedule that the user wants and that needs everybody's dest runs where that is ready.
+    let wanted = state::current().and_then(|life| life.choice.schedule(&question));
+    if wanted.is_some_and(|wanted| !wanted.spares_dest()) {
+        return false;
+    }
+    let Some(zone) = lending::zone(call, span) else { return false };
+    let way = way(call, collective, &plan, element, plan.count, false).filter(|way| way.piece == plan.count);
+    let Some(way) = way else { return false };
+    check(call, [(dest, bytes), (source, bytes)]);
+    let number = team.next_exchange();
+    gather(call, span, number);
+    let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
+    if span.count(span.node()) == 1 {
+        // SAFETY: `dest` and `source` have the elements, as this function demands; other leaders put to the zone alone.
+        unsafe { run(call, span, way, plan, NO_SHARE, arrays(dest, source), There::Nowhere) };
+        return true;
+    }
+    let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
+    if team.my == span.my_leader() {
+        let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
+        // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the board.
+        unsafe { kernel.fold(board, &sources, n, Store::Cached) };
+    }
+    // SAFETY: the board has the node's result, and is reduced in place.
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays(board, board), There::Nowhere) };
+    release(call, span, number, |words| &words.released);
+    // SAFETY: the board has the result until all have entered the next exchange; `dest` has the elements.
+    unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+    true
+}
+
+/// A reduction in team order: everybody gets all operands, and folds them. Returns whether it was done, on all members
+/// alike.
+///
+/// # Safety
+/// As for `on_node::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce_in_order(
+    call: Call<'_>,
+    span: &Span,
+    (kernel, element): (Kernel, usize),
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+) -> bool {
+    let (team, bytes) = (call.team, n * element);
+    check(call, [(dest, bytes), (source, bytes)]);
+    let lay = |board: *mut u8| {
+        // SAFETY: the board has room for everybody's operand, and this place is ours.
+        unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
+    };
+    let take = |board: *const u8| {
+        let operand = |member| board.wrapping_add(span.place(member) as usize * bytes);
+        let operands: Vec<*const u8> = (0..team.size).map(operand).collect();
+        // SAFETY: the board has all operands, which are no part of `dest`; that has the elements.
+        unsafe { kernel.fold(dest, &operands, n, Store::Cached) };
+    };
+    // SAFETY: every member lays down its part.
+    unsafe { share(call, span, |node| u64::from(span.start(node)) * bytes as u64, lay, take) }
+}
+
+/// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`. Returns
+/// whether it was done, on all members alike.
+///
+/// # Safety
+/// `dest` has room for all blocks, and `source` has the caller's.
+#[cold]
+pub(crate) unsafe fn gather_blocks(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut u8,
+    source: *const u8,
+    place: impl Fn(u32) -> usize,
+) -> bool {
+    let team = call.team;
+    if !span.in_order() {
+        return false;
+    }
+    let (mine, total) = (place(team.my), place(team.size));
+    let bytes = place(team.my + 1) - mine;
+    check(call, [(dest, total), (source, bytes)]);
+    // SAFETY: the board has room for all blocks, and this place is ours.
+    let lay = |board: *mut u8| unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(mine), bytes) };
+    // SAFETY: the board has all blocks; `dest` has the room.
+    let take = |board: *const u8| unsafe { ptr::copy_nonoverlapping(board, dest, total) };
+    // SAFETY: every member lays down its part.
+    unsafe { share(call, span, |node| place(span.start(node)) as u64, lay, take) }
+}
+
+/// A broadcast. The root waits for nobody as long as there is room in the zone; then it is a gather to which the root alone
+/// brings something, after which all have taken the former ones. Returns whether it was done, on all members alike.
+///
+/// # Safety
+/// As for `on_node::broadcast`.
+#[cold]
+pub(crate) unsafe fn broadcast(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    root: u32,
+    to_root: bool,
+) -> bool {
+    let (is_root, root_node) = (call.team.my == root, span.node_of(root));
+    let array = if is_root { source } else { dest.cast_const() };
+    check(call, [(array, bytes), (array, 0)]);
+    let lay = |board: *mut u8| {
+        if is_root {
+            // SAFETY: the board has room for the payload, which the root alone brings.
+            unsafe { ptr::copy_nonoverlapping(source, board, bytes) };
+        }
+    };
+    let take = |board: *const u8| {
+        if !is_root {
+            // SAFETY: the board has the payload; `dest` has the room.
+            unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+        } else if to_root && !ptr::eq(dest, source) {
+            // SAFETY: both have the bytes, as this function demands.
+            unsafe { ptr::copy(source, dest, bytes) };
+        }
+    };
+    if cast(call, span, bytes, root, lay, take) {
+        return true;
+    }
+    // SAFETY: the root lays down all there is.
+    unsafe { share(call, span, |node| if node > root_node { bytes as u64 } else { 0 }, lay, take) }
+}
+
+/// Bytes before the payload of a broadcast: the signature of the call.
+const HEADER: usize = 8;
+
+/// A broadcast whose root does not wait: the payload goes down a tree of leaders, from room to room, each of which no other
+/// broadcast uses before all have met. The root `lay`s it down, everybody `take`s it. Returns whether there was room.
+fn cast(call: Call<'_>, span: &Span, bytes: usize, root: u32, lay: impl Fn(*mut u8), take: impl Fn(*const u8)) -> bool {
+    let (team, all) = (call.team, HEADER + bytes);
+    if bytes > CAST {
+        return false;
+    }
+    let Some(zone) = lending::zone(call, span) else { return false };
+    let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), all as u64) };
+    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, true);
+    let is_tree = |way: &Way| way.piece == plan.count && matches!(way.schedule, Schedule::Tree(_));
+    let Some(way) = way.filter(is_tree) else { return false };
+    let Some(at) = team.zone.cast(team.synchronising_runs(), all) else { return false };
+    let room = control::zones(team.window(span.my_leader()), zone).casts.get().cast::<u8>().wrapping_add(at);
+    let (header, payload) = (room.cast::<u64>(), room.wrapping_add(HEADER));
+    let stamp = call.signature.stamp(team.counts().0);
+    if team.my == root {
+        // SAFETY: the room is in the leader's zone and begins at a multiple of 8; nobody looks at it before the root's count.
+        unsafe { header.write(stamp) };
+        lay(payload);
+    }
+    let number = team.next_announcement();
+    gather(call, span, number);
+    let arrays = Arrays { dest: room, room: all, source: room, ..NO_ARRAYS };
+    // SAFETY: the root's leader has the payload in its room; those of the others are ready, and nobody looks at them now.
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(room)) };
+    if team.my == span.my_leader() {
+        // SAFETY: the root has written the header, and the network the copies of it.
+        let theirs = unsafe { header.read() };
+        if theirs != stamp {
+            call.differs(None, signature_of(theirs));
+        }
+    }
+    release(call, span, number, |words| &words.announced);
+    take(payload);
+    true
+}
+
+/// The members of each node `lay` their node's part on their leader's board, where it begins at byte `start(node)`; the
+/// leaders gather all parts on all boards; everybody `take`s from its leader's. Returns whether it was done, on all members
+/// alike: the board must have the room.
+///
+/// # Safety
+/// `lay` writes inside of the own node's part, and all of it is written by the node's members.
+unsafe fn share(
+    call: Call<'_>,
+    span: &Span,
+    start: impl Fn(u32) -> u64,
+    lay: impl FnOnce(*mut u8),
+    take: impl FnOnce(*const u8),
+) -> bool {
+    let team = call.team;
+    if start(span.nodes()) > OPEN_BOARD as u64 {
+        return false;
+    }
+    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(way) = gathering(call, span, &start, true) else { return false };
+    let number = team.next_exchange();
+    let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
+    lay(board);
+    gather(call, span, number);
+    // SAFETY: all members of the node have counted in, so its part is whole; the boards of all leaders are ready.
+    unsafe { gather_parts(call, span, way, start, board, There::of_board(board)) };
+    release(call, span, number, |words| &words.released);
+    take(board);
+    true
+}

@@ -1,0 +1,386 @@
+//! The wire between the leaders of a team's nodes.
+//!
+//! **Mail.** What is short travels in one message that proves itself: 64-bit words, each of 32 bits of content and 32 bits
+//! that say in which run it was sent. They may arrive in any order; the message is there when all its words say so. It
+//! lands in a box that belongs to the signalled word, and the receiver's wait takes it out to where it belongs. So
+//! nothing but boxes is written before its owner asks for it, nothing is ordered by the network, and a signal with data
+//! is one put. Boxes take turns by the parity of the run, like lines and for the same reason: a leader that begins run
+//! k+2 has ended run k+1, so all have begun it, so all have ended run k and emptied its boxes. Only schedules that signal
+//! a word at most once in a call use them; the prover checks that.
+//!
+//! The 31 bits of the run would come again after 2^31 of them. Who leads clears the boxes every 2^29 runs, when the run
+//! before is over and nobody can have sent for the next but one, and when the team ends. So no word is ever that old.
+//!
+//! **Wrong messages.** With its length each message says the signature of its call (see `signature`). A leader in another
+//! call is noticed by that, before anything of the message is used. What a message of the same kind of call says of lengths
+//! and places is bounded by what the receiver has prepared: its box, its landing zone, its dest.
+//!
+//! **Zones.** What is longer is put where it belongs, which must be ready: a landing zone or a board of the zone that the
+//! team is lent, or a dest whose owner has entered. The signal behind it is the head of a message, with the stamp of the
+//! run and the signature, so that longer messages prove as much as short ones. Schedules that signal a word more often set
+//! words instead, by numbers that only grow (`executor`).
+//!
+//! **Operands that change.** A put reads its operand late. So a run puts a copy, which it keeps in its zone until the next
+//! run but one: by then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the
+//! network to say so.
+
+mod message;
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use core::{ptr, slice};
+
+use oxshmem_schedule::algorithm::Schedule;
+use oxshmem_schedule::step::{Algorithm, Place, Plan, Signal, Traffic, Turn};
+use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
+
+use crate::collectives::call::Call;
+use crate::collectives::executor::Wire;
+use crate::memory::control;
+use crate::memory::control::mail::{BOXES, GOING, LANDING, Mail, WORDS, Zones};
+use crate::network::lane;
+use crate::teams::span::Span;
+use crate::wait::{self, Reason};
+
+use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
+
+/// How the leaders run a schedule; the same on all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) schedule: Schedule,
+    /// Words of a box; zero: this schedule's words are signalled more than once, so there is no mail.
+    room: usize,
+    /// Everything travels by mail, so nobody needs to reach the caller's arrays and landing zone.
+    pub(super) private: bool,
+    /// Elements that one run handles.
+    pub(super) piece: u64,
+}
+
+/// Bytes of a landing zone that only its owner reaches: small enough for the stack.
+pub(super) const PRIVATE: usize = 4096;
+
+impl Way {
+    /// A way to run the schedule for a team with this zone; `None` if there is no room for it. `longest` is the most elements that one
+    /// message of the plan has, `reachable` whether others can put to the caller's dest.
+    pub(super) fn find(
+        schedule: Schedule,
+        zone: Option<u32>,
+        plan: &Plan,
+        element: usize,
+        longest: u64,
+        reachable: bool,
+    ) -> Option<Self> {
+        let words = schedule.words(plan).max(1) as usize;
+        if words > WORDS {
+            return None;
+        }
+        let room = if schedule.goes_by_mail() { BOXES / words } else { 0 };
+        let bytes = |elements: u64| usize::try_from(elements).ok()?.checked_mul(element);
+        let mail = room.saturating_sub(HEAD) * CONTENT;
+        let scratch = bytes(schedule.scratch(plan));
+        let fits_mail = schedule.goes_by_mail() && bytes(longest).is_some_and(|bytes| bytes <= mail);
+        if fits_mail && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
+            return Some(Self { schedule, room, private: true, piece: plan.count });
+        }
+        if !reachable && !schedule.spares_dest() {
+            return None;
+        }
+        let landing = zone.map_or(0, |_| LANDING);
+        let has_room = |count: u64| {
+            let scratch = schedule.scratch(&Plan { count, ..*plan });
+            bytes(scratch).is_some_and(|bytes| bytes <= landing)
+        };
+        let mut piece = plan.count;
+        while !has_room(piece) {
+            if piece <= 1 {
+                return None;
+            }
+            piece = piece.div_ceil(2);
+        }
+        Some(Self { schedule, room, private: false, piece })
+    }
+}
+
+/// One run of the caller, a leader.
+pub(super) struct Leaders<'a> {
+    call: Call<'a>,
+    span: &'a Span,
+    way: Way,
+    mail: &'static Mail,
+    traffic: Traffic,
+    parity: usize,
+    /// What the words of this run's mail say.
+    stamp: u32,
+    zones: Option<&'static Zones>,
+    /// Bytes of the zone's copies that this run has used.
+    going: Cell<usize>,
+    /// The caller's landing zone, how long it is, and where others have theirs.
+    landing: *mut u8,
+    landing_len: usize,
+    landing_there: u64,
+    /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
+    dest: *mut u8,
+    dest_len: usize,
+    dest_there: Option<(Region, u64)>,
+    /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
+    on_boards: bool,
+    /// Whether the network may still be reading what was put.
+    lent: Cell<bool>,
+}
+
+impl<'a> Leaders<'a> {
+    /// The run with number `turn`. `private` is a landing zone of [`PRIVATE`] bytes.
+    pub(super) fn new(
+        call: Call<'a>,
+        span: &'a Span,
+        way: Way,
+        turn: Turn,
+        private: *mut u8,
+        (dest, dest_len): (*mut u8, usize),
+        there: There,
+    ) -> Self {
+        let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
+        let window = call.team.window(call.team.my);
+        let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
+        let zones = call.team.zone.zone().map(|zone| control::zones(window, zone));
+        let (landing, landing_len, landing_there) = match zones {
+            _ if way.private => (private, PRIVATE, 0),
+            None => (private, 0, 0),
+            Some(zones) => {
+                let landing = zones.landing[parity].get().cast::<u8>();
+                (landing, LANDING, control::offset(landing))
+            }
+        };
+        // The runs before and after such a number clear both parities, each when it is quiet.
+        if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
+            mail.clear_parity(parity ^ 1);
+        }
+        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(false), Cell::new(0));
+        let (dest_there, on_boards) = match there {
+            There::Nowhere => (None, false),
+            There::Dest(region, offset) => (Some((region, offset)), false),
+            There::Board(offset) => (Some((Region::Control, offset)), true),
+        };
+        Self {
+            call,
+            span,
+            way,
+            mail,
+            traffic,
+            parity,
+            stamp,
+            zones,
+            going,
+            landing,
+            landing_len,
+            landing_there,
+            dest,
+            dest_len,
+            dest_there,
+            on_boards,
+            lent,
+        }
+    }
+
+    /// Where the run's operands land.
+    pub(super) fn landing(&self) -> *mut u8 {
+        self.landing
+    }
+
+    /// What the counter held before the run.
+    pub(super) fn counted(&self) -> u64 {
+        self.mail.counted[self.parity].load(Relaxed)
+    }
+
+    /// Accounts for the arrivals of the run, which is over.
+    pub(super) fn account(&self, arrivals: u64) {
+        self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
+    }
+
+    /// Whether what was put must stay as it is until the network has completed it.
+    pub(super) fn has_lent(&self) -> bool {
+        self.lent.get()
+    }
+
+    fn word(&self, word: u32) -> &AtomicU64 {
+        match self.traffic {
+            Traffic::Synchronising => &self.mail.words[self.parity][word as usize],
+            Traffic::OneWay { lane } => &self.mail.lanes[lane as usize][word as usize],
+        }
+    }
+
+    /// The box of a word.
+    fn letters(&self, word: u32) -> &[AtomicU64] {
+        &self.mail.boxes[self.parity][word as usize * self.way.room..][..self.way.room]
+    }
+
+    fn remote(&self, node: u32, offset: u64) -> Remote {
+        Remote { pe: self.call.team.world(self.span.leader(node)), region: Region::Control, offset }
+    }
+
+    /// # Safety
+    /// `from` is readable for `bytes` bytes, which fit the mail.
+    unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
+        let mut message = [0_u64; BOXES];
+        // SAFETY: the caller's promise.
+        let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
+        let length = write(&mut message, self.stamp, self.call.signature, (place, offset), content);
+        let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
+        // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
+        lane::issue(self.call.name, |lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
+    }
+
+    /// Takes the message out to where it belongs.
+    fn take(&self, letters: &[AtomicU64], bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let place = letters[1].load(Relaxed) as u32;
+        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.landing, self.landing_len) };
+        let offset = (place & (u32::MAX >> 1)) as usize;
+        if len < bytes || len - bytes < offset {
+            self.call.differs(None, self.call.signature);
+        }
+        let start = start.wrapping_add(offset);
+        for (i, word) in letters[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
+            let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
+            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or landing zone, as was just compared
+            // with the lengths that the caller of the run vouches for.
+            unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
+        }
+    }
+
+    /// Where the operand of a put is as it is now until the next run but one, so that nobody waits for the network to have
+    /// read it; `None` if there is no room for a copy.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes` bytes.
+    unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
+        if self.on_boards && self.way.schedule.lends() {
+            return Some(from);
+        }
+        // Only these runs are sure to be over everywhere two runs later.
+        if self.traffic != Traffic::Synchronising {
+            return None;
+        }
+        let (zones, used) = (self.zones.filter(|_| self.way.room > 0)?, self.going.get());
+        if bytes > GOING - used {
+            return None;
+        }
+        let copy = zones.going[self.parity].get().cast::<u8>().wrapping_add(used);
+        self.going.set((used + bytes).next_multiple_of(64).min(GOING));
+        // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's zone, and
+        // the network has read the copies of the run before last.
+        unsafe { ptr::copy_nonoverlapping(from, copy, bytes) };
+        Some(copy)
+    }
+
+    fn reason(&self, address: usize) -> Reason<'a> {
+        Reason { call: self.call.name, address, needs: self.call.team.needed() }
+    }
+}
+
+/// Where other leaders have the caller's dest.
+#[derive(Clone, Copy)]
+pub(super) enum There {
+    /// They cannot reach it.
+    Nowhere,
+    /// In symmetric memory; its owner has entered.
+    Dest(Region, u64),
+    /// It is a board or a broadcast's room, so far behind the start of everybody's control window. Source is there, too.
+    Board(u64),
+}
+
+impl There {
+    /// Room of the caller's own control window.
+    pub(super) fn of_board(board: *mut u8) -> Self {
+        Self::Board((board as usize).wrapping_sub(control::own()) as u64)
+    }
+}
+
+/// Longer puts are lent to the network, where the schedule lets their operand be; others are copied.
+const COPIED: usize = 32 << 10;
+
+impl Wire for Leaders<'_> {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+        if let Signal::Set { word, .. } = signal
+            && length(bytes) <= self.way.room
+        {
+            // SAFETY: passed on; it fits.
+            return unsafe { self.send(to, word, from, place, offset, bytes) };
+        }
+        let start = match place {
+            Place::Scratch => self.remote(to, self.landing_there),
+            Place::Dest => {
+                let Some((region, offset)) = self.dest_there else { unreachable!("what is private goes by mail") };
+                Remote { region, ..self.remote(to, offset) }
+            }
+            Place::Source => unreachable!("no schedule writes a source"),
+        };
+        let (at, update) = match signal {
+            Signal::Set { word, .. } if self.way.room > 0 => {
+                let head = head(self.stamp, self.call.signature, IN_PLACE);
+                (control::offset(self.letters(word).as_ptr()), SignalUpdate::Set(head))
+            }
+            Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
+            Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), SignalUpdate::Add(1)),
+        };
+        let word = self.remote(to, at);
+        let start = Remote { offset: start.offset + offset as u64, ..start };
+        if bytes > 0
+            // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
+            && let Some(kept) = unsafe { self.kept(from, bytes) }
+        {
+            // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
+            // that the schedule may write to now, as `Wire` demands.
+            return lane::issue(self.call.name, |lane| unsafe {
+                // The target may not have seen the last signal of this word, which must not come after this one.
+                if let Traffic::OneWay { .. } = self.traffic {
+                    lane.fence();
+                }
+                lane.put_signal(start, kept, bytes, word, update);
+            });
+        }
+        if bytes > COPIED && self.way.schedule.lends() {
+            self.lent.set(true);
+            // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
+            return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
+        }
+        lane::issue(self.call.name, |lane| {
+            // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
+            unsafe { lane.put(start, from, bytes) };
+            if bytes > 0 {
+                lane.fence();
+            }
+            // SAFETY: a word of the leader's mail; no old value is asked for.
+            unsafe { lane.amo(word, Width::Eight, update.amo(), ptr::null_mut()) };
+        });
+    }
+
+    fn wait(&self, word: u32, value: u64) {
+        let set = self.word(word);
+        if self.way.room == 0 {
+            let reason = self.reason(set.as_ptr() as usize);
+            return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
+        }
+        let letters = self.letters(word);
+        let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
+            arrived(letters, self.stamp, self.call.signature).transpose()
+        });
+        match mailed {
+            Ok(IN_PLACE) if !self.way.private => {}
+            Ok(IN_PLACE) => self.call.differs(None, self.call.signature),
+            Ok(bytes) => self.take(letters, bytes),
+            Err(theirs) => self.call.differs(None, theirs),
+        }
+    }
+
+    fn wait_count(&self, total: u64) {
+        let counter = &self.mail.counters[self.parity];
+        let reason = self.reason(counter.as_ptr() as usize);
+        wait::until(reason, None, || (counter.load(Acquire) >= total).then_some(()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! A message: 64-bit words, each of 32 bits of content and 32 bits that say in which run it was sent.
+
+use core::sync::atomic::{AtomicU64, Ordering::Acquire};
+
+use oxshmem_schedule::step::Place;
+
+use crate::collectives::signature::Signature;
+use crate::memory::control::mail::BOXES;
+
+/// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
+pub(super) const HEAD: usize = 2;
+/// Bytes of content in a word.
+pub(super) const CONTENT: usize = 4;
+/// The length in the head of a message whose content is where it belongs.
+pub(super) const IN_PLACE: usize = u16::MAX as usize;
+const _: () = assert!(BOXES * CONTENT < IN_PLACE, "the head has 16 bits for the length");
+
+/// The head of a message.
+pub(super) fn head(stamp: u32, signature: Signature, length: usize) -> u64 {
+    u64::from(stamp) << 32 | u64::from(signature.bits()) << 16 | length as u64
+}
+
+/// Writes a message; returns how many words it has.
+pub(super) fn write(
+    message: &mut [u64],
+    stamp: u32,
+    signature: Signature,
+    (place, offset): (Place, usize),
+    content: &[u8],
+) -> usize {
+    message[0] = head(stamp, signature, content.len());
+    let stamp = u64::from(stamp) << 32;
+    let length = length(content.len());
+    if length > 1 {
+        message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
+        for (word, bytes) in message[HEAD..].iter_mut().zip(content.chunks(CONTENT)) {
+            let mut content = [0_u8; CONTENT];
+            content[..bytes.len()].copy_from_slice(bytes);
+            *word = stamp | u64::from(u32::from_le_bytes(content));
+        }
+    }
+    length
+}
+
+/// Words of a message with a content of so many bytes.
+pub(super) fn length(bytes: usize) -> usize {
+    if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) }
+}
+
+/// The bytes of the message in a box, or [`IN_PLACE`], if all of it is there; or the call that its sender is in, if that is
+/// another one, or one that has more to say than the box holds.
+pub(super) fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
+    let stamped = |word: u64| word >> 32 == u64::from(stamp);
+    let head = letters[0].load(Acquire);
+    if !stamped(head) {
+        return Ok(None);
+    }
+    let theirs = Signature::from_bits((head >> 16) as u16);
+    let bytes = usize::from(head as u16);
+    if bytes == IN_PLACE && theirs == signature {
+        return Ok(Some(IN_PLACE));
+    }
+    let rest = letters.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
+    Ok(rest.iter().all(|word| stamped(word.load(Acquire))).then_some(bytes))
+}

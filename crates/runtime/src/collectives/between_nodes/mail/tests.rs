@@ -1,0 +1,93 @@
+//! Messages that arrive in any order, of another call, or too long; and the ways of runs.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use super::*;
+use crate::collectives::between_nodes::MOST_NODES;
+use crate::collectives::signature::CallKind;
+use crate::collectives::signature::Signature;
+use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::choose::{Question, choose};
+
+fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
+    choose(&[], &Question { collective, size, count: bytes, element: 1, root_apart: false })
+}
+
+#[test]
+fn a_message_is_there_when_all_its_words_are_in_any_order() {
+    for bytes in [0_usize, 1, 4, 5, 8, 56, 200] {
+        let content: Vec<u8> = (0..bytes).map(|i| i as u8 ^ 0x5a).collect();
+        let mut message = [0; BOXES];
+        let mine = Signature::of(CallKind::Sum).with(bytes, 0);
+        let length = write(&mut message, 9, mine, (Place::Dest, 77), &content);
+        // Words of an earlier run may look like anything but this stamp.
+        let stale = || -> Vec<AtomicU64> { message.iter().map(|word| AtomicU64::new(word ^ (2 << 32))).collect() };
+        for last in 0..length {
+            let letters = stale();
+            for i in (0..length).filter(|&i| i != last) {
+                letters[i].store(message[i], Relaxed);
+                assert_eq!(arrived(&letters, 9, mine), Ok(None), "{bytes} bytes without word {last}");
+            }
+            letters[last].store(message[last], Relaxed);
+            assert_eq!(arrived(&letters, 9, mine), Ok(Some(bytes)));
+            assert_eq!(arrived(&letters, 11, mine), Ok(None));
+        }
+    }
+}
+
+#[test]
+fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
+    let (sum, barrier) = (Signature::of(CallKind::Sum).with(48, 0), Signature::of(CallKind::Barrier));
+    let mut message = [0; BOXES];
+    let length = write(&mut message, 9, sum, (Place::Dest, 0), &[7; 48]);
+    let letters: Vec<AtomicU64> = message.iter().map(|&word| AtomicU64::new(word)).collect();
+    assert_eq!(arrived(&letters, 9, sum), Ok(Some(48)));
+    assert_eq!(arrived(&letters, 9, barrier), Err(sum));
+    assert_eq!(arrived(&letters[..length - 1], 9, sum), Err(sum));
+    // A head that says more than the box holds, and one whose content is elsewhere.
+    letters[0].store(message[0] | 0xfffe, Relaxed);
+    assert_eq!(arrived(&letters, 9, sum), Err(sum));
+    letters[0].store(head(9, sum, IN_PLACE), Relaxed);
+    assert_eq!(arrived(&letters, 9, sum), Ok(Some(IN_PLACE)));
+    assert_eq!(arrived(&letters, 9, barrier), Err(sum));
+    assert_eq!(arrived(&letters, 11, sum), Ok(None));
+}
+
+#[test]
+fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
+    for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
+        for collective in
+            [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
+        {
+            let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
+            let schedule = standard(collective, nodes, plan.count);
+            let way = Way::find(schedule, None, &plan, 1, plan.count, false).expect("a way");
+            assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_long_needs_a_zone_and_is_cut_to_it() {
+    let plan = Plan::new(2, 1 << 20);
+    let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
+    assert!(Way::find(ring, None, &plan, 1, plan.count, true).is_none());
+    let way = Way::find(ring, Some(0), &plan, 1, plan.count, true).expect("a way");
+    assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
+    assert!(Way::find(ring, Some(0), &plan, 1, plan.count, false).is_none());
+    // A schedule that spares everybody's dest needs no more than a zone.
+    let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
+    let plan = Plan::new(2, 32 << 10);
+    assert!(Way::find(dissemination, None, &plan, 1, plan.count, false).is_none());
+    let way = Way::find(dissemination, Some(0), &plan, 1, plan.count, false).expect("a way");
+    assert!(!way.private && way.piece == plan.count);
+}
+
+#[test]
+fn stamps_differ_for_two_thousand_million_runs_and_are_never_zero() {
+    let stamp = |generation: u32| generation << 1 | 1;
+    for generation in [0, 1, u32::MAX - 3, u32::MAX, 1 << 30] {
+        assert_ne!(stamp(generation), 0);
+        assert_ne!(stamp(generation), stamp(generation.wrapping_add(1 << 29)));
+        assert_ne!(stamp(generation), stamp(generation.wrapping_add((1 << 31) - 1)));
+    }
+}

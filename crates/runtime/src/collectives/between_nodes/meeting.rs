@@ -1,0 +1,67 @@
+//! How the members of one node meet for their team: they count in with their leader, and it releases them.
+
+use core::ptr;
+use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use crate::collectives::arrivals;
+use crate::collectives::call::Call;
+use crate::collectives::signature::number_of;
+use crate::memory::control::{ControlBlock, Words};
+use crate::sync::AtomicU64;
+use crate::teams::span::Span;
+use crate::wait::bell::Bell;
+use crate::wait::{self, Reason};
+
+/// Members count in with their node's leader for what has this number. The leader returns when all have, and compares what
+/// they have counted in for.
+pub(super) fn gather(call: Call<'_>, span: &Span, number: u64) {
+    let others = span.count(span.node()) - 1;
+    if others == 0 {
+        return;
+    }
+    let (team, leader) = (call.team, span.my_leader());
+    let arrivals = &team.place(leader).arrivals.0;
+    if team.my != leader {
+        arrivals::sign(team, call.signature.stamp(number));
+        // The chain of read-modify-writes orders every member's stores before the leader's load of the last one.
+        let arrived = arrivals.fetch_add(arrivals::arrival(call), Release) + arrivals::arrival(call);
+        if arrived as u32 == others {
+            ControlBlock::of(team.window(leader)).bell().ring();
+        }
+        return;
+    }
+    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: team.needed() };
+    let arrived = wait::until(reason, Some(ControlBlock::own().bell()), || {
+        let arrived = arrivals.load(Acquire);
+        (arrived as u32 == others).then_some(arrived)
+    });
+    if arrived != u64::from(others) * arrivals::arrival(call) {
+        let members = span.here().filter(|&member| member != team.my);
+        arrivals::find_different(call, members, call.signature.stamp(number));
+    }
+    // Nobody counts in again before the release.
+    arrivals.store(0, Relaxed);
+}
+
+/// The leader lets the members of its node go on, who wait for that: `word` reaches `number`.
+pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
+    if span.count(span.node()) == 1 {
+        return;
+    }
+    let (team, leader) = (call.team, span.my_leader());
+    let words = &team.place(leader).words.0;
+    let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
+    if team.my == leader {
+        word.store(call.signature.stamp(number), Release);
+        return bell.ring();
+    }
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: team.needed() };
+    wait::until(reason, Some(bell), || (number_of(word.load(Acquire)) >= number).then_some(()));
+}
+
+/// The members of the caller's node meet, and nobody else.
+pub(super) fn meet_here(call: Call<'_>, span: &Span) {
+    let number = call.team.next_announcement();
+    gather(call, span, number);
+    release(call, span, number, |words| &words.announced);
+}

@@ -1,0 +1,179 @@
+//! One call of a collective.
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Region, Remote};
+
+use crate::collectives::signature::{CallKind, Signature};
+use crate::diagnosis::errors;
+use crate::memory::control;
+use crate::memory::control::{ControlBlock, Said};
+use crate::network::lane;
+use crate::start::job;
+use crate::teams::team::TeamState;
+use crate::transfers::direct::{FAST, near};
+
+/// Slices begin at cache lines.
+const LINE: usize = 64;
+
+/// One collective call of one team, as the caller makes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) team: &'a TeamState,
+    /// Name of the C call, for messages.
+    pub(crate) name: &'static str,
+    /// The call that the other members must be in, too.
+    pub(crate) signature: Signature,
+}
+
+impl<'a> Call<'a> {
+    /// A barrier or a sync, unless [`Self::is`] says otherwise.
+    #[inline(always)]
+    pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
+        Self { team, name, signature: Signature::of(CallKind::Barrier) }
+    }
+
+    /// A call of that kind of which nothing else must be alike.
+    #[inline(always)]
+    pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
+        Self { team, name, signature: Signature::of(kind) }
+    }
+
+    /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
+    #[inline(always)]
+    pub(crate) fn is(self, kind: CallKind, bytes: usize, root: u32) -> Self {
+        let signature = Signature::of(kind).with(bytes, root);
+        // A call of nothing sends nothing, so the next one is as far in the team's history.
+        if bytes > 0 {
+            ControlBlock::own().statement.write(signature.bits(), bytes, root, self.team.slot, self.team.history());
+        }
+        Self { signature, ..self }
+    }
+
+    /// Ends the job with a sentence if an array that the call needs is null.
+    #[inline(always)]
+    pub(crate) fn needs(self, dest: *const u8, source: *const u8) {
+        if dest.is_null() || source.is_null() {
+            self.null(if dest.is_null() { "dest" } else { "source" });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn null(self, argument: &str) -> ! {
+        errors::fail(
+            &Error::new(format!("{}: {argument} is NULL", self.name))
+                .because("the call moves at least one element, and needs symmetric memory for it")
+                .fix("pass a static variable or memory from shmem_malloc, and look whether the allocation succeeded"),
+        )
+    }
+
+    /// Ends the job: a member is in another call. `None`: some member on another node is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
+        let own = words(self.signature, ControlBlock::own().statement.read());
+        let member = member.or_else(|| self.elsewhere(theirs));
+        let said = member.map(|member| self.statement_of(member));
+        let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
+        errors::fail(
+            &Error::new(format!("{}: the members of the team make different calls", self.name))
+                .because(format!(
+                    "{who} is in {}, this PE ({}) in {own}",
+                    words(theirs, said.unwrap_or_default()),
+                    self.team.my
+                ))
+                .fix("let all members make the same collective calls with the same arguments in the same order"),
+        )
+    }
+
+    /// The leader of another node that has said so.
+    fn elsewhere(self, theirs: Signature) -> Option<u32> {
+        let span = self.team.span.as_ref()?;
+        let mut leaders = (0..span.nodes()).filter(|&node| node != span.node()).map(|node| span.leader(node));
+        if span.nodes() == 2 {
+            return leaders.next();
+        }
+        // A handful of questions is answered at once; a thousand would be no help any more.
+        leaders.take(64).find(|&leader| self.statement_of(leader).signature() == theirs.bits())
+    }
+
+    /// The last statement of a member.
+    fn statement_of(self, member: u32) -> Said {
+        let pe = self.team.world(member);
+        if let Some(window) = job::window_of(pe) {
+            return ControlBlock::of(window).statement.read();
+        }
+        let mut words = [0_u64; Said::BYTES / 8];
+        let offset = control::offset(&raw const ControlBlock::own().statement);
+        let from = Remote { pe, region: Region::Control, offset };
+        // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
+        // and stays until `complete` has returned.
+        lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
+        lane::complete(self.name);
+        Said::from_words(words)
+    }
+
+    /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
+    /// another one.
+    pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
+        let own = ControlBlock::own().statement.read();
+        let theirs = ControlBlock::of(self.team.window(member)).statement.read();
+        let differs = own.signature() == self.signature.bits() && theirs.signature() != own.signature();
+        (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
+    }
+}
+
+/// A call in words; with its numbers if what was said belongs to it.
+fn words(signature: Signature, said: Said) -> String {
+    match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
+        true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
+            format!("{signature} ({} bytes, root {})", said.bytes, said.root())
+        }
+        true => format!("{signature} ({} bytes)", said.bytes),
+        false => signature.to_string(),
+    }
+}
+
+impl Call<'_> {
+    /// Whether the member is on the caller's node.
+    pub(crate) fn is_here(self, member: u32) -> bool {
+        self.team.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
+    }
+
+    /// Where member `member` has the caller's symmetric `address`.
+    #[inline(always)]
+    pub(crate) fn at(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
+        match near(address, bytes, self.team.world(member)) {
+            Some(there) => there,
+            None => self.at_checked(member, address, bytes),
+        }
+    }
+
+    /// What names the caller's symmetric `address` on all members.
+    pub(crate) fn name_of(self, address: *const u8, bytes: usize) -> u64 {
+        let at = address as usize;
+        FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, at, bytes))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
+        let at = address as usize;
+        let extent = if FAST.heap.holds(at, bytes) {
+            errors::check_block(self.name, at, bytes);
+            &FAST.heap
+        } else if FAST.statics.holds(at, bytes) {
+            &FAST.statics
+        } else {
+            errors::not_symmetric(self.name, at, bytes)
+        };
+        extent.in_window(at, self.team.window(member)) as *mut u8
+    }
+}
+
+/// The elements that member `my` of `members` works on: begin and end.
+pub(crate) fn slice(n: usize, size: usize, my: usize, members: usize) -> (usize, usize) {
+    let step = (LINE / size).max(1);
+    let share = n.div_ceil(members).next_multiple_of(step);
+    ((my * share).min(n), ((my + 1) * share).min(n))
+}

@@ -1,0 +1,60 @@
+//! The wire between members of one node: their memory.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+
+use oxshmem_schedule::step::{Place, Signal};
+
+use super::Wire;
+use crate::collectives::call::Call;
+use crate::memory::control::area::{Area, Part};
+use crate::memory::control::{self, ControlBlock};
+use crate::wait::{self, Reason};
+
+/// Puts are copies into the peer's window, signals are stores and additions there.
+pub(super) struct Memory<'a> {
+    pub(super) call: Call<'a>,
+    /// The caller's own.
+    pub(super) area: &'a Area,
+    pub(super) slot: u32,
+    pub(super) part: Part,
+    pub(super) dest: *mut u8,
+}
+
+impl Wire for Memory<'_> {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+        let window = self.call.team.window(to);
+        let area = control::area(window, self.slot);
+        if bytes > 0 {
+            let into = match place {
+                Place::Scratch => area.landing(self.part).wrapping_add(offset),
+                Place::Dest => self.call.at(to, self.dest.wrapping_add(offset), bytes),
+                Place::Source => unreachable!("no schedule writes a source"),
+            };
+            // SAFETY: the caller's promise; the ranges are in different windows.
+            unsafe { ptr::copy_nonoverlapping(from, into, bytes) };
+        }
+        match signal {
+            Signal::Set { word, value } => area.word(self.part, word).store(value, Release),
+            Signal::Count => {
+                area.counter(self.part).fetch_add(1, Release);
+            }
+        }
+        ControlBlock::of(window).bell().nudge();
+    }
+
+    fn wait(&self, word: u32, value: u64) {
+        self.until(self.area.word(self.part, word), value);
+    }
+
+    fn wait_count(&self, total: u64) {
+        self.until(self.area.counter(self.part), total);
+    }
+}
+
+impl Memory<'_> {
+    fn until(&self, word: &AtomicU64, value: u64) {
+        let reason = Reason { call: self.call.name, address: word.as_ptr() as usize, needs: self.call.team.needed() };
+        wait::until(reason, None, || (word.load(Acquire) >= value).then_some(()));
+    }
+}

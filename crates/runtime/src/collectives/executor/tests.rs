@@ -1,0 +1,196 @@
+//! Schedules run by threads, each with an area and arrays of its own: results, back to back, on areas that pass from
+//! team to team.
+
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::alloc::{Layout, alloc_zeroed};
+use std::thread;
+
+use oxshmem_reduce::{Max, Sum};
+use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
+use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::choose::STANDARD;
+use oxshmem_schedule::step::Turn;
+
+use super::*;
+use crate::memory::control::area::{self, Area, Part};
+
+fn area() -> Box<Area> {
+    // SAFETY: the layout has a size; all zeros is a fresh area.
+    unsafe { Box::from_raw(alloc_zeroed(Layout::new::<Area>()).cast()) }
+}
+
+/// The memory of the team that a thread is a member of.
+#[derive(Clone, Copy)]
+struct Threads<'a> {
+    /// By member.
+    areas: &'a [&'a Area],
+    /// The start of each member's dest.
+    dests: &'a [usize],
+    part: Part,
+    me: usize,
+}
+
+impl Wire for Threads<'_> {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+        let (area, dest) = (self.areas[to as usize], self.dests[to as usize] as *mut u8);
+        let start = if place == Place::Dest { dest } else { area.landing(self.part) };
+        // SAFETY: passed on.
+        unsafe { ptr::copy_nonoverlapping(from, start.wrapping_add(offset), bytes) };
+        match signal {
+            Signal::Set { word, value } => area.word(self.part, word).store(value, Release),
+            Signal::Count => drop(area.counter(self.part).fetch_add(1, Release)),
+        }
+    }
+
+    fn wait(&self, word: u32, value: u64) {
+        until(self.areas[self.me].word(self.part, word), value);
+    }
+
+    fn wait_count(&self, total: u64) {
+        until(self.areas[self.me].counter(self.part), total);
+    }
+}
+
+fn until(word: &AtomicU64, value: u64) {
+    while word.load(Acquire) < value {
+        thread::yield_now();
+    }
+}
+
+const COUNT: usize = 5;
+const CALLS: usize = 6;
+
+/// Element `i` of what member `rank` gives to call `call`.
+fn given(rank: usize, call: usize, i: usize) -> i64 {
+    (rank * 10_000 + call * 100 + i + 1) as i64
+}
+
+/// What member `rank` of `size` must get from call `call`.
+fn wanted(collective: Collective, rank: usize, size: usize, call: usize) -> Vec<i64> {
+    let sum = |ranks: core::ops::Range<usize>| {
+        (0..COUNT).map(|i| ranks.clone().map(|rank| given(rank, call, i)).sum()).collect()
+    };
+    let blocks =
+        |first: usize| (0..size).flat_map(|from| (0..COUNT).map(move |i| given(from, call, first + i))).collect();
+    match collective {
+        Collective::Reduce(Operator::Idempotent) => (0..COUNT).map(|i| given(size - 1, call, i)).collect(),
+        Collective::Reduce(_) => sum(0..size),
+        Collective::Inscan => sum(0..rank + 1),
+        Collective::Exscan => sum(0..rank),
+        Collective::Broadcast => (0..COUNT).map(|i| given(call % size, call, i)).collect(),
+        Collective::Fcollect => blocks(0),
+        Collective::Alltoall => blocks(rank * COUNT),
+        Collective::Sync | Collective::Collect | Collective::Shares => Vec::new(),
+    }
+}
+
+/// A team whose member i owns `areas[i]` makes several calls, numbered from `base + 1`, each into another dest.
+fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64) {
+    let size = areas.len();
+    let kernel = match collective {
+        Collective::Reduce(Operator::Idempotent) => Kernel::of::<Max, i64>(),
+        _ => Kernel::of::<Sum, i64>(),
+    };
+    let mut dests = vec![vec![vec![0_i64; COUNT * size]; size]; CALLS];
+    let starts: Vec<Vec<usize>> =
+        dests.iter_mut().map(|call| call.iter_mut().map(|dest| dest.as_mut_ptr() as usize).collect()).collect();
+    thread::scope(|scope| {
+        for rank in 0..size {
+            let starts = &starts;
+            scope.spawn(move || {
+                let mut turn = Turn { call: base, ..Turn::default() };
+                for (call, dests) in starts.iter().enumerate() {
+                    turn = turn.next(schedule.traffic());
+                    let part = Part::of(schedule.traffic(), turn);
+                    let root = (call % size) as u32;
+                    let plan = Plan { root, call: turn.call, ..Plan::new(size as u32, COUNT as u64) };
+                    let source: Vec<i64> = (0..COUNT * size).map(|i| given(rank, call, i)).collect();
+                    let (dest, source) = (dests[rank] as *mut u8, source.as_ptr().cast());
+                    let arrays = Arrays { dest, room: 8 * COUNT * size, source, element: 8, kernel: Some(kernel) };
+                    let me = Caller { counted: areas[rank].counted(part), ..Caller::new(rank as u32) };
+                    // SAFETY: the arrays have room for every collective, and every call has its own.
+                    unsafe {
+                        let wire = Threads { areas, dests, part, me: rank };
+                        run(&wire, areas[rank].landing(part), &schedule, &plan, &me, arrays);
+                    }
+                    areas[rank].account(part, schedule.arrivals(&plan, rank as u32));
+                }
+            });
+        }
+    });
+    for (call, dests) in dests.iter().enumerate() {
+        for (rank, dest) in dests.iter().enumerate() {
+            let wanted = wanted(collective, rank, size, call);
+            assert_eq!(dest[..wanted.len()], wanted, "{collective} by {schedule}, call {call}, PE {rank} of {size}");
+        }
+    }
+}
+
+#[test]
+fn every_schedule_gives_the_right_results_on_areas_that_pass_from_team_to_team() {
+    let areas: Vec<Box<Area>> = (0..8).map(|_| area()).collect();
+    let mut base = 0;
+    let mut ran = 0;
+    for (_, collective) in COLLECTIVES {
+        if matches!(collective, Collective::Collect | Collective::Shares) {
+            continue;
+        }
+        for schedule in NAMES.iter().filter_map(|name| find(collective, name)) {
+            for (size, turned) in [(1, false), (2, false), (3, true), (5, true), (8, false)] {
+                let mut team: Vec<&Area> = areas[..size].iter().map(|area| &**area).collect();
+                if turned {
+                    team.reverse();
+                }
+                calls(collective, schedule, &team, base);
+                base += CALLS as u64;
+                ran += 1;
+            }
+        }
+    }
+    assert!(ran > 150, "{ran}");
+}
+
+#[test]
+fn a_fold_of_many_operands_goes_from_left_to_right() {
+    let operands: Vec<f64> = (0..100).map(|i| 1.0 / f64::from(i + 3)).collect();
+    for terms in [0, 1, ROW - 2, ROW - 1, ROW, 2 * ROW - 2, 2 * ROW - 1, 99] {
+        let mut sum = operands[0];
+        let left: *mut f64 = &raw mut sum;
+        let right = |term: u32| operands[term as usize + 1..].as_ptr().cast();
+        // SAFETY: all are numbers of this test; the left one is where the result goes.
+        unsafe { fold(Kernel::of::<Sum, f64>(), left.cast(), left.cast(), right, terms as u32, 1) };
+        let wanted = operands[1..=terms].iter().fold(operands[0], |sum, next| sum + next);
+        assert_eq!(sum.to_bits(), wanted.to_bits(), "{terms}");
+    }
+}
+
+#[test]
+fn the_standard_table_fits_into_an_area_up_to_16384_members() {
+    for row in STANDARD {
+        for size in [2, 8, 15, 16, 1000, 16_383, 16_384].into_iter().filter(|&size| size <= row.max_size) {
+            for element in [1, 8, 16] {
+                let most = row.max_bytes.min(1 << 40) / element;
+                let count = if row.collective == Collective::Shares { 1 } else { most };
+                let piece = area::fits(&row.schedule, &Plan::new(size, count), element as usize);
+                let elementwise =
+                    matches!(row.collective, Collective::Reduce(_) | Collective::Inscan | Collective::Exscan);
+                let whole = row.max_bytes != u64::MAX || !elementwise;
+                assert!(
+                    if whole { piece == Some(count) } else { piece.is_some() },
+                    "{row:?} {size} {element} {piece:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_is_cut_or_refused() {
+    let ring = find(Collective::Reduce(Operator::Exact), "ring").expect("there is a ring");
+    assert_eq!(area::fits(&ring, &Plan::new(2, 1 << 20), 8), Some(1 << 19));
+    let bruck = find(Collective::Alltoall, "bruck").expect("there is Bruck's exchange");
+    let piece = area::fits(&bruck, &Plan::new(1024, 1 << 20), 1);
+    assert!(piece.is_some_and(|piece| piece < 1 << 20), "{piece:?}");
+    let wide = find(Collective::Sync, "dissemination-64").expect("there is a wide dissemination");
+    assert_eq!(area::fits(&wide, &Plan::new(1 << 30, 0), 1), None);
+}

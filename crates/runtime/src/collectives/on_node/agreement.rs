@@ -1,0 +1,36 @@
+//! Whether all PEs have chosen the same schedules.
+
+use oxshmem_base::Error;
+
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::start::state;
+use crate::teams::team::TeamState;
+
+/// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
+pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
+    let mine = state::current().map_or(0, |life| life.choice.fingerprint());
+    let meeting = Call::of(world, call, CallKind::Init);
+    if let Some(span) = &world.span
+        && between_nodes::agree(meeting, span, &[mine])
+    {
+        return;
+    }
+    let mut other = None;
+    barrier::exchange(meeting, &[mine], |member, words| {
+        other = other.or((words[0] != mine).then_some(member));
+    });
+    if let Some(other) = other {
+        errors::fail(
+            &Error::new(format!("{call}: the PEs choose their collectives' algorithms differently"))
+                .because(format!(
+                    "SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {}'s",
+                    world.my
+                ))
+                .fix("set these variables alike on all PEs, and give them the same file"),
+        );
+    }
+}

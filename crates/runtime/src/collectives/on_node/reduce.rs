@@ -1,0 +1,169 @@
+//! Reductions on one node.
+
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
+
+use super::{PAYLOAD_BYTES, payload, words_of};
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::{Call, slice};
+use crate::collectives::executor;
+use crate::collectives::signature::CallKind;
+use crate::teams::span::Span;
+use oxshmem_schedule::algorithm::Operator as Allowed;
+
+/// Teams up to this size find room for their pointers on the stack.
+const ON_STACK: usize = 16;
+
+/// Combines `n` elements of all members, in team order; everybody gets the result.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
+#[inline(always)]
+pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
+    let bytes = n.saturating_mul(size_of::<T>());
+    let call = call.is(const { kind_of(O::OP) }, bytes, T::KIND as u32);
+    if n == 0 {
+        return;
+    }
+    call.needs(dest.cast(), source.cast());
+    if call.team.scheduled {
+        let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
+        // SAFETY: the caller's promise.
+        if unsafe { executor::reduce(call, O::OP, kind, kernel, dest.cast(), source.cast(), n) } {
+            return;
+        }
+    }
+    if let Some(span) = &call.team.span
+        // SAFETY: the caller's promise.
+        && unsafe { between_nodes::<O, T>(call, span, dest, source, n) }
+    {
+        return;
+    }
+    if n == 1 && size_of::<T>() <= 8 {
+        // SAFETY: passed on; the size was looked at.
+        unsafe { of_one::<O, T>(call, dest, source) }
+    } else if bytes <= PAYLOAD_BYTES {
+        // SAFETY: passed on; the size was looked at.
+        unsafe { in_payload::<O, T>(call, dest, source, n) }
+    } else if call.team.size == 1 {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy(source, dest, n) }
+    } else {
+        // SAFETY: passed on.
+        unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+    }
+}
+
+/// The kind of a reduction.
+const fn kind_of(op: Op) -> CallKind {
+    match op {
+        Op::And => CallKind::And,
+        Op::Or => CallKind::Or,
+        Op::Xor => CallKind::Xor,
+        Op::Max => CallKind::Max,
+        Op::Min => CallKind::Min,
+        Op::Sum => CallKind::Sum,
+        Op::Prod => CallKind::Prod,
+    }
+}
+
+/// The ways of teams that span nodes. `false`: everybody's operands travel with one exchange.
+#[cold]
+unsafe fn between_nodes<O: Operator, T: Operand<O>>(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> bool {
+    let (kernel, operator) = ((Kernel::of::<O, T>(), size_of::<T>()), executor::allowed(O::OP, T::KIND));
+    let (in_order, short) = (operator == Allowed::FixedTree, n * size_of::<T>() <= PAYLOAD_BYTES);
+    let (dest, source) = (dest.cast::<u8>(), source.cast::<u8>());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (in_order, short) {
+            (true, true) => false,
+            (false, true) => between_nodes::combine(call, span, operator, kernel, dest, source, n),
+            (true, false) if between_nodes::eager::reduce_in_order(call, span, kernel, dest, source, n) => true,
+            (false, false) if between_nodes::eager::reduce(call, span, operator, kernel, dest, source, n) => true,
+            (false, false) if between_nodes::bytes::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => {
+                true
+            }
+            (_, false) => {
+                between_nodes::bytes::reduce_in_order(call, kernel, dest, source, n);
+                true
+            }
+        }
+    }
+}
+
+/// One element of at most a word, the most frequent reduction of all: no loop, no copy by length.
+#[inline(always)]
+unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T) {
+    const { assert!(size_of::<T>() <= 16) };
+    let mut word = 0_u64;
+    // SAFETY: the caller checked that the element fits; any bytes are a word.
+    unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>().min(8)) };
+    let mut result = None;
+    barrier::exchange(call, &[word], |_, theirs| {
+        // SAFETY: the member's word begins with its element.
+        let value = unsafe { theirs.as_ptr().cast::<T>().read_unaligned() };
+        result = Some(result.map_or(value, |before| <T as Operand<O>>::combine(before, value)));
+    });
+    if let Some(result) = result {
+        // SAFETY: `dest` has an element.
+        unsafe { dest.write(result) };
+    }
+}
+
+/// The elements travel with one exchange, and everybody combines them in the same order.
+#[inline(always)]
+unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
+    // SAFETY: `n` elements are at most a payload.
+    let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
+    barrier::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
+        let theirs = theirs.as_ptr().cast::<T>();
+        for i in 0..n {
+            // SAFETY: the payload holds `n` elements, whose type may want more alignment than words have; the destination
+            // holds `n` elements, the first `member` of which are combined already.
+            unsafe {
+                let value = theirs.add(i).read_unaligned();
+                let value = if member == 0 { value } else { <T as Operand<O>>::combine(dest.add(i).read(), value) };
+                dest.add(i).write(value);
+            }
+        }
+    });
+}
+
+/// Every member combines one slice of the elements, and writes it to everybody: each source is read once and each
+/// destination written once, and no element of a source is overwritten before it was read, in place or not.
+unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
+    call.enter_to_write(dest, n * size);
+    let (begin, end) = slice(n, size, call.team.my as usize, call.team.size as usize);
+    if begin < end {
+        let bytes = n * size;
+        let members = call.team.size as usize;
+        let at = |address: *const u8, member: usize| call.at(member as u32, address, bytes).wrapping_add(begin * size);
+        let store = if 2 * bytes * members > crate::transfers::cache::last_level_cache() {
+            Store::Streaming
+        } else {
+            Store::Cached
+        };
+        let run = |dests: &mut [*mut u8], sources: &mut [*const u8]| {
+            for member in 0..members {
+                dests[member] = at(dest, member);
+                sources[member] = at(source, member);
+            }
+            // SAFETY: all members have entered, so sources are ready and destinations may be written; the slice is ours.
+            unsafe { kernel.fold_to_many(dests, sources, end - begin, store) };
+        };
+        if members <= ON_STACK {
+            run(&mut [ptr::null_mut(); ON_STACK][..members], &mut [ptr::null(); ON_STACK][..members]);
+        } else {
+            run(&mut vec![ptr::null_mut(); members], &mut vec![ptr::null(); members]);
+        }
+    }
+    call.leave();
+}

@@ -1,0 +1,106 @@
+//! Prefix sums on one node.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Operand, Sum};
+
+use super::{PAYLOAD_BYTES, payload, words_of};
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::{Call, slice};
+use crate::collectives::executor;
+use crate::collectives::signature::CallKind;
+
+/// Bytes of a block that is carried along the members.
+const BLOCK: usize = 2048;
+
+/// Every member gets the sum over the members before it, and over itself if `inclusive`. Zero where there are none.
+///
+/// # Safety
+/// As for `reduce`.
+pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
+    let bytes = n.saturating_mul(size_of::<T>());
+    let call = call.is(if inclusive { CallKind::Inscan } else { CallKind::Exscan }, bytes, T::KIND as u32);
+    if n == 0 {
+        return;
+    }
+    call.needs(dest.cast(), source.cast());
+    if call.team.scheduled {
+        let kernel = Kernel::of::<Sum, T>();
+        // SAFETY: the caller's promise.
+        if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {
+            return;
+        }
+    }
+    if bytes <= PAYLOAD_BYTES {
+        // SAFETY: the size was looked at.
+        let words = unsafe { payload(source.cast(), bytes) };
+        if !inclusive && call.team.my == 0 {
+            // SAFETY: `dest` has `n` elements; all bits zero is the number zero of every type that has a sum.
+            unsafe { ptr::write_bytes(dest, 0, n) };
+        }
+        let last = if inclusive { i64::from(call.team.my) } else { i64::from(call.team.my) - 1 };
+        barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+            if i64::from(member) > last {
+                return;
+            }
+            let theirs = theirs.as_ptr().cast::<T>();
+            for i in 0..n {
+                // SAFETY: the payload and the destination hold `n` elements.
+                unsafe {
+                    let value = theirs.add(i).read_unaligned();
+                    let value =
+                        if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
+                    dest.add(i).write(value);
+                }
+            }
+        });
+        return;
+    }
+    if call.team.span.is_some() {
+        // SAFETY: passed on.
+        return unsafe { between_nodes::bytes::scan(call, dest, source, n, inclusive) };
+    }
+    call.enter_to_write(dest.cast(), bytes);
+    let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);
+    let step = (BLOCK / size_of::<T>()).max(1);
+    let mut at = begin;
+    while at < end {
+        let count = step.min(end - at);
+        // SAFETY: all members have entered, and this part of all their arrays is ours.
+        unsafe { carry(call, dest, source, n, at, count, inclusive) };
+        at += count;
+    }
+    call.leave();
+}
+
+/// Carries the running sums of elements `at .. at + count` along all members.
+unsafe fn carry<T: Operand<Sum>>(
+    call: Call<'_>,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    at: usize,
+    count: usize,
+    inclusive: bool,
+) {
+    let bytes = n * size_of::<T>();
+    let mut sums = [MaybeUninit::<u64>::uninit(); BLOCK / 8];
+    let sums = sums.as_mut_ptr().cast::<T>();
+    for member in 0..call.team.size {
+        let from = call.at(member, source.cast(), bytes).cast::<T>().wrapping_add(at);
+        let to = call.at(member, dest.cast(), bytes).cast::<T>().wrapping_add(at);
+        for i in 0..count {
+            // SAFETY: `sums` has room for a block, and is filled from member 0 on; the member's element is read before
+            // its destination, which may be the same, is written.
+            unsafe {
+                let value = from.add(i).read();
+                let before = if member == 0 { core::mem::zeroed() } else { sums.add(i).read_unaligned() };
+                let with = if member == 0 { value } else { <T as Operand<Sum>>::combine(before, value) };
+                sums.add(i).write_unaligned(with);
+                to.add(i).write(if inclusive { with } else { before });
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! All-to-all with blocks of different sizes.
+
+use core::ptr;
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::TargetSizes;
+
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
+use crate::start::state;
+
+/// What one member sends: a block for each member.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    pub(crate) source: *const u8,
+    /// Where each member's block begins, in bytes.
+    pub(crate) offsets: *const usize,
+    /// How long it is.
+    pub(crate) sizes: *const usize,
+}
+
+/// Where what comes in goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Into {
+    /// The block of member i to `offsets[i]`; its size to `sizes[i]`.
+    Places { target: *mut u8, offsets: *const usize, sizes: *mut usize },
+    /// One block behind the other, at most `room` bytes; their total to `total`.
+    Packed { target: *mut u8, room: usize, total: *mut usize },
+}
+
+/// Every member fetches its block from every member.
+///
+/// # Safety
+/// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
+/// named by `into` has the room.
+pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
+    let call = call.is(CallKind::Alltoallv, 0, 0);
+    let mine = call.team.my as usize;
+    call.enter();
+    // Everybody's word on the caller's block, all under way at once.
+    let mut said = vec![[0_usize; 2]; call.team.size as usize];
+    for (member, words) in (0..).zip(&mut said) {
+        for (array, word) in [blocks.offsets, blocks.sizes].into_iter().zip(words) {
+            let from = array.wrapping_add(mine).cast();
+            // SAFETY: the member has entered, so its arrays are ready; they have an element for each member, and the word
+            // stays where it is until all is fetched.
+            unsafe { call.fetch(member, from, ptr::from_mut(word).cast(), size_of::<usize>()) };
+        }
+    }
+    call.fetched();
+    let mut packed = 0;
+    for (member, [offset, size]) in (0..).zip(said) {
+        let from = blocks.source.wrapping_add(offset);
+        let i = member as usize;
+        let (to, size) = match into {
+            Into::Places { target, offsets, sizes } => {
+                // SAFETY: as above; our own arrays.
+                let (to, room) = unsafe { (target.wrapping_add(offsets.add(i).read()), sizes.add(i).read()) };
+                let size = fitting(call, member, size, room);
+                // SAFETY: as above.
+                unsafe { sizes.add(i).write(size) };
+                (to, size)
+            }
+            Into::Packed { target, room, .. } => {
+                if packed + size > room {
+                    too_long(call, "target_len", member, packed + size, room);
+                }
+                packed += size;
+                (target.wrapping_add(packed - size), size)
+            }
+        };
+        if size > 0 {
+            // However much the member sends, it must fit into symmetric memory.
+            let to = call.at(call.team.my, to, size);
+            // SAFETY: the member has entered; `at` has found the room.
+            unsafe { call.fetch(member, from, to, size) };
+        }
+    }
+    if let Into::Packed { total, .. } = into {
+        // SAFETY: the caller's promise.
+        unsafe { total.write(packed) };
+    }
+    call.fetched();
+    call.leave();
+}
+
+/// How much of a block is taken: all of it, unless the target sizes say how much room there is.
+fn fitting(call: Call<'_>, member: u32, size: usize, room: usize) -> usize {
+    match state::current().map_or(TargetSizes::Results, |life| life.settings.alltoallv_target_sizes) {
+        TargetSizes::Abort if size > room => too_long(call, "t_sizes", member, size, room),
+        TargetSizes::Truncate => size.min(room),
+        _ => size,
+    }
+}
+
+#[cold]
+fn too_long(call: Call<'_>, argument: &str, member: u32, size: usize, room: usize) -> ! {
+    errors::fail(
+        &Error::new(format!("{}: the block of PE {member} does not fit into {argument}", call.name))
+            .because(format!("with it {size} bytes come in, and there is room for {room}"))
+            .fix("make the target longer, or send less"),
+    )
+}

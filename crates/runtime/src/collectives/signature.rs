@@ -1,0 +1,174 @@
+//! A signature says in 16 bits which collective call it is, and travels with everything its members tell each other.
+//!
+//! Members that meet compare signatures before they act on what they were told. A member in another call is noticed where
+//! it is met, at every level of `SHMEM_CHECK`, and nothing that it says is believed. The signature has the kind of the call
+//! as it is, and a digest of what must be alike on all members: the size, the root.
+//!
+//! Two calls of one kind may have the same digest by chance. So a digest only finds mistakes; memory is never touched on its
+//! word. Whatever else bounds a transfer is compared in full (`collective::Call::enter_to_write`) or bounded by what the
+//! receiver has prepared (`between_nodes::mail`).
+
+use core::fmt;
+
+/// The kind of a call.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallKind {
+    /// A barrier or a sync. These may meet each other.
+    Barrier,
+    Broadcast,
+    Collect,
+    Fcollect,
+    Alltoall,
+    Alltoalls,
+    Alltoallv,
+    And,
+    Or,
+    Xor,
+    Max,
+    Min,
+    Sum,
+    Prod,
+    Inscan,
+    Exscan,
+    /// `shmem_malloc` and its relatives, which compare the history of the heap by themselves.
+    Heap,
+    /// Split calls that agree on slots for teams.
+    Split,
+    /// The colours of a split, which come before its slot.
+    Colors,
+    Destroy,
+    /// The members of an active set leave the place that was lent to them.
+    Leave,
+    Init,
+    Finalize,
+    /// An exchange of a binding.
+    Values,
+}
+
+/// The kinds in the order of their numbers, by the names that their calls have.
+const NAMES: [&str; 24] = [
+    "a barrier or sync",
+    "shmem_broadcast",
+    "shmem_collect",
+    "shmem_fcollect",
+    "shmem_alltoall",
+    "shmem_alltoalls",
+    "shmemx_alltoallv",
+    "shmem_and_reduce",
+    "shmem_or_reduce",
+    "shmem_xor_reduce",
+    "shmem_max_reduce",
+    "shmem_min_reduce",
+    "shmem_sum_reduce",
+    "shmem_prod_reduce",
+    "shmem_sum_inscan",
+    "shmem_sum_exscan",
+    "an allocation or free of symmetric memory",
+    "a split of a team",
+    "a split of a team by colour",
+    "shmem_team_destroy",
+    "the end of an active set's meeting",
+    "shmem_init",
+    "shmem_finalize",
+    "an exchange of values",
+];
+const _: () = assert!(NAMES.len() == CallKind::Values as usize + 1 && NAMES.len() <= 1 << KIND_BITS);
+
+/// Bits of a signature that say the kind; the rest is the digest.
+const KIND_BITS: u32 = 5;
+
+/// See the head of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Signature(u16);
+
+/// Bits of a signature.
+pub(crate) const BITS: u32 = u16::BITS;
+
+impl Signature {
+    /// Of a call of which nothing but the kind must be alike.
+    #[inline(always)]
+    pub(crate) const fn of(kind: CallKind) -> Self {
+        Self((kind as u16) << (BITS - KIND_BITS))
+    }
+
+    /// The same kind of call, with the size and the root that all members must name.
+    #[inline(always)]
+    pub(crate) const fn with(self, bytes: usize, root: u32) -> Self {
+        // The upper bits of a product depend on all bits of its factors; odd constants of the golden ratio mix well.
+        let mixed = (bytes as u64 ^ (root as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes as u64;
+        Self(self.0 | (mixed.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - BITS + KIND_BITS)) as u16)
+    }
+
+    pub(crate) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// Whether both are of one kind of call.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> (BITS - KIND_BITS) == 0
+    }
+
+    /// The word for exchange number `number` of a call with this signature: it grows with the number. Ten million a second
+    /// fill the 48 bits in 326 days.
+    #[inline(always)]
+    pub(crate) const fn stamp(self, number: u64) -> u64 {
+        number << BITS | self.0 as u64
+    }
+}
+
+/// The number in a stamped word.
+#[inline(always)]
+pub(crate) const fn number_of(stamped: u64) -> u64 {
+    stamped >> BITS
+}
+
+/// The signature in a stamped word.
+#[inline(always)]
+pub(crate) const fn signature_of(stamped: u64) -> Signature {
+    Signature(stamped as u16)
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES.get(usize::from(self.0 >> (BITS - KIND_BITS))).unwrap_or(&"no call of this library"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamped_word_grows_with_the_number_whatever_the_signature() {
+        let (low, high) = (Signature::from_bits(0), Signature::from_bits(u16::MAX));
+        for number in [0, 1, 1 << 31, (1 << 48) - 2] {
+            assert!(high.stamp(number) < low.stamp(number + 1));
+            assert_eq!((number_of(high.stamp(number)), signature_of(high.stamp(number))), (number, high));
+        }
+    }
+
+    #[test]
+    fn kinds_are_told_apart_whatever_the_digest() {
+        let max = Signature::of(CallKind::Max).with(8, 0);
+        assert!(max.is_like(Signature::of(CallKind::Max).with(1 << 40, 7)));
+        assert!(!max.is_like(Signature::of(CallKind::Min).with(8, 0)));
+        assert_eq!(max.to_string(), "shmem_max_reduce");
+        assert_eq!(Signature::of(CallKind::Values).to_string(), "an exchange of values");
+        assert_eq!(Signature::from_bits(u16::MAX).to_string(), "no call of this library");
+    }
+
+    #[test]
+    fn small_sizes_and_roots_have_digests_of_their_own() {
+        let all = |of: &dyn Fn(u32) -> Signature| -> std::collections::BTreeSet<u16> {
+            (0..64).map(|i| of(i).bits()).collect()
+        };
+        // Some coincide; a mistake that stays unnoticed by chance does no harm.
+        assert!(all(&|i| Signature::of(CallKind::Sum).with(8 * i as usize, 0)).len() >= 60);
+        assert!(all(&|i| Signature::of(CallKind::Broadcast).with(64, i)).len() >= 60);
+    }
+}

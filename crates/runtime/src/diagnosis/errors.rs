@@ -1,0 +1,163 @@
+//! The cold end of every call: what to say when it cannot be carried out, and how to end the job.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use oxshmem_base::Error;
+
+use crate::memory::control::ControlBlock;
+use crate::start::job;
+use crate::start::state;
+use crate::transfers::direct::FAST;
+
+/// Says what happened, once for the job's PEs of this node, and ends the job.
+#[cold]
+#[inline(never)]
+pub(crate) fn fail(error: &Error) -> ! {
+    if !first_to_speak() {
+        // The one who was first is about to print and to end the job; what we would say is most likely the same.
+        std::thread::sleep(Duration::from_millis(200));
+        job::abort(1, "");
+    }
+    let message = match job::identity() {
+        Some((pe, pes)) if job::is_stranger() => format!("oxshmem: a child of PE {pe} of {pes}: {error}"),
+        Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
+        None => format!("oxshmem: {error}"),
+    };
+    job::abort(1, &message)
+}
+
+fn first_to_speak() -> bool {
+    !state::is_open() || ControlBlock::of(0).spoken.swap(1, Relaxed) == 0
+}
+
+/// The library is not in use.
+#[cold]
+pub(crate) fn not_initialised(call: &str) -> ! {
+    if job::is_stranger() {
+        fail(&forked(call));
+    }
+    fail(
+        &Error::new(format!("{call}: the library is not initialised"))
+            .because(if state::was_finalized() {
+                "the last shmem_finalize came before this call"
+            } else {
+                "neither shmem_init nor shmem_init_thread was called"
+            })
+            .fix("call it between shmem_init and the last shmem_finalize"),
+    )
+}
+
+/// A call in the child of a fork.
+#[cold]
+pub(crate) fn forked(call: &str) -> Error {
+    Error::new(format!("{call}: this process was forked by a PE and is no PE itself"))
+        .because("the connections, the memory of other PEs and the place in the job belong to its parent")
+        .fix("make the calls of OpenSHMEM in the process that called shmem_init; a child may use its own memory and exec")
+}
+
+/// A call in the child of a fork that has nothing to do there: says so and lets the child go on.
+#[cold]
+pub(crate) fn ignored_in_child(call: &str) {
+    if let Some((pe, pes)) = job::identity() {
+        eprintln!("oxshmem: a child of PE {pe} of {pes}: {}", forked(call));
+    }
+}
+
+/// A PE number that the team of the context does not have.
+#[cold]
+pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
+    fail(
+        &Error::new(format!("{call}: PE {pe} does not exist"))
+            .because(format!("the team of the context has the PEs 0 to {}", size.saturating_sub(1)))
+            .fix("pass a PE number of that team"),
+    )
+}
+
+/// A handle that stands for nothing.
+#[cold]
+pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} is {invalid}, the invalid handle"))
+            .because("the call that should have made it failed, or this PE is not a member")
+            .fix(format!("compare the handle with {invalid} before using it")),
+    )
+}
+
+/// An argument whose value the call does not know.
+#[cold]
+pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} is {value}"))
+            .because(format!("the values that {argument} may have are {allowed}"))
+            .fix("correct the argument"),
+    )
+}
+
+/// So long has the launcher to hear how a PE has ended before another one says that it misses it.
+const HEARING: Duration = Duration::from_millis(200);
+
+/// A team member ended, so that the call can never return.
+#[cold]
+pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
+    // If it ends with a status, the job ends with that one, and not with this message.
+    std::thread::sleep(HEARING);
+    fail(
+        &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and this call waits for it"))
+            .because(format!("PE {gone} left main, its process ended, or it became another program, while other PEs were still communicating"))
+            .fix("let every PE call shmem_finalize, or shmem_global_exit to end the job early"),
+    )
+}
+
+/// An address at which no symmetric object of `bytes` bytes lies.
+#[cold]
+pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
+    let (heap, heap_len) = FAST.heap.own();
+    let (statics, statics_len) = FAST.statics.own();
+    let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
+    let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}"));
+    let error = if inside(heap, heap_len) {
+        error.because(format!("the symmetric heap in use ends {} bytes after that address", heap + heap_len - address))
+    } else if inside(statics, statics_len) {
+        error.because(format!("the static variables end {} bytes after that address", statics + statics_len - address))
+    } else if state::in_heap_reservation(address) {
+        error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
+    } else if let Err(reason) = oxshmem_os::statics::region() {
+        error.because(format!(
+            "it is not in the symmetric heap ({heap_len} bytes at {heap:#x}), and static variables are not symmetric here: {reason}"
+        ))
+    } else {
+        error.because(format!(
+            "it is neither in the symmetric heap ({heap_len} bytes at {heap:#x}) nor in the executable's static \
+             variables ({statics_len} bytes at {statics:#x})"
+        ))
+    };
+    fail(&error.fix("pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private"))
+}
+
+/// An atomic on an address that its type cannot have.
+#[cold]
+pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
+    fail(
+        &Error::new(format!("{call}: {address:#x} is not a multiple of {align}"))
+            .because(format!("an atomic of {align} bytes needs an object that is aligned to its size"))
+            .fix("align the object"),
+    )
+}
+
+/// At `SHMEM_CHECK=2`: the object must lie inside one allocated block.
+pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
+    let Some(life) = state::current().filter(|_| state::is_checked()) else { return };
+    let (start, _) = FAST.heap.own();
+    let heap = life.heap.lock();
+    let problem = heap.outside_block((address - start) as u64, bytes as u64);
+    drop(heap);
+    if let Some(why) = problem {
+        fail(
+            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
+                .because(why)
+                .fix("check the length of the transfer against the size that was allocated"),
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! The report in words: the wait of each PE, and why it never ends.
+
+use std::fmt::Write as _;
+
+use crate::memory::control::State;
+use crate::memory::control::records::{Comparand, Named, Subject, TeamMeeting, WaitEntry};
+use crate::network;
+
+/// One PE as a report knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Witness {
+    /// Its world number.
+    pub(crate) pe: u32,
+    pub(crate) state: State,
+    /// Its threads' waits, the oldest first.
+    pub(crate) waits: Vec<WaitEntry>,
+}
+
+/// Beyond so many PEs, those whose lines are alike share one.
+const APART: usize = 16;
+/// So many numbers are listed.
+const LISTED: usize = 8;
+
+/// A line for each PE; `pes` is how many the job has.
+pub(crate) fn lines(known: &[Witness], pes: u32) -> String {
+    let mut lines: Vec<(Vec<u32>, String)> = Vec::new();
+    for one in known {
+        for words in words(one, known, pes) {
+            match lines.iter_mut().find(|(_, there)| *there == words && known.len() > APART) {
+                Some((alike, _)) => alike.push(one.pe),
+                None => lines.push((vec![one.pe], words)),
+            }
+        }
+    }
+    let mut text = String::new();
+    for (numbers, words) in lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {}: {words}", named(&numbers));
+    }
+    text
+}
+
+/// One line for each thread of a PE that waits; otherwise one on its state.
+fn words(one: &Witness, known: &[Witness], pes: u32) -> Vec<String> {
+    let word = match one.state {
+        State::Running if !one.waits.is_empty() => {
+            return one.waits.iter().map(|wait| describe(wait, one.pe, known, pes)).collect();
+        }
+        State::Running => "not waiting in the library",
+        State::Starting => "not yet through shmem_init",
+        State::Finalized => "through shmem_finalize",
+        State::Gone => "ended without shmem_finalize",
+    };
+    vec![word.into()]
+}
+
+fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32) -> String {
+    let WaitEntry { call, address, seconds, .. } = wait;
+    let what = match wait.subject {
+        Subject::Operation { peer: None } => String::new(),
+        Subject::Operation { peer: Some(peer) } => format!(" for PE {peer}"),
+        Subject::Room { peer } => {
+            let network = network::name().unwrap_or_else(|| "the network".into());
+            format!(" for room to send to PE {peer} over {network}")
+        }
+        Subject::Lock { after } => format!(" of the lock at {address:#x}, behind PE {after}"),
+        Subject::Variables { wanted, seen, .. } if wanted.bytes > 0 => {
+            format!(" at {address:#x}, which holds {} and is to be {}", number(wanted, seen), condition(wanted))
+        }
+        Subject::Variables { count, .. } => {
+            let plural = if count == 1 { "" } else { "s" };
+            format!(" for {count} variable{plural} at {address:#x}")
+        }
+        Subject::Meeting(meeting) => {
+            let missing = missing(&meeting, pe, known);
+            let lacks = if missing.is_empty() { String::new() } else { format!(" without {}", named(&missing)) };
+            format!(" of {}, its meeting {}{lacks}", team(&meeting, pes), meeting.number)
+        }
+    };
+    format!("in {call}{what}, for {seconds} s")
+}
+
+/// The number as the variable's type has it.
+fn number(wanted: Comparand, bits: u64) -> String {
+    let shift = 64 - 8 * u32::from(wanted.bytes.clamp(1, 8));
+    match wanted.signed {
+        true => ((bits << shift) as i64 >> shift).to_string(),
+        false => (bits << shift >> shift).to_string(),
+    }
+}
+
+fn condition(wanted: Comparand) -> String {
+    let operator =
+        ["==", "!=", ">", ">=", "<", "<="].get(usize::from(wanted.comparison).wrapping_sub(1)).unwrap_or(&"?");
+    format!("{operator} {}", number(wanted, wanted.value))
+}
+
+fn team(meeting: &TeamMeeting, pes: u32) -> String {
+    match (meeting.size, members(meeting)) {
+        (size, _) if size == pes => "all PEs".into(),
+        (_, Some(members)) => format!("the team of {}", named(&members)),
+        (size, None) => format!("a team of {size} PEs"),
+    }
+}
+
+/// World numbers of a team's members, if the record could name them.
+fn members(meeting: &TeamMeeting) -> Option<Vec<u32>> {
+    match meeting.members {
+        Named::Triplet { start, stride } => {
+            Some((0..meeting.size).map(|i| start.wrapping_add(i.wrapping_mul(stride as u32))).collect())
+        }
+        Named::Set(set) => Some((0..256).filter(|pe| set[*pe as usize / 64] >> (pe % 64) & 1 == 1).collect()),
+        Named::Unknown => None,
+    }
+}
+
+/// The members that are not at a meeting, nor at a later one of the same team. Only those of whom something is known.
+fn missing(meeting: &TeamMeeting, pe: u32, known: &[Witness]) -> Vec<u32> {
+    let is_there = |one: &Witness| {
+        one.waits.iter().any(|wait| matches!(wait.subject, Subject::Meeting(theirs) if is_team(&theirs, meeting) && theirs.number >= meeting.number))
+    };
+    let members = members(meeting).unwrap_or_default();
+    let absent = |member: &u32| known.iter().any(|one| one.pe == *member && !is_there(one));
+    members.into_iter().filter(|member| *member != pe && absent(member)).collect()
+}
+
+fn is_team(one: &TeamMeeting, other: &TeamMeeting) -> bool {
+    (one.slot, one.size, one.members) == (other.slot, other.size, other.members)
+}
+
+/// Numbers in words: `PE 3`, `PEs 0 to 3`, `PEs 0, 2 and 4`.
+fn named(pes: &[u32]) -> String {
+    match pes {
+        [pe] => format!("PE {pe}"),
+        [first, .., last] if pes.len() > 2 && pes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
+            format!("PEs {first} to {last}")
+        }
+        _ => {
+            let listed: Vec<String> = pes.iter().take(LISTED).map(u32::to_string).collect();
+            match (listed.split_last(), pes.len().saturating_sub(LISTED)) {
+                (Some((last, [])), 0) => format!("PE {last}"),
+                (Some((last, rest)), 0) => format!("PEs {} and {last}", rest.join(", ")),
+                (_, more) => format!("PEs {} and {more} more", listed.join(", ")),
+            }
+        }
+    }
+}
+
+/// The reason why the waits cannot end, and the remedy. All PEs wait.
+pub(crate) fn cause(known: &[Witness]) -> String {
+    if let Some((one, other, calls)) = different_calls(known) {
+        return format!(
+            "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
+             Let all members of a team make the same collective calls in the same order; SHMEM_CHECK=2 finds where they do not.\n",
+            calls.0, calls.1
+        );
+    }
+    let chain = chain(known);
+    let steps: Vec<String> = chain.windows(2).map(|pair| step(pair[0], pair[1], known)).collect();
+    let why = if steps.is_empty() { String::new() } else { format!("  {}.\n", steps.join("; ")) };
+    let end = chain.last().copied();
+    if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {
+        return why + "  That is a circle. Let all PEs make these calls in the same order.\n";
+    }
+    let variables = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
+    match variables.and_then(|one| one.waits.first()) {
+        Some(wait) if matches!(wait.subject, Subject::Variables { .. }) => {
+            why + "  No PE is left that could change this variable. Look for the put, atomic or signal that should have come: its PE, \
+                   its address, its value, and whether it comes before the wait.\n"
+        }
+        _ => why + "  Let all members of a team make the same collective calls in the same order.\n",
+    }
+}
+
+/// The PEs that must act for a PE's waits to end, as far as they can be named.
+fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
+    let of = |wait: &WaitEntry| match wait.subject {
+        Subject::Lock { after } => vec![after],
+        Subject::Meeting(meeting) => missing(&meeting, one.pe, known),
+        Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
+    };
+    one.waits.iter().flat_map(of).collect()
+}
+
+/// From a PE to one that it waits for, and on, to a PE that waits for nobody by name or was there before. A circle is preferred.
+fn chain(known: &[Witness]) -> Vec<u32> {
+    let mut longest = Vec::new();
+    for start in known.iter().filter(|one| !needed(one, known).is_empty()) {
+        let mut chain = vec![start.pe];
+        while let Some(one) = known.iter().find(|one| Some(&one.pe) == chain.last()) {
+            let Some(&next) = needed(one, known).first() else { break };
+            if let Some(begin) = chain.iter().position(|pe| *pe == next) {
+                chain.drain(..begin);
+                chain.push(next);
+                return chain;
+            }
+            chain.push(next);
+        }
+        if chain.len() > longest.len() {
+            longest = chain;
+        }
+    }
+    if longest.is_empty() {
+        longest.extend(known.first().map(|one| one.pe));
+    }
+    longest
+}
+
+/// One step of the chain in words.
+fn step(from: u32, to: u32, known: &[Witness]) -> String {
+    let waits = |pe: u32| known.iter().find(|one| one.pe == pe).and_then(|one| one.waits.first());
+    let doing = waits(to).map_or_else(String::new, |wait| format!(", which waits in {}", wait.call));
+    match waits(from) {
+        Some(WaitEntry { call, subject: Subject::Meeting(_), .. }) => {
+            format!(
+                "PE {from} waits in {call} for PE {to}, which has not come there{}",
+                doing.replace(", which", " and")
+            )
+        }
+        Some(WaitEntry { call, .. }) => format!("PE {from} waits in {call} for PE {to}{doing}"),
+        None => format!("PE {from} waits for PE {to}"),
+    }
+}
+
+/// Two PEs that are at one meeting in calls of different names.
+fn different_calls(known: &[Witness]) -> Option<(u32, u32, (&str, &str))> {
+    let meetings = known.iter().flat_map(|one| {
+        one.waits.iter().filter_map(|wait| match wait.subject {
+            Subject::Meeting(meeting) => Some((one.pe, wait.call.as_str(), meeting)),
+            _ => None,
+        })
+    });
+    let all: Vec<_> = meetings.collect();
+    all.iter().enumerate().find_map(|(i, (one, call, meeting))| {
+        let other = all[i + 1..]
+            .iter()
+            .find(|(_, theirs, there)| is_team(meeting, there) && meeting.number == there.number && theirs != call);
+        other.map(|(other, theirs, _)| (*one, *other, (*call, *theirs)))
+    })
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests;

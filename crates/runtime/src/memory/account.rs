@@ -1,0 +1,208 @@
+//! The node's account of memory: who may take how much, before anybody takes it.
+//!
+//! Beyond a control group's limit the kernel kills instead of refusing, and beyond the machine's memory it kills whom it
+//! likes. So the PEs of a node first say what they want and under which limits they are, and nobody takes anything unless
+//! every limit has room for all who share it. Three steps, which count in the control windows ([`Demand::step`](crate::memory::control::Demand::step)):
+//!
+//! 1. The node's first PE takes the machine's [turn](Turn), so that no other job is promised the same memory.
+//! 2. Everybody looks at its limits, publishes them with its demand, and waits for the others; all come to one verdict.
+//! 3. Everybody has taken its memory, which the kernel's numbers show from now on; the first PE passes the turn on.
+//!
+//! Waits are for PEs of the node only, because a turn that waits for another node could wait for ever: that one may wait
+//! for a turn of a job that waits for ours.
+//!
+//! Where the turn cannot be had (another user's job keeps it, or containers have a `/proc` each), two jobs may be promised
+//! the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into half of
+//! the reserve, and looks again between them.
+
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use oxshmem_base::size;
+use oxshmem_os::limits::{Limit, Limits, Turn};
+
+use crate::memory::control::{ControlBlock, Wanted};
+use crate::network;
+use crate::start::job;
+use crate::wait::{self, Needs, Reason};
+
+/// How long a turn of somebody else is waited for. The PEs of a node fill a terabyte with pages in less.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bounds of the pieces in which memory is taken.
+const PIECES: (u64, u64) = (1 << 20, 64 << 20);
+/// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
+const READERS: u64 = 16;
+
+/// A grant of the node: the caller may take the memory that it asked for, until this value is dropped.
+pub(crate) struct Grant {
+    limits: Limits,
+    /// The most that is taken between two looks.
+    pub(crate) piece: u64,
+    turn: Option<Turn>,
+    step: u64,
+}
+
+/// Why nothing is granted, and whether it is the caller that says so.
+pub(crate) struct Denial {
+    pub(crate) why: String,
+    pub(crate) mine_to_say: bool,
+}
+
+/// Asks for `bytes` bytes in pages of this size. Collective on the node; everybody gets the same answer.
+pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, Denial> {
+    let me = job::my_window();
+    let step = ControlBlock::own().demand.step.load(Relaxed);
+    let turn = (me == 0).then(take_turn);
+    if me == 0 {
+        reach(step + 1);
+    } else {
+        await_step(call, 0, step + 1);
+    }
+    let limits = Limits::of_pages(page);
+    let seen = limits.look();
+    let smallest = seen.iter().map(|limit| limit.reserve).min().unwrap_or(0);
+    let pes = u64::from(job::pes_on_node());
+    ControlBlock::own().demand.publish(with_tables(bytes, pes, page), &seen);
+    reach(step + 2);
+    (0..pes as u32).for_each(|window| await_step(call, window, step + 2));
+    let piece = if smallest == 0 { PIECES.1 } else { (smallest / (2 * pes)).clamp(PIECES.0, PIECES.1) };
+    let grant = Grant { limits, piece, turn, step: step + 3 };
+    let demands: Vec<Wanted> = (0..pes as u32).map(|window| ControlBlock::of(window).demand.read()).collect();
+    match short(&demands) {
+        None => Ok(grant),
+        Some(Short { window, identity, wanted, spare }) => {
+            let limit = seen.iter().find(|limit| limit.identity == identity);
+            let named = limit.map_or("a limit of another PE", |limit| &limit.limited_by);
+            let why = format!(
+                "the PEs of the node that share it ask for {} together, and {} can be promised ({named})",
+                size::display(wanted),
+                size::display(spare)
+            );
+            // Nobody takes anything.
+            reach(step + 3);
+            Err(Denial { why, mine_to_say: window == me })
+        }
+    }
+}
+
+/// Whether the last turn was not to be had: nobody waits for the next one then.
+static PASSED_OVER: AtomicBool = AtomicBool::new(false);
+
+fn take_turn() -> Turn {
+    let patience = if PASSED_OVER.load(Relaxed) { Duration::ZERO } else { PATIENCE };
+    let turn = Turn::wait(patience, || {
+        network::progress();
+    });
+    PASSED_OVER.store(!turn.is_held(), Relaxed);
+    turn
+}
+
+impl Grant {
+    /// Looks whether there is still memory for another piece.
+    pub(crate) fn look(&self) -> Result<(), String> {
+        match self.limits.look().into_iter().find(|limit| limit.free < limit.reserve / 2) {
+            None => Ok(()),
+            Some(Limit { free, limited_by, .. }) => {
+                Err(format!("somebody else has taken it meanwhile: {} are free ({limited_by})", size::display(free)))
+            }
+        }
+    }
+
+    /// The caller has taken its memory, or none.
+    pub(crate) fn end(self, call: &'static str) {
+        reach(self.step);
+        if self.turn.is_some() {
+            (0..job::pes_on_node()).for_each(|window| await_step(call, window, self.step));
+        }
+    }
+}
+
+/// The caller has finished this step.
+fn reach(step: u64) {
+    ControlBlock::own().demand.step.store(step, Release);
+    (0..job::pes_on_node()).for_each(|window| ControlBlock::of(window).bell().nudge());
+}
+
+/// Waits until the PE in this window has finished the step.
+fn await_step(call: &'static str, window: u32, step: u64) {
+    let word = &ControlBlock::of(window).demand.step;
+    let reason = Reason { call, address: ptr::from_ref(word) as usize, needs: Needs::One(job::pe_in_window(window)) };
+    wait::until(reason, None, || (word.load(Acquire) >= step).then_some(()));
+}
+
+/// The cost of so many bytes, with the page tables of the PEs that touch them and the kernel's records of their file.
+fn with_tables(bytes: u64, pes: u64, page: u64) -> u64 {
+    let entry = size_of::<u64>() as u64;
+    bytes.saturating_add((bytes / page * entry).saturating_mul(pes.min(READERS) + 1))
+}
+
+/// A limit that has not enough for all who share it.
+#[derive(Debug, PartialEq, Eq)]
+struct Short {
+    /// The first PE under it.
+    window: u32,
+    identity: u64,
+    wanted: u64,
+    spare: u64,
+}
+
+/// The first such limit, the same on all PEs, because all look at the same demands. Of what PEs under one limit have seen
+/// at their different moments the least counts.
+fn short(demands: &[Wanted]) -> Option<Short> {
+    let mut all: BTreeMap<u64, Short> = BTreeMap::new();
+    for (window, demand) in (0..).zip(demands).filter(|(_, demand)| demand.bytes > 0) {
+        for &(identity, spare) in &demand.limits {
+            let one = all.entry(identity).or_insert(Short { window, identity, wanted: 0, spare });
+            one.wanted = one.wanted.saturating_add(demand.bytes);
+            one.spare = one.spare.min(spare);
+        }
+    }
+    all.into_values().filter(|limit| limit.wanted > limit.spare).min_by_key(|limit| (limit.window, limit.identity))
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    fn wants(bytes: u64, limits: &[(u64, u64)]) -> Wanted {
+        Wanted { bytes, limits: limits.to_vec() }
+    }
+
+    #[test]
+    fn fault_M1_what_all_want_together_is_compared_with_what_they_share() {
+        let two = |spare| [wants(60, &[(1, 1000), (7, spare)]), wants(60, &[(1, 1000), (7, spare)])];
+        assert_eq!(short(&two(120)), None);
+        assert_eq!(short(&two(119)), Some(Short { window: 0, identity: 7, wanted: 120, spare: 119 }));
+        // Looked at different moments.
+        let [first, mut second] = two(200);
+        second.limits[1].1 = 100;
+        assert_eq!(short(&[first, second]).map(|short| (short.wanted, short.spare)), Some((120, 100)));
+    }
+
+    #[test]
+    fn fault_M1_groups_of_single_pes_stand_for_themselves_and_for_the_group_around_them() {
+        let in_its_own = |own, spare| wants(60, &[(1, 1000), (5, 150), (own, spare)]);
+        assert_eq!(short(&[in_its_own(8, 60), in_its_own(9, 60)]), None);
+        let tight = short(&[in_its_own(8, 60), in_its_own(9, 59)]).expect("PE 1 has too little");
+        assert_eq!((tight.window, tight.identity), (1, 9));
+        let around =
+            short(&[in_its_own(8, 60), in_its_own(9, 60), in_its_own(10, 60)]).expect("the group has too little");
+        assert_eq!((around.window, around.identity, around.wanted), (0, 5, 180));
+    }
+
+    #[test]
+    fn fault_M1_who_wants_nothing_is_not_asked() {
+        assert_eq!(short(&[wants(0, &[(1, 0)]), wants(10, &[(1, 10)])]), None);
+        assert_eq!(short(&[]), None);
+    }
+
+    #[test]
+    fn fault_M1_page_tables_of_readers_are_part_of_the_price() {
+        assert_eq!(with_tables(1 << 20, 1, 4096), (1 << 20) + 2 * 2048);
+        assert_eq!(with_tables(1 << 20, 500, 4096), (1 << 20) + 17 * 2048);
+        assert_eq!(with_tables(4 << 20, 1, 2 << 20), (4 << 20) + 2 * 16);
+    }
+}

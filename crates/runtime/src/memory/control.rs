@@ -1,0 +1,361 @@
+//! The control window of a PE: what the runtime itself shares with the node's other PEs.
+//!
+//! ```text
+//! 0          the PE's state, its bell, its wait records
+//! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
+//! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
+//! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
+//! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
+//! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
+//! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
+//! ```
+//! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
+//! is short, because there are networks that pin every page that others may reach.
+
+pub(crate) mod area;
+mod demand;
+pub(crate) mod mail;
+pub(crate) mod records;
+mod statement;
+
+use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use oxshmem_os::memory::show_in_core;
+
+use crate::sync::{Apart, AtomicU32, AtomicU64, Cell};
+use crate::wait::bell::Bell;
+
+use area::{AREAS, Area};
+pub(crate) use demand::{Demand, Wanted};
+use mail::{Mail, ZONES, Zones};
+use records::Records;
+use statement::Statement;
+
+pub(crate) use statement::Said;
+
+/// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
+pub(crate) const SLOTS: usize = 4096;
+const SLOTS_AT: usize = 4096;
+/// Slots that teams over several nodes may have: all numbers below this one.
+pub(crate) const SPANNING: usize = 2048;
+const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
+const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
+/// What other nodes reach.
+pub(crate) const REACHED: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
+const SETS_AT: usize = REACHED;
+/// Room for active sets.
+pub(crate) const SETS_BYTES: usize = 30 << 20;
+const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
+/// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
+/// span nodes are theirs.
+pub(crate) const REGISTRY: usize = 128;
+const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
+/// Bytes of a board: the lines of [`between_nodes::MOST_PES`](crate::collectives::between_nodes::MOST_PES) members.
+pub(crate) const BOARD: usize = 960 << 10;
+/// Control windows are this far apart.
+pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * BOARD).next_power_of_two().trailing_zeros();
+const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
+
+/// The part of a window in a core file: the head and the first slots, which are in use anyway.
+const IN_CORE: usize = 64 << 10;
+
+/// Where control window 0 is. Read by those who have seen [`OWN`], a team or the life, all of which publish it.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+/// Which window is the caller's; zero while there is none. Stored with release and loaded with acquire, so that a thread which
+/// finds it finds the window mapped.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// How many bytes all of them have.
+static LEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes the control windows at `base`, `len` bytes in all, the current ones; `own` is the caller's.
+pub(crate) fn open(base: usize, len: usize, own: u32) {
+    BASE.store(base, Relaxed);
+    LEN.store(len, Relaxed);
+    OWN.store(base + ((own as usize) << SHIFT), Release);
+    show_in_core(base + ((own as usize) << SHIFT), IN_CORE);
+}
+
+/// There are no current ones any more.
+pub(crate) fn close() {
+    OWN.store(0, Relaxed);
+    LEN.store(0, Relaxed);
+}
+
+/// Leaves the windows to the parent of this process, the child of a fork: what the child still does there, by the handle of
+/// a team say, it does in memory of its own. Only makes system calls.
+pub(crate) fn leave_to_parent() {
+    let (base, len) = (BASE.load(Relaxed), LEN.load(Relaxed));
+    close();
+    // SAFETY: `open` was given a mapping of this length, which stays until the last finalize; this process is no PE.
+    if len > 0 && unsafe { oxshmem_os::memory::detach(base, len) }.is_err() {
+        // It must not go on writing to what its parent shares with other PEs.
+        std::process::abort();
+    }
+}
+
+/// Address of the caller's own control window.
+pub(crate) fn own() -> usize {
+    OWN.load(Relaxed)
+}
+
+/// What a PE of the node tells the others about itself.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Not yet through init.
+    Starting = 0,
+    /// Between init and the last finalize.
+    Running = 1,
+    /// Through the last finalize.
+    Finalized = 2,
+    /// Ended without finalize, or became another program.
+    Gone = 3,
+}
+
+/// Slots that are lent to who meets without being a team.
+#[repr(C)]
+pub(crate) struct Registry {
+    /// Who has the slot; zero: nobody.
+    pub(crate) names: [AtomicU64; REGISTRY],
+    /// How often it has been given back, in the upper half; how many of those who have it now have left, in the lower.
+    pub(crate) turns: [AtomicU64; REGISTRY],
+}
+
+/// The head of a control window.
+#[repr(C, align(128))]
+pub(crate) struct ControlBlock {
+    /// A [`State`]; written by the owner, and by whoever finds that the owner's process is gone (see `wait::departed`).
+    state: core::sync::atomic::AtomicU32,
+    _apart: [u32; 31],
+    bell_word: AtomicU32,
+    bell_sleepers: AtomicU32,
+    _apart_too: [u32; 30],
+    /// One when a PE of the node is about to say why the job ends; used of window 0 only.
+    pub(crate) spoken: core::sync::atomic::AtomicU32,
+    /// One while a PE looks for a place in this PE's active sets.
+    pub(crate) sets_lock: AtomicU32,
+    /// Counts the uses of active sets, so that the longest unused can be found.
+    pub(crate) sets_clock: AtomicU32,
+    /// The number that the owner's process has for itself.
+    pub(crate) process: core::sync::atomic::AtomicU32,
+    _apart_again: [u32; 28],
+    /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
+    pub(crate) registry: Registry,
+    /// The memory that the PE wants of its node.
+    pub(crate) demand: Demand,
+    /// What the PE's threads wait for.
+    pub(crate) records: Records,
+    /// One if something else than a PE may store to this PE's variables while it waits.
+    pub(crate) others_may_store: core::sync::atomic::AtomicU32,
+    _apart_at_last: u32,
+    /// How far the waits of the node's PEs have been observed (see `deadlock`); used of window 0 only.
+    pub(crate) observed: core::sync::atomic::AtomicU64,
+    /// The PE's last statement about a collective call.
+    pub(crate) statement: Statement,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
+
+impl ControlBlock {
+    /// The caller's own.
+    pub(crate) fn own() -> &'static Self {
+        // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
+        // standard allows no call that gets here. All fields are atomics.
+        unsafe { &*(OWN.load(Acquire) as *const Self) }
+    }
+
+    /// The caller's, unless the library is not initialised.
+    pub(crate) fn if_open() -> Option<&'static Self> {
+        // SAFETY: null, or as in `own`.
+        unsafe { (OWN.load(Acquire) as *const Self).as_ref() }
+    }
+
+    /// The one of the node's PE in window `window`.
+    pub(crate) fn of(window: u32) -> &'static Self {
+        // SAFETY: as in `own`; callers pass windows of the node only.
+        unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
+    }
+
+    /// The bell that ends this PE's naps.
+    pub(crate) fn bell(&self) -> Bell<'_> {
+        Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
+    }
+
+    /// What the PE last said of itself.
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Acquire) {
+            0 => State::Starting,
+            1 => State::Running,
+            2 => State::Finalized,
+            _ => State::Gone,
+        }
+    }
+
+    /// Says it.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u32, Release);
+    }
+}
+
+/// How many words of payload an exchange carries.
+pub(crate) const PAYLOAD_WORDS: usize = 7;
+
+/// One member's line of a slot: a sequence number and the payload that belongs to it.
+///
+/// The owner writes the payload, then `sequence` with release; everybody else reads `sequence` with acquire, then the
+/// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `collectives/barrier.rs`.
+#[repr(C, align(128))]
+pub(crate) struct Line {
+    /// Number of the synchronisation that the payload belongs to, with the signature of the owner's call.
+    pub(crate) sequence: AtomicU64,
+    /// What travels with it; accessed as plain memory under the protocol above.
+    pub(crate) payload: Cell<[u64; PAYLOAD_WORDS]>,
+}
+
+/// What one member has in one slot.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// Even and odd synchronisations.
+    pub(crate) lines: [Line; 2],
+    /// Count of arrivals in the lower half, the sum of their signatures in the upper one; used of the team's first member
+    /// only (of a node's, if the team spans nodes), zero between synchronisations.
+    pub(crate) arrivals: Apart<AtomicU64>,
+    /// Release of counted synchronisations, and announcements.
+    pub(crate) words: Apart<Words>,
+}
+
+/// The words of a slot that are not lines.
+#[repr(C)]
+pub(crate) struct Words {
+    /// Number of the last synchronisation that everybody reached, with its signature, as all words here; used of the team's first member only.
+    pub(crate) released: AtomicU64,
+    /// The bell of those who wait for `released`.
+    pub(crate) bell_word: AtomicU32,
+    pub(crate) bell_sleepers: AtomicU32,
+    /// Number of the last announcement of this member (see `collectives/barrier.rs`).
+    pub(crate) announced: AtomicU64,
+    /// Number of the last announcement that this member has taken.
+    pub(crate) taken: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == 512);
+
+impl Slot {
+    /// As it was in the beginning. Nobody else looks at it.
+    pub(crate) fn clear(&self) {
+        for line in &self.lines {
+            line.sequence.store(0, Relaxed);
+        }
+        self.arrivals.0.store(0, Relaxed);
+        let words = &self.words.0;
+        for word in [&words.released, &words.announced, &words.taken] {
+            word.store(0, Relaxed);
+        }
+    }
+}
+
+/// Slot `slot` of the PE in window `window`.
+#[inline(always)]
+pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SLOTS_AT + slot as usize * size_of::<Slot>();
+    // SAFETY: windows of the node and slot numbers below `SLOTS` only, so `at` is inside the mapped control arena,
+    // aligned by construction; fields are atomics or cells.
+    unsafe { &*(at as *const Slot) }
+}
+
+/// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.
+#[inline(always)]
+pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
+    debug_assert!(slot < AREAS);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + AREAS_AT + slot as usize * size_of::<Area>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Area) }
+}
+
+/// The mail of slot `slot`, below [`SPANNING`], in window `window`.
+pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
+    debug_assert!((slot as usize) < SPANNING);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAIL_AT + slot as usize * size_of::<Mail>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Mail) }
+}
+
+/// Zone `zone`, below [`ZONES`], in window `window`.
+pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
+    debug_assert!(zone < ZONES);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + zone as usize * size_of::<Zones>();
+    // SAFETY: as in `slot`.
+    unsafe { &*(at as *const Zones) }
+}
+
+/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges: [`BOARD`] bytes.
+pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
+    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BOARDS_AT;
+    (boards + (slot as usize * 2 + parity) * BOARD) as *mut u8
+}
+
+/// Where something of the caller's own control window is, in terms of every PE's window.
+pub(crate) fn offset<T>(of: *const T) -> u64 {
+    (of as usize - own()) as u64
+}
+
+/// The same number on all PEs of the node for what is at the caller's address `at` in the control arena.
+pub(crate) fn name(at: usize) -> u64 {
+    (at - BASE.load(Relaxed)) as u64
+}
+
+/// Where the PE in window `window` keeps the active sets that begin with it.
+pub(crate) fn sets(window: u32) -> usize {
+    BASE.load(Relaxed) + ((window as usize) << SHIFT) + SETS_AT
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
+    use std::sync::OnceLock;
+
+    /// Control windows for tests whose threads stand for PEs.
+    pub(crate) fn windows() {
+        const WINDOWS: usize = 20;
+        static OPEN: OnceLock<AddressRange> = OnceLock::new();
+        OPEN.get_or_init(|| {
+            let file = SharedMemory::create(c"oxshmem test", (WINDOWS as u64) << SHIFT, Pages::Small).expect("memory");
+            let mut range = AddressRange::reserve(WINDOWS << SHIFT, page_size()).expect("addresses");
+            range.map(0, &file, 0, WINDOWS << SHIFT).expect("a mapping");
+            open(range.base() as usize, range.len(), 0);
+            range
+        });
+    }
+
+    #[test]
+    fn a_state_that_nobody_writes_counts_as_gone() {
+        windows();
+        let block = ControlBlock::of(19);
+        for state in [State::Running, State::Finalized, State::Gone, State::Starting] {
+            block.set_state(state);
+            assert_eq!(block.state(), state);
+        }
+        block.state.store(77, Relaxed);
+        assert_eq!(block.state(), State::Gone);
+    }
+
+    #[test]
+    fn the_parts_of_a_window_follow_each_other() {
+        use core::ptr::from_ref;
+        windows();
+        let window = from_ref(ControlBlock::of(3)) as usize;
+        assert_eq!(from_ref(slot(3, 0)) as usize - window, SLOTS_AT);
+        let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
+        assert!(slots_end <= from_ref(mail(3, 0)) as usize);
+        assert_eq!(from_ref(mail(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(zones(3, 0)) as usize);
+        assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
+        assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
+        assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
+        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(BOARD) as usize;
+        assert!(boards_end <= from_ref(ControlBlock::of(4)) as usize);
+    }
+}

@@ -1,0 +1,111 @@
+//! What the schedules of a team need in the control window of each member.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oxshmem_schedule::algorithm::Schedule;
+use oxshmem_schedule::step::{Algorithm, LANES, Plan, Traffic, Turn};
+
+use crate::sync::Apart;
+
+/// Slots below this number have an area: as many as fit into 4 GiB of addresses.
+pub(crate) const AREAS: u32 = 448;
+
+/// Words of synchronising calls. Of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
+const WORDS: usize = 192;
+/// Words of a lane. Of 16,384 members a tree of radix 8 signals 5 * 7.
+const LANE_WORDS: usize = 64;
+/// Bytes of a landing zone: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of
+/// the standard table asks for at once. Reductions of any length are cut to it.
+const LANDING: usize = 147_456 * 32;
+
+/// Words, counters and landing zones of one member in one slot. All numbers only grow, across teams too.
+#[repr(C, align(4096))]
+pub(crate) struct Area {
+    /// Signals of synchronising calls, by parity. Set with release by whom the schedule says, read with acquire by the
+    /// owner: they publish what was put before them.
+    words: [[AtomicU64; WORDS]; 2],
+    /// Signals of one-way calls, by lane; likewise.
+    lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
+    /// Arrivals, by parity: added to with release, read with acquire by the owner. The additions are one release
+    /// sequence, so who sees the last one sees what was put before each.
+    counters: [Apart<AtomicU64>; 2],
+    /// How much of the counters earlier calls account for. The owner's alone.
+    counted: Apart<[AtomicU64; 2]>,
+    /// Landing zones, by parity; accessed as plain memory under the schedules' protocol.
+    landing: [Landing; 2],
+}
+
+#[repr(C, align(4096))]
+struct Landing(UnsafeCell<[u8; LANDING]>);
+
+// SAFETY: landing zones are reached through raw pointers only, and schedules are proven free of races.
+unsafe impl Sync for Area {}
+
+/// The part of an area that one call uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    traffic: Traffic,
+    parity: usize,
+}
+
+impl Part {
+    pub(crate) fn of(traffic: Traffic, turn: Turn) -> Self {
+        Self { traffic, parity: turn.parity() }
+    }
+}
+
+impl Area {
+    /// Word number `word` of the call.
+    #[inline]
+    pub(crate) fn word(&self, part: Part, word: u32) -> &AtomicU64 {
+        match part.traffic {
+            Traffic::Synchronising => &self.words[part.parity][word as usize],
+            Traffic::OneWay { lane } => &self.lanes[lane as usize][word as usize],
+        }
+    }
+
+    /// The counter of the call.
+    #[inline]
+    pub(crate) fn counter(&self, part: Part) -> &AtomicU64 {
+        &self.counters[part.parity].0
+    }
+
+    /// What the counter held before the call.
+    pub(crate) fn counted(&self, part: Part) -> u64 {
+        self.counted.0[part.parity].load(Relaxed)
+    }
+
+    /// Accounts for the arrivals of a call that is over.
+    pub(crate) fn account(&self, part: Part, arrivals: u64) {
+        self.counted.0[part.parity].store(self.counted(part) + arrivals, Relaxed);
+    }
+
+    /// Where the landing zone of the call starts.
+    #[inline]
+    pub(crate) fn landing(&self, part: Part) -> *mut u8 {
+        self.landing[part.parity].0.get().cast()
+    }
+}
+
+/// The most elements, at most `plan.count`, that one call of the schedule can handle in an area; `None` if not even one.
+/// Depends on what all members know alike.
+pub(crate) fn fits(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
+    let words = match schedule.traffic() {
+        Traffic::Synchronising => WORDS,
+        Traffic::OneWay { .. } => LANE_WORDS,
+    };
+    let has_room = |count: u64| {
+        let plan = Plan { count, ..*plan };
+        let bytes = schedule.scratch(&plan).checked_mul(element as u64);
+        schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= LANDING as u64)
+    };
+    let mut count = plan.count;
+    while !has_room(count) {
+        if count <= 1 {
+            return None;
+        }
+        count = count.div_ceil(2);
+    }
+    Some(count)
+}

@@ -1,0 +1,73 @@
+//! What the leaders of nodes have in the control window of each other: mail, and zones for what is longer. How they use
+//! both is told in `between_nodes::mail`.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oxshmem_schedule::step::LANES;
+
+/// Words that the leaders' schedules may signal.
+pub(crate) const WORDS: usize = 32;
+/// 64-bit words of all boxes of a parity: with 20 boxes, which is what a dissemination among 4096 leaders needs, each
+/// holds a payload.
+pub(crate) const BOXES: usize = 320;
+
+/// What the leaders of one slot tell one of them.
+#[repr(C, align(4096))]
+pub(crate) struct Mail {
+    /// Mail, by parity. The owner's network writes whole words; the owner reads each with one load.
+    pub(crate) boxes: [[AtomicU64; BOXES]; 2],
+    /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
+    pub(crate) words: [[AtomicU64; WORDS]; 2],
+    pub(crate) lanes: [[AtomicU64; WORDS]; LANES as usize],
+    /// Arrivals, by parity.
+    pub(crate) counters: [AtomicU64; 2],
+    /// How much of the counters earlier calls account for. The owner's alone.
+    pub(crate) counted: [AtomicU64; 2],
+}
+
+const _: () = assert!(size_of::<Mail>() == 8192);
+
+impl Mail {
+    /// Makes all boxes as good as never used. See `between_nodes::mail` for when.
+    pub(crate) fn clear(&self) {
+        (0..2).for_each(|parity| self.clear_parity(parity));
+    }
+
+    pub(crate) fn clear_parity(&self, parity: usize) {
+        self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
+    }
+}
+
+/// Zones of a PE. A team that spans nodes is lent one when it first needs it (see `between_nodes::lending`).
+pub(crate) const ZONES: u32 = 16;
+/// Bytes of a zone where schedules put operands; longer reductions are cut to it.
+pub(crate) const LANDING: usize = 256 << 10;
+/// Bytes of a board that others may put to.
+pub(crate) const OPEN_BOARD: usize = 128 << 10;
+/// Bytes of operands that a run may keep for the network after it is over.
+pub(crate) const GOING: usize = 64 << 10;
+
+/// Bytes of broadcasts whose root does not wait for anybody.
+pub(crate) const CASTS: usize = 256 << 10;
+
+/// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
+#[repr(C, align(4096))]
+pub(crate) struct Zones {
+    pub(crate) landing: [UnsafeCell<[u8; LANDING]>; 2],
+    pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
+    /// Copies of operands that were put and change afterwards. Its owner's alone.
+    pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
+    /// Broadcasts since the last synchronising run, one behind the other.
+    pub(crate) casts: UnsafeCell<[u8; CASTS]>,
+}
+
+// SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
+unsafe impl Sync for Zones {}
+
+impl Zones {
+    /// The board of even or odd exchanges.
+    pub(crate) fn board(&self, parity: usize) -> *mut u8 {
+        self.board[parity].get().cast()
+    }
+}

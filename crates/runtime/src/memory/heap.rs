@@ -1,0 +1,236 @@
+//! The symmetric heap of one PE: the allocator's offsets, and the pages behind them.
+//!
+//! A call first finds a [place](SymmetricHeap::place) and backs nothing. When all PEs have a place, each backs its own
+//! ([`SymmetricHeap::back`]) with what `account` has granted its node, and when all have done so the call
+//! [stands](SymmetricHeap::settle). Otherwise everybody [takes it back](SymmetricHeap::take_back), the pages as well.
+
+use oxshmem_base::{Error, size};
+use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
+use oxshmem_os::limits;
+use oxshmem_os::memory::{self as machine, SharedMemory};
+
+use crate::network;
+use crate::transfers::direct::FAST;
+
+/// Grows in steps of this many bytes, so that small allocations do not each ask the kernel.
+const STEP: u64 = 1 << 20;
+
+/// The heap of one life.
+pub(crate) struct SymmetricHeap {
+    blocks: Heap,
+    file: SharedMemory,
+    /// Where the caller's window begins in the file.
+    at: u64,
+    /// How many bytes from there are backed with pages.
+    committed: u64,
+    page: u64,
+    /// Whether the cap is the user's.
+    limited: bool,
+    /// The call on which the PEs have not agreed yet.
+    open: Option<Open>,
+}
+
+/// A call that may be taken back.
+struct Open {
+    blocks: Change,
+    /// How many bytes were backed before.
+    committed: u64,
+}
+
+enum Change {
+    /// A block was allocated.
+    Placed { offset: u64, high_water: u64 },
+    /// A block was resized; the blocks as they were before.
+    Resized(Box<Heap>),
+}
+
+impl SymmetricHeap {
+    pub(crate) fn new(file: SharedMemory, at: u64, cap: u64, page: u64, limited: bool) -> Self {
+        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, open: None }
+    }
+
+    /// Nobody's heap can hold more than this one: what other nodes have, before the first allocation.
+    pub(crate) fn limit(&mut self, cap: u64) {
+        if cap < self.capacity() {
+            self.blocks = Heap::new(cap);
+        }
+    }
+
+    /// The most it can hold.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.blocks.capacity()
+    }
+
+    /// The size of the pages behind it.
+    pub(crate) fn page(&self) -> u64 {
+        self.page
+    }
+
+    /// One line for `SHMEM_INFO`.
+    pub(crate) fn describe(&self) -> String {
+        format!("symmetric heap of at most {} in pages of {}", size::display(self.capacity()), size::display(self.page))
+    }
+
+    /// A hash of all calls so far: equal on all PEs that made the same calls.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.blocks.sequence()
+    }
+
+    /// Finds a place for `bytes` bytes. `call` is for messages.
+    pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
+        let high_water = self.blocks.high_water();
+        let offset = self.blocks.allocate(bytes, align).map_err(|full| match align > self.capacity() {
+            true => self.unaligned(call, align),
+            false => self.exhausted(call, bytes, &full),
+        })?;
+        self.open = Some(Open { blocks: Change::Placed { offset, high_water }, committed: self.committed });
+        Ok(offset)
+    }
+
+    /// Frees the block at `offset`; `false` if there is none.
+    pub(crate) fn free(&mut self, offset: u64) -> bool {
+        self.blocks.free(offset).is_ok()
+    }
+
+    /// Finds a place for a block of another size. Nothing has moved yet.
+    pub(crate) fn resize(&mut self, call: &str, offset: u64, bytes: u64) -> Result<Resized, Error> {
+        let before = Box::new(self.blocks.clone());
+        let resized = self.blocks.resize(offset, bytes).map_err(|refused| match refused {
+            Refused::Exhausted(full) => self.exhausted(call, bytes, &full),
+            Refused::NotABlock(_) => Error::new(format!("{call}: no block begins at offset {offset} of the heap"))
+                .because("it was freed, or never allocated")
+                .fix("pass what a symmetric allocation returned"),
+        })?;
+        self.open = Some(Open { blocks: Change::Resized(before), committed: self.committed });
+        Ok(resized)
+    }
+
+    /// The last call has succeeded on all PEs.
+    pub(crate) fn settle(&mut self) {
+        self.open = None;
+    }
+
+    /// Takes back the last call, which failed on some PE: the blocks are as if it had been refused here too, and pages that
+    /// it brought are given back, unless a card has them registered.
+    pub(crate) fn take_back(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        match open.blocks {
+            Change::Placed { offset, high_water } => self.blocks.withdraw(offset, high_water),
+            Change::Resized(before) => self.blocks.restore(*before),
+        }
+        if self.committed > open.committed && !network::registers_growth() {
+            FAST.heap.grow(open.committed as usize);
+            self.release(open.committed, self.committed);
+            self.committed = open.committed;
+        }
+    }
+
+    /// How many bytes must be backed before everything up to the allocator's high-water mark is.
+    pub(crate) fn missing(&self) -> u64 {
+        let need = self.blocks.high_water();
+        if need <= self.committed {
+            return 0;
+        }
+        let step = STEP.max(self.page);
+        let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
+        // Registrations are few if each is a part of what is there already.
+        let roomy = rounded(need + need / 8);
+        let affordable = network::registers_growth() && roomy - self.committed <= limits::tightest().free / 2;
+        (if affordable { roomy } else { rounded(need) }) - self.committed
+    }
+
+    /// Backs `more` bytes with pages, in pieces of at most `piece` bytes; before each but the first `look` says whether there
+    /// is still memory for it. After an error it has taken nothing.
+    pub(crate) fn back(
+        &mut self,
+        call: &str,
+        more: u64,
+        piece: u64,
+        mut look: impl FnMut() -> Result<(), String>,
+    ) -> Result<(), Error> {
+        let (from, to) = (self.committed, self.committed + more);
+        let piece = piece.next_multiple_of(self.page);
+        let mut at = from;
+        while at < to {
+            let looked = if at > from { look() } else { Ok(()) };
+            let bytes = piece.min(to - at);
+            let backed = looked.and_then(|()| {
+                self.file.commit(self.at + at, bytes).map_err(|error| format!("the kernel says: {error}"))
+            });
+            if let Err(why) = backed {
+                self.release(from, at + bytes);
+                return Err(self.refused(call, more, &why));
+            }
+            at += bytes;
+        }
+        self.committed = to;
+        FAST.heap.grow(to as usize);
+        machine::show_in_core(FAST.heap.own().0, to as usize);
+        network::heap_has_grown(to as usize).inspect_err(|_| {
+            self.committed = from;
+            FAST.heap.grow(from as usize);
+            self.release(from, to);
+        })
+    }
+
+    fn release(&self, from: u64, to: u64) {
+        if let Err(error) = self.file.release(self.at + from, to - from) {
+            tracing::debug!(%error, "pages of a refused allocation stay");
+        }
+        machine::hide_from_core(FAST.heap.own().0 + from as usize, (to - from) as usize);
+    }
+
+    /// Why `more` bytes cannot be had here.
+    pub(crate) fn refused(&self, call: &str, more: u64, why: &str) -> Error {
+        Error::new(format!("{call}: this node has no {} more for the symmetric heap", size::display(more)))
+            .because(format!("{} of it are backed already; {why}", size::display(self.committed)))
+            .fix("allocate less, run fewer PEs on the node, or raise its limit of memory")
+    }
+
+    fn unaligned(&self, call: &str, align: u64) -> Error {
+        Error::new(format!("{call}: no block can begin at a multiple of {align} bytes"))
+            .because(format!(
+                "the symmetric heap has {}, and alignments up to that size",
+                size::display(self.capacity())
+            ))
+            .fix("look how the program computes the alignment, or use a smaller one")
+    }
+
+    fn exhausted(&self, call: &str, bytes: u64, full: &Exhausted) -> Error {
+        if bytes > i64::MAX as u64 {
+            return Error::new(format!("{call}: the size is {bytes} bytes, more than half of all addresses"))
+                .because(format!("as a signed number it is {}", bytes as i64))
+                .fix("look how the program computes the size: it was negative, or it overflowed");
+        }
+        let (cap, fix) = match self.limited {
+            true => ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less"),
+            false => ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less"),
+        };
+        Error::new(format!("{call}: no room for {} in the symmetric heap", size::display(bytes)))
+            .because(format!(
+                "{} of {} ({cap}) are in use; the largest free block has {}",
+                size::display(full.in_use),
+                size::display(full.capacity),
+                size::display(full.largest_free)
+            ))
+            .fix(fix)
+    }
+
+    /// Where the block around `offset` begins.
+    pub(crate) fn block_around(&self, offset: u64) -> Option<u64> {
+        self.blocks.block_at(offset).map(|block| block.offset)
+    }
+
+    /// Why `bytes` bytes at `offset` are not inside one block; `None` if they are.
+    pub(crate) fn outside_block(&self, offset: u64, bytes: u64) -> Option<String> {
+        match self.blocks.block_at(offset) {
+            None => Some(format!("no block is allocated at offset {offset} of the heap")),
+            Some(block) if offset + bytes > block.offset + block.size => Some(format!(
+                "the block has {} bytes and the transfer ends at its byte {}",
+                block.size,
+                offset + bytes - block.offset
+            )),
+            Some(_) => None,
+        }
+    }
+}

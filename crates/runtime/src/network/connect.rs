@@ -1,0 +1,115 @@
+//! Opens the network of a job, and closes it: the choice of a transport, the job's secret, what others may reach.
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
+use oxshmem_bootstrap::{Circle, Job, wireup};
+use oxshmem_transport::{Cards, Region, Segment};
+
+use crate::collectives::between_nodes;
+use crate::memory::control;
+use crate::memory::windows::{self, Windows};
+use crate::network;
+use crate::network::lane;
+use crate::network::vote::{self, Chosen, Joining};
+use crate::start::state::Others;
+use crate::teams::context::Context;
+use crate::transfers::direct::FAST;
+
+/// Opens the fabric if the job has several nodes, and registers the caller's windows.
+pub(crate) fn open(
+    job: &'static Job,
+    epoch: u32,
+    settings: &Settings,
+    windows: &Windows,
+    circle: &Circle,
+) -> Result<(), Error> {
+    vote::check(settings)?;
+    if job.node().count < 2 {
+        return Ok(());
+    }
+    if job.size() > between_nodes::MOST_PES || job.node().count > between_nodes::MOST_NODES {
+        return Err(Error::new(format!("{} PEs on {} nodes", job.size(), job.node().count))
+            .because(format!(
+                "collectives between nodes serve at most {} PEs on {} nodes",
+                between_nodes::MOST_PES,
+                between_nodes::MOST_NODES
+            ))
+            .fix("run fewer PEs, for example one for each processor with threads in it"));
+    }
+    let secret = secret_of_one_program(job, epoch, circle)?;
+    let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
+    let Chosen { fabric, rejected, crowded, atomics } = vote::choose(&joining, epoch, circle)?;
+    windows.share_processors(crowded);
+    let (heap, committed) = FAST.heap.own();
+    let (statics, statics_len) = FAST.statics.own();
+    let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
+    // What has to have its pages is registered as it gets them.
+    let heap_now = if network::pins(&*fabric) { committed } else { windows.heap_window() };
+    fabric.register(Region::Heap, segment(heap, heap_now))?;
+    fabric.register(Region::Statics, segment(statics, statics_len))?;
+    fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
+    wireup::publish(job, epoch, circle, fabric.card())?;
+    job.fence()?;
+    fabric.connect(Box::new(Published(wireup::Cards::new(job, epoch))))?;
+    tracing::debug!(fabric = fabric.describe(), "network");
+    let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
+    network::begin(fabric, epoch, format!("; atomics by {atomics}{rejected}"));
+    Ok(())
+}
+
+/// Ends the fabric. All PEs have completed their operations.
+pub(crate) fn close(others: Others) {
+    let fabric = network::end();
+    // SAFETY: null, or leaked from a box.
+    if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
+        // It is closed, and who is in a call learns that; but it stays, and so do its lanes.
+        Context::default_context().leave_lane();
+        lane::leave_all();
+        fabric.close();
+    } else if !fabric.is_null() {
+        lane::forget_own();
+        // SAFETY: leaked from a box, and the standard allows no call that could still use it.
+        let fabric = unsafe { Box::from_raw(fabric) };
+        fabric.close();
+    }
+}
+
+/// PE 0 says what all must know: the job's secret, an identity and a key that nobody else has, and its program.
+pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
+    if job.node().count < 2 || job.rank() > 0 {
+        return Ok(());
+    }
+    let mut secret = [0; SECRET];
+    let read =
+        std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut secret));
+    read.map_err(|error| {
+        Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
+    })?;
+    wireup::announce(job, epoch, &[&secret, windows::program().as_bytes()].concat())
+}
+
+const SECRET: usize = 48;
+
+/// What PE 0 has said: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
+fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {
+    let words = wireup::announced(job, epoch, circle)?;
+    let Some((secret, first)) = words.split_first_chunk() else {
+        return Err(Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"));
+    };
+    let (mine, first) = (windows::program(), String::from_utf8_lossy(first));
+    if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() || first == mine {
+        return Ok(*secret);
+    }
+    Err(Error::new(format!("PE {} runs a different program than PE 0", job.rank()))
+        .because(format!("PE {} is {mine}, PE 0 is {first}", job.rank()))
+        .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"))
+}
+
+/// Cards come from the launcher's key-value space, when they are first needed.
+struct Published(wireup::Cards<'static>);
+
+impl Cards for Published {
+    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        self.0.of(pe)
+    }
+}

@@ -1,0 +1,244 @@
+//! A context's lane of the network, for all threads that use the context; and the runtime's own.
+
+mod traffic;
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::{Issuer, Lane};
+use parking_lot::{Mutex, MutexGuard};
+
+pub(crate) use traffic::{Direction, OperationCount, OperationCounters};
+
+use crate::diagnosis::deadlock;
+use crate::diagnosis::errors;
+use crate::network;
+use crate::start::job;
+use crate::wait::{self, Needs, Reason};
+
+/// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
+pub(crate) struct ContextLane {
+    lane: Box<dyn Lane>,
+    /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
+    /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
+    /// ever.
+    impatient: AtomicU32,
+    /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
+    /// on. Relaxed: a thread asks for its own operations.
+    near: AtomicBool,
+    traffic: OperationCounters,
+}
+
+impl ContextLane {
+    fn new() -> Self {
+        let lane = match network::lane() {
+            Some(lane) => lane.unwrap_or_else(|error| errors::fail(&error)),
+            // Lanes are made for PEs of other nodes only.
+            None => errors::not_initialised("an operation between nodes"),
+        };
+        Self { lane, impatient: AtomicU32::new(0), near: AtomicBool::new(false), traffic: OperationCounters::default() }
+    }
+
+    /// Issues what `act` issues, to a PE if it is for one.
+    pub(crate) fn issue<R>(&self, call: &'static str, pe: Option<u32>, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
+        if self.impatient.load(Relaxed) > 0 {
+            self.hold_back(call);
+        }
+        let needs = pe.map_or(Needs::Anyone, Needs::Room);
+        let Some(capabilities) = network::capabilities() else { errors::not_initialised(call) };
+        let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
+        act(&Issuer::new(&*self.lane, capabilities, &wait))
+    }
+
+    /// Issues one of the context's operations, which counts as its traffic.
+    pub(crate) fn operate(&self, call: &'static str, pe: u32, direction: Direction, act: impl FnOnce(&Issuer<'_>)) {
+        self.traffic.note(direction);
+        self.issue(call, Some(pe), act);
+    }
+
+    /// [`ContextLane::operate`] of what may be to a PE of this node.
+    pub(crate) fn operate_near(
+        &self,
+        call: &'static str,
+        pe: u32,
+        direction: Direction,
+        act: impl FnOnce(&Issuer<'_>),
+    ) {
+        self.operate(call, pe, direction, act);
+        if network::does_atomics() && job::window_of(pe).is_some() {
+            self.near.store(true, Relaxed);
+        }
+    }
+
+    /// Whether everything that this thread has issued is complete.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lane.outstanding() == 0
+    }
+
+    fn reason<'n>(&self, call: &'static str, needs: Needs<'n>) -> Reason<'n> {
+        Reason { call, address: core::ptr::from_ref(self) as usize, needs }
+    }
+
+    #[cold]
+    fn wait_for_room(&self, reason: Reason<'_>, attempt: &mut dyn FnMut() -> bool) {
+        let mut patience = Patience::new(self);
+        wait::until(reason, None, || {
+            patience.look();
+            attempt().then_some(())
+        });
+    }
+
+    #[cold]
+    fn hold_back(&self, call: &'static str) {
+        let reason = self.reason(call, Needs::Anyone);
+        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
+    }
+
+    /// What was issued before takes effect before what comes after: the lane's own operations, and the loads and stores
+    /// that reach PEs of this node.
+    pub(crate) fn fence(&self, call: &'static str) {
+        self.issue(call, None, |lane| lane.fence());
+        if self.near.load(Relaxed) {
+            self.drain(call, Needs::Anyone);
+        }
+    }
+
+    /// Returns when everything that this thread has issued is complete.
+    pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
+        let mut patience = Patience::new(self);
+        wait::until(self.reason(call, needs), None, || {
+            if let Err(error) = self.lane.progress() {
+                errors::fail(&error);
+            }
+            patience.look();
+            self.is_idle().then_some(())
+        });
+    }
+}
+
+/// How long a thread waits for a lane before it makes others hold back, until the wait is over.
+struct Patience<'l> {
+    lane: &'l ContextLane,
+    looks: u32,
+    since: Option<Instant>,
+    over: bool,
+}
+
+impl<'l> Patience<'l> {
+    /// A wait that has looked so often begins to count the time.
+    const LOOKS: u32 = 8;
+    /// It is impatient after so much of it: more than a round trip on a network that answers at once.
+    const TIME: Duration = Duration::from_micros(100);
+
+    fn new(lane: &'l ContextLane) -> Self {
+        Self { lane, looks: 0, since: None, over: false }
+    }
+
+    /// It has looked once more.
+    fn look(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks > Self::LOOKS && !self.over && self.since.get_or_insert_with(Instant::now).elapsed() > Self::TIME
+        {
+            self.over = true;
+            self.lane.impatient.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for Patience<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            self.lane.impatient.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+/// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
+static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Issues operations of the runtime on behalf of `call`.
+pub(crate) fn issue<R>(call: &'static str, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
+    at(&OWN).issue(call, None, act)
+}
+
+/// Returns when everything that the runtime has issued is complete.
+pub(crate) fn complete(call: &'static str) {
+    at(&OWN).drain(call, Needs::Anyone);
+}
+
+/// All lanes, for the last finalize to complete them.
+static LANES: Mutex<Vec<&'static ContextLane>> = Mutex::new(Vec::new());
+
+fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
+    LANES.lock()
+}
+
+/// Returns when everything that this PE has issued is complete, whatever the context. (INIT-5)
+pub(crate) fn complete_all(call: &'static str) {
+    let lanes = lanes().clone();
+    lanes.iter().for_each(|lane| lane.drain(call, Needs::Anyone));
+}
+
+/// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.
+fn is_quiet() -> bool {
+    let Some(lanes) = LANES.try_lock() else { return false };
+    lanes.iter().all(|lane| lane.lane.progress().is_ok() && lane.is_idle())
+}
+
+/// The lane that is kept at `place`, made when it is first needed.
+pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
+    if let Some(known) = known(place) {
+        return known;
+    }
+    let new = Box::into_raw(Box::new(ContextLane::new()));
+    match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
+        Ok(_) => {
+            // SAFETY: leaked, as above.
+            let new = unsafe { &*new };
+            lanes().push(new);
+            deadlock::ask(is_quiet);
+            new
+        }
+        Err(other) => {
+            // SAFETY: nobody has seen ours; the other is leaked, as above.
+            unsafe {
+                drop(Box::from_raw(new));
+                &*other
+            }
+        }
+    }
+}
+
+/// The lane that is kept at `place`, if it has been needed.
+pub(crate) fn known(place: &AtomicPtr<ContextLane>) -> Option<&'static ContextLane> {
+    // SAFETY: stored by `at` from a leaked box; freed with the context or the fabric, which nobody uses then.
+    unsafe { place.load(Acquire).as_ref() }
+}
+
+/// Frees the lane that is kept at `place`: what it belongs to is not used any more.
+pub(crate) fn forget(place: &AtomicPtr<ContextLane>) {
+    let lane = place.swap(core::ptr::null_mut(), AcqRel);
+    if !lane.is_null() {
+        lanes().retain(|known| !core::ptr::eq(*known, lane));
+        // SAFETY: leaked by `at`, and not used any more.
+        drop(unsafe { Box::from_raw(lane) });
+    }
+}
+
+/// Frees the runtime's own lane.
+pub(crate) fn forget_own() {
+    forget(&OWN);
+}
+
+/// Forgets the runtime's own lane, which is the parent's: this process is the child of a fork.
+pub(crate) fn leave_to_parent() {
+    OWN.store(core::ptr::null_mut(), Relaxed);
+}
+
+/// Leaves all lanes to threads that may still be in a call.
+pub(crate) fn leave_all() {
+    OWN.store(core::ptr::null_mut(), Release);
+    lanes().clear();
+}

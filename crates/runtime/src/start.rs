@@ -1,0 +1,6 @@
+//! What is settled when the library starts: the [`job`] and this PE's place in it, the [`placement`] of the node's PEs, and the
+//! [`state`] that lasts until the last finalize. The steps themselves are in `calls::init::lifetime`.
+
+pub(crate) mod job;
+pub(crate) mod placement;
+pub(crate) mod state;

@@ -1,0 +1,262 @@
+//! Communication contexts: the handle, and the object behind it.
+
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::{
+    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+
+use crate::diagnosis::errors;
+use crate::network::lane::{self, ContextLane};
+use crate::start::state;
+use crate::teams::constants;
+use crate::teams::registry::{self, HandleKind};
+use crate::teams::team::TeamState;
+use crate::transfers::direct::FAST;
+use crate::wait::Needs;
+
+/// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context(pub(crate) *const ContextObject);
+
+/// What a context knows. The first line holds what the data path needs: how its PE numbers become world numbers.
+///
+/// The default context's object is defined in C (a program may name its address in a static initialiser, and may
+/// thereby own the copy that counts), as zeroed memory of this size; init fills it and the last finalize clears it.
+#[repr(C)]
+pub struct ContextObject {
+    /// Members of the team while they are a triplet of the world; zero when the arithmetic does not apply.
+    size: AtomicU32,
+    start: AtomicU32,
+    stride: AtomicU32,
+    /// The options it was made with.
+    options: AtomicU32,
+    /// Stored with release and loaded with acquire: the state is plain memory, and the default context's handle exists before
+    /// it. The triplet above needs no order: a context that a program has made reaches other threads by its handle, which they
+    /// got in order, and the plain calls do not read that of the default context.
+    team: AtomicPtr<TeamState>,
+    /// Session options (zero: no session) and the total_ops of its config.
+    session: AtomicI64,
+    session_total: AtomicU64,
+    /// Its lane of the network, once it has used it.
+    lane: AtomicPtr<ContextLane>,
+    _reserved: [u64; 2],
+}
+
+const _: () = assert!(size_of::<ContextObject>() == size_of::<constants::Object>());
+
+impl ContextObject {
+    /// Of no team.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            size: AtomicU32::new(0),
+            start: AtomicU32::new(0),
+            stride: AtomicU32::new(0),
+            options: AtomicU32::new(0),
+            team: AtomicPtr::new(core::ptr::null_mut()),
+            session: AtomicI64::new(0),
+            session_total: AtomicU64::new(0),
+            lane: AtomicPtr::new(core::ptr::null_mut()),
+            _reserved: [0; 2],
+        }
+    }
+}
+
+impl Context {
+    /// `SHMEM_CTX_INVALID`.
+    pub const INVALID: Self = Self(core::ptr::null());
+
+    /// `SHMEM_CTX_DEFAULT`.
+    #[inline(always)]
+    pub fn default_context() -> Self {
+        Self(constants::default_context().cast())
+    }
+
+    pub(crate) fn is_valid(self) -> bool {
+        !self.0.is_null()
+    }
+
+    fn object(self) -> Option<&'static ContextObject> {
+        // SAFETY: a handle is null, the default context's static object, or an object that `create` leaked and that
+        // only `destroy` frees; the standard leaves calls with destroyed handles undefined.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The object of a handle that [`Self::is_believed`].
+    #[inline(always)]
+    fn believed(self) -> &'static ContextObject {
+        // SAFETY: a believed handle is not null, so it is the default context's object or one that `create` leaked and only
+        // `destroy` frees; the standard leaves calls with destroyed handles undefined.
+        unsafe { &*self.0 }
+    }
+
+    /// Whether it is not null and needs no look into the list of living handles.
+    #[inline(always)]
+    fn is_believed(self) -> bool {
+        FAST.believes(self.0 as usize)
+    }
+
+    /// The handle, after it was found in the list of those that are alive if handles are checked. The invalid one passes.
+    pub(crate) fn checked(self, call: &str) -> Self {
+        if self.is_valid() && !self.is_believed() && self != Self::default_context() {
+            registry::demand(call, "context", self.0 as usize, HandleKind::Context);
+        }
+        self
+    }
+
+    /// The world number of the team's member `pe`, or a number that no window has.
+    #[inline(always)]
+    pub(crate) fn world(self, pe: c_int) -> u32 {
+        if !self.is_believed() {
+            return u32::MAX;
+        }
+        let object = self.believed();
+        if pe as u32 >= object.size.load(Relaxed) {
+            return u32::MAX;
+        }
+        (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed))
+    }
+
+    /// The team it was made on; `None` for the invalid handle and outside init and finalize.
+    pub(crate) fn team(self) -> Option<&'static TeamState> {
+        // SAFETY: set by `fill` from a team that outlives its contexts (destroying the team first is undefined).
+        unsafe { self.object()?.team.load(Acquire).as_ref() }
+    }
+
+    /// The size of its team, which makes sense of a PE number that no window has.
+    pub(crate) fn team_size(self, call: &str) -> u32 {
+        if !self.checked(call).is_valid() {
+            errors::invalid_handle(call, "context", "SHMEM_CTX_INVALID");
+        }
+        // Without a life there is no list, and a handle of a former life must not be read.
+        match state::is_open().then(|| self.team()).flatten() {
+            Some(team) => team.size,
+            None => errors::not_initialised(call),
+        }
+    }
+
+    /// Its lane of the network, made when it is first needed.
+    pub(crate) fn lane(self) -> &'static ContextLane {
+        match self.object() {
+            Some(object) => lane::at(&object.lane),
+            None => errors::invalid_handle("an operation", "context", "SHMEM_CTX_INVALID"),
+        }
+    }
+
+    /// Its lane, if it has needed one.
+    pub(crate) fn known_lane(self) -> Option<&'static ContextLane> {
+        lane::known(&self.object()?.lane)
+    }
+
+    /// Its lane, if something may be outstanding on it.
+    #[inline(always)]
+    fn busy_lane(self, call: &'static str) -> Option<&'static ContextLane> {
+        let object = if self.is_believed() { self.believed() } else { self.looked_up(call)? };
+        lane::known(&object.lane).filter(|lane| !lane.is_idle())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn looked_up(self, call: &'static str) -> Option<&'static ContextObject> {
+        self.checked(call).object()
+    }
+
+    /// Completes what was issued on it between nodes.
+    #[inline(always)]
+    pub(crate) fn quiet(self, call: &'static str) {
+        if let Some(lane) = self.busy_lane(call) {
+            lane.drain(call, Needs::Anyone);
+        }
+    }
+
+    /// Orders what was issued on it between nodes.
+    #[inline(always)]
+    pub(crate) fn fence(self, call: &'static str) {
+        if let Some(lane) = self.busy_lane(call) {
+            lane.fence(call);
+        }
+    }
+
+    /// Frees its lane: nobody uses it any more.
+    fn forget_lane(self) {
+        if let Some(object) = self.object() {
+            lane::forget(&object.lane);
+        }
+    }
+
+    /// Leaves its lane to a thread that may still be in a call.
+    pub(crate) fn leave_lane(self) {
+        if let Some(object) = self.object() {
+            object.lane.store(core::ptr::null_mut(), Release);
+        }
+    }
+
+    /// A new context on `team`.
+    pub(crate) fn create(team: &'static TeamState, options: c_long) -> Self {
+        let object = Box::new(ContextObject::empty());
+        object.options.store(options as u32, Relaxed);
+        let context = Self(Box::into_raw(object));
+        registry::begin(context.0 as usize, HandleKind::Context);
+        context.fill(team);
+        context
+    }
+
+    /// Makes it a context of `team`.
+    pub(crate) fn fill(self, team: &'static TeamState) {
+        let Some(object) = self.object() else { return };
+        object.team.store(core::ptr::from_ref(team).cast_mut(), Release);
+        object.session_total.store(u64::MAX, Relaxed);
+        if let Some((start, stride)) = team.triplet() {
+            object.start.store(start, Relaxed);
+            object.stride.store(stride as u32, Relaxed);
+            object.size.store(team.size, Relaxed);
+        }
+    }
+
+    /// Lets it resolve nothing and belong to nothing.
+    pub(crate) fn clear(self) {
+        let Some(object) = self.object() else { return };
+        self.forget_lane();
+        object.size.store(0, Relaxed);
+        object.team.store(core::ptr::null_mut(), Relaxed);
+        object.session.store(0, Relaxed);
+    }
+
+    /// Lets the default context belong to nothing, and leaves its lane to the parent: this process is the child of a fork.
+    pub(crate) fn leave_to_parent(self) {
+        let Some(object) = self.object() else { return };
+        object.size.store(0, Relaxed);
+        object.team.store(core::ptr::null_mut(), Relaxed);
+        self.leave_lane();
+    }
+
+    /// Takes back what `create` made, in the name of `call`.
+    ///
+    /// # Safety
+    /// The handle came from `create` and is not used again, unless handles are checked.
+    pub(crate) unsafe fn free(self, call: &'static str) {
+        self.clear();
+        if !registry::destroy(self.0 as usize, call) {
+            // SAFETY: `create` leaked it from a box, nobody uses it after `free`, and no list of checked handles keeps it.
+            drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+        }
+    }
+
+    /// Starts a session, or adds to the running one (SES-2).
+    pub(crate) fn start_session(self, options: c_long, total_ops: Option<u64>) {
+        let Some(object) = self.object() else { return };
+        // The top bit marks a session without options.
+        object.session.fetch_or(options | c_long::MIN, Relaxed);
+        if let Some(total) = total_ops {
+            object.session_total.store(total, Relaxed);
+        }
+    }
+
+    /// Stops the session, if there is one.
+    pub(crate) fn stop_session(self) {
+        if let Some(object) = self.object() {
+            object.session.store(0, Relaxed);
+            object.session_total.store(u64::MAX, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! How a new team gets its slot: the leases of `oxshmem_schedule::lease`, with the team's exchanges as its messages.
+//!
+//! With the slot go the numbers from which the new team counts its exchanges and its scheduled calls. Every PE knows
+//! numbers that no line and no word of its slots has passed; the greatest of the members' numbers are agreed on together
+//! with the leases.
+
+use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::collectives::barrier;
+use crate::collectives::call::Call;
+use crate::collectives::signature::CallKind;
+use crate::collectives::zones;
+use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
+use crate::start::state;
+use crate::teams::team::{Held, TeamState};
+
+/// Pieces that hold the bits of all slots.
+const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
+
+/// Slots that the world's first splits take without a message.
+const WORLD_SHARE: u16 = 32;
+
+/// Teams that the library makes for itself, beside the world.
+const PREDEFINED: u64 = 2;
+
+/// What this PE has not given to a team.
+struct Ledger {
+    slots: Slots<PIECES>,
+    /// No line of this PE has passed this number.
+    passed: u64,
+    /// Leases that are with a team, or about to be.
+    teams: u64,
+}
+
+static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+
+/// A slot for a team, and what it hands down to the team's children.
+pub(crate) struct Lease {
+    pub(crate) slot: u16,
+    pub(crate) base: u64,
+    pub(crate) children: Leases,
+}
+
+impl Held {
+    /// What a child of a splitting parent starts with.
+    pub(crate) fn inherited(lease: &mut Lease) -> Self {
+        Self { leases: std::mem::take(&mut lease.children), base: lease.base }
+    }
+}
+
+/// Starts with all slots free but the world's; returns the world's leases.
+pub(crate) fn begin() -> Held {
+    let (slots, leases) = Slots::new(crate::collectives::between_nodes::slots() as u16, WORLD_SHARE);
+    *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
+    zones::begin();
+    Held { leases, base: 0 }
+}
+
+fn lock() -> MutexGuard<'static, Option<Ledger>> {
+    LEDGER.lock()
+}
+
+fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
+    act(lock().as_mut().expect("teams exist only between begin and the last finalize"))
+}
+
+/// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
+/// `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
+pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
+    if is_full(call, parent) {
+        return None;
+    }
+    let mut held = parent.held.lock();
+    let slot = match held.leases.pop() {
+        Some(slot) => slot,
+        None => {
+            agree(call, parent, parent.identity(), &mut held)?;
+            held.leases.pop()?
+        }
+    };
+    let children = held.leases.hand_down();
+    with_ledger(|ledger| ledger.teams += 1);
+    Some(Lease { slot, base: held.base, children })
+}
+
+/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit.
+pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
+    let most = state::current().and_then(|life| life.settings.teams_max);
+    most.is_some_and(|most| {
+        let teams = with_ledger(|ledger| ledger.teams);
+        compare(call, team, [0; WORDS], teams).1 >= most.saturating_add(PREDEFINED)
+    })
+}
+
+/// Finds a slot for a team whose members alone meet, as `meeting`.
+pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
+    let mut held = Held::default();
+    agree(call, meeting, identity, &mut held)?;
+    let slot = held.leases.pop()?;
+    with_ledger(|ledger| ledger.teams += 1);
+    Some(Lease { slot, base: held.base, children: held.leases })
+}
+
+/// Gets leases for `held` by agreement of the team.
+fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -> Option<()> {
+    let mut search = Slots::<PIECES>::search(identity);
+    loop {
+        let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
+        let (agreed, base) = compare(call, team, *offer.words(), passed);
+        match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
+            Settled::Granted => {
+                held.base = base;
+                return Some(());
+            }
+            Settled::Again => {}
+            Settled::Crowded => std::thread::yield_now(),
+            Settled::Exhausted => return None,
+        }
+    }
+}
+
+/// The and of all members' words, and the greatest of their numbers.
+fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
+    let (mut agreed, mut base) = (words, passed);
+    let call = Call::of(team, call, CallKind::Split);
+    #[cfg(not(loom))]
+    if let Some(span) = &team.span {
+        crate::collectives::between_nodes::all_of(call, span, &mut agreed);
+        return (agreed, crate::collectives::between_nodes::greatest(call, span, base));
+    }
+    let mut payload = [0; PAYLOAD_WORDS];
+    payload[..WORDS].copy_from_slice(&words);
+    payload[WORDS] = passed;
+    barrier::exchange(call, &payload, |_, words| {
+        agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
+        base = base.max(words[WORDS]);
+    });
+    (agreed, base)
+}
+
+/// The slot and the number for what is no team of the user's, and is never split.
+pub(crate) fn without_children(mut lease: Lease) -> (u32, u64) {
+    with_ledger(|ledger| {
+        ledger.slots.release_all(&mut lease.children);
+        ledger.teams -= 1;
+    });
+    (lease.slot.into(), lease.base)
+}
+
+/// Gives back a lease that this PE is not a member for.
+pub(crate) fn decline(mut lease: Lease) {
+    with_ledger(|ledger| {
+        ledger.slots.release(lease.slot);
+        ledger.slots.release_all(&mut lease.children);
+        ledger.teams -= 1;
+    });
+}
+
+/// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
+pub(crate) fn give_back(team: TeamState) {
+    let Some(slot) = team.slot else { return };
+    crate::collectives::between_nodes::give_back(&team);
+    let last = team.passed();
+    let mut held = team.held.into_inner();
+    with_ledger(|ledger| {
+        ledger.slots.release(slot as u16);
+        ledger.slots.release_all(&mut held.leases);
+        ledger.passed = ledger.passed.max(last);
+        ledger.teams -= 1;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::control;
+    use crate::teams::members::Members;
+    use std::collections::BTreeSet;
+
+    fn alone(slot: u32, base: u64) -> TeamState {
+        TeamState::new(Members::Triplet { start: 0, stride: 1 }, 1, 0, slot, base)
+    }
+
+    /// One test, because a process has one ledger.
+    #[test]
+    fn slots_are_leased_once_and_come_back_with_the_number_that_they_passed() {
+        control::tests::windows();
+        let world = alone(0, 0).holding(begin());
+        let lease = |world| pop("test", world).expect("a free slot");
+
+        let mut teams: Vec<TeamState> = Vec::new();
+        let mut slots = BTreeSet::from([0]);
+        for _ in 0..200 {
+            let mut lease = lease(&world);
+            assert!(slots.insert(lease.slot.into()), "slot {} is leased twice", lease.slot);
+            assert_eq!(lease.base, 0);
+            let held = Held::inherited(&mut lease);
+            teams.push(alone(lease.slot.into(), lease.base).holding(held));
+        }
+
+        // More exchanges than 32 bits can count.
+        let far = (1 << 32) + 3;
+        let last = teams.pop().expect("there are 200").after(9, far);
+        give_back(last);
+        let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot from the ledger");
+        assert_eq!(fresh.base, far);
+        assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
+    }
+}

@@ -1,0 +1,125 @@
+//! Which handles stand for something, at `SHMEM_CHECK=2` and above.
+//!
+//! A destroyed handle is the address of memory that may be anything by now, and garbage is no address at all, so neither may be
+//! read to find out. There is a list of all handles that calls have returned instead. The memory behind a destroyed one is kept
+//! at these levels, so that no new handle has its address. At lower levels the list is empty and handles are believed.
+
+use std::collections::BTreeMap;
+
+use oxshmem_base::Error;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::diagnosis::errors;
+use crate::start::state;
+
+/// The kinds of objects that handles stand for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandleKind {
+    Team,
+    Context,
+}
+
+/// A handle that some call has returned.
+struct Listed {
+    kind: HandleKind,
+    end: Option<HandleEnd>,
+}
+
+/// Why a handle stands for nothing any more.
+#[derive(Clone, Copy)]
+enum HandleEnd {
+    /// This call destroyed it.
+    Destroyed(&'static str),
+    /// This call destroyed the team of the context, which still has to be destroyed itself.
+    WithTeam(&'static str),
+}
+
+/// All handles of all lives in which they were listed, by address.
+static LIST: Mutex<BTreeMap<usize, Listed>> = Mutex::new(BTreeMap::new());
+
+fn list() -> MutexGuard<'static, BTreeMap<usize, Listed>> {
+    LIST.lock()
+}
+
+/// A call returns a new handle.
+pub(crate) fn begin(handle: usize, kind: HandleKind) {
+    if state::is_checked() {
+        list().insert(handle, Listed { kind, end: None });
+    }
+}
+
+/// `call` destroys what the handle stands for. Whether its memory has to be kept.
+pub(crate) fn destroy(handle: usize, call: &'static str) -> bool {
+    end(handle, HandleEnd::Destroyed(call))
+}
+
+/// `call` destroys the team of a context.
+pub(crate) fn destroy_team_of(context: usize, call: &'static str) {
+    end(context, HandleEnd::WithTeam(call));
+}
+
+fn end(handle: usize, how: HandleEnd) -> bool {
+    list().get_mut(&handle).map(|entry| entry.end = Some(how)).is_some()
+}
+
+/// `call` ends the life, and with it all handles.
+pub(crate) fn end_all(call: &'static str) {
+    for entry in list().values_mut().filter(|entry| entry.end.is_none()) {
+        entry.end = Some(HandleEnd::Destroyed(call));
+    }
+}
+
+/// Ends the job with a sentence unless the handle, which is not a predefined one, stands for something.
+#[cold]
+pub(crate) fn demand(call: &str, argument: &str, handle: usize, kind: HandleKind) {
+    if let Some(error) = objection(call, argument, handle, kind, false) {
+        errors::fail(&error);
+    }
+}
+
+/// [`demand`] of a context that is to be destroyed, which may have lost its team.
+#[cold]
+pub(crate) fn demand_to_destroy(call: &str, handle: usize) {
+    if let Some(error) = objection(call, "context", handle, HandleKind::Context, true) {
+        errors::fail(&error);
+    }
+}
+
+fn objection(call: &str, argument: &str, handle: usize, kind: HandleKind, to_destroy: bool) -> Option<Error> {
+    if !state::is_checked() {
+        return None;
+    }
+    let list = list();
+    let entry = list.get(&handle);
+    let (noun, invalid) = match kind {
+        HandleKind::Team => ("team", "SHMEM_TEAM_INVALID"),
+        HandleKind::Context => ("context", "SHMEM_CTX_INVALID"),
+    };
+    let error = |what: String| Error::new(format!("{call}: {argument} is {handle:#x}, {what}"));
+    match entry {
+        None => Some(
+            error(format!("which was never a {noun}"))
+                .because("no call of this PE has returned this handle since the library was initialised")
+                .fix(format!("initialise handles with {invalid}, and let the call that makes the {noun} fill them in")),
+        ),
+        Some(entry) if entry.kind != kind => Some(
+            error(format!("which is no {noun}"))
+                .because(match entry.kind {
+                    HandleKind::Team => "a call has returned this handle as that of a team",
+                    HandleKind::Context => "a call has returned this handle as that of a context",
+                })
+                .fix(format!("pass the handle of a {noun}")),
+        ),
+        Some(Listed { end: Some(HandleEnd::Destroyed(by)), .. }) => Some(
+            error(format!("a {noun} that was destroyed by {by}"))
+                .because(format!("{by} came before this call, and the handle has stood for nothing since then"))
+                .fix(format!("do not use a {noun} after it was destroyed; other copies of its handle are as dead")),
+        ),
+        Some(Listed { end: Some(HandleEnd::WithTeam(by)), .. }) if !to_destroy => Some(
+            error(format!("a context whose team was destroyed by {by}"))
+                .because("a context lasts no longer than the team on which it was made")
+                .fix("destroy the context before its team"),
+        ),
+        Some(_) => None,
+    }
+}

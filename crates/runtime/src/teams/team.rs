@@ -1,0 +1,293 @@
+//! Teams: who belongs to one, and what its members share.
+
+mod gathering;
+mod handle;
+
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use oxshmem_schedule::lease::Leases;
+use oxshmem_schedule::step::{Traffic, Turn};
+use oxshmem_schedule::team::Triplet;
+use parking_lot::Mutex;
+
+use crate::collectives::zones::Lent;
+use crate::memory::control::{self, Slot, area::AREAS};
+use crate::start::job;
+use crate::start::state;
+use crate::teams::constants;
+use crate::teams::live_contexts::LiveContext;
+use crate::teams::members::Members;
+use crate::teams::span::Span;
+use crate::wait::Needs;
+
+/// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Team(pub(crate) *const TeamObject);
+
+/// What a handle points to. The predefined teams' objects are defined in C; see `constants`.
+#[repr(C)]
+pub struct TeamObject {
+    /// Stored with release and loaded with acquire: the state is plain memory, and a predefined handle exists before it.
+    state: AtomicPtr<TeamState>,
+    _reserved: usize,
+}
+
+const _: () = assert!(size_of::<TeamObject>() <= size_of::<constants::Object>());
+
+impl TeamObject {
+    /// Of no team.
+    pub(crate) const fn empty() -> Self {
+        Self { state: AtomicPtr::new(core::ptr::null_mut()), _reserved: 0 }
+    }
+}
+
+/// A live team, as one of its members knows it.
+pub(crate) struct TeamState {
+    pub(crate) members: Members,
+    pub(crate) size: u32,
+    /// The caller's number in the team.
+    pub(crate) my: u32,
+    /// Its synchronisation slot, the same on all members; `None` for an active set.
+    pub(crate) slot: Option<u32>,
+    /// Where member 0's place to synchronise is, and how far apart members' places are. (A list looks its places up.)
+    places: usize,
+    step: isize,
+    looked_up: bool,
+    /// How the members lie on the nodes, if they are on several; on all members or on none.
+    pub(crate) span: Option<Box<Span>>,
+    /// The room that a team on several nodes is lent for more than mail.
+    pub(crate) zone: Lent,
+    /// The number of the last exchange. Only one thread at a time is in a collective of a team.
+    exchanges: AtomicU64,
+    announcements: AtomicU64,
+    /// Whether some of its collectives may run a schedule.
+    pub(crate) scheduled: bool,
+    /// The number of the last call that ran a schedule, and of those that synchronised.
+    calls: AtomicU64,
+    generation: AtomicU32,
+    /// `num_contexts` of its config.
+    pub(crate) contexts_wanted: AtomicI32,
+    /// The shareable contexts that live on it.
+    pub(crate) contexts: Mutex<Vec<LiveContext>>,
+    /// Slots reserved on all members for this team's children.
+    pub(crate) held: Mutex<Held>,
+    /// The handle that stands for it.
+    handle: AtomicPtr<TeamObject>,
+}
+
+/// The leases of a team, and the numbers that go with them.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) leases: Leases,
+    pub(crate) base: u64,
+}
+
+impl TeamState {
+    /// A team whose synchronisations go on from `base`.
+    pub(crate) fn new(members: Members, size: u32, my: u32, slot: u32, base: u64) -> Self {
+        let span = members.span(size);
+        let (first, stride) = match members {
+            Members::Triplet { start, stride } if span.is_none() && !job::is_scattered() => (start, stride),
+            _ => (job::first_of_node(), 0),
+        };
+        let places = control::slot(first.wrapping_sub(job::first_of_node()), slot) as *const Slot as usize;
+        let step = (stride as isize) << control::SHIFT;
+        let looked_up = stride == 0;
+        let scheduled = size > 1 && slot < AREAS && state::wants_schedules();
+        let calls = AtomicU64::new(base);
+        Self {
+            slot: Some(slot),
+            looked_up,
+            scheduled: scheduled && span.is_none(),
+            span,
+            calls,
+            ..Self::at(members, size, my, places, step, base)
+        }
+    }
+
+    /// A team whose members synchronise at `places`, `step` bytes apart.
+    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
+        Self {
+            members,
+            size,
+            my,
+            slot: None,
+            places,
+            step,
+            looked_up: false,
+            span: None,
+            zone: Lent::default(),
+            exchanges: AtomicU64::new(base),
+            announcements: AtomicU64::new(base),
+            scheduled: false,
+            calls: AtomicU64::new(base),
+            generation: AtomicU32::new(0),
+            contexts_wanted: AtomicI32::new(0),
+            contexts: Mutex::new(Vec::new()),
+            held: Mutex::new(Held::default()),
+            handle: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// The world number of member `member`.
+    #[inline(always)]
+    pub(crate) fn world(&self, member: u32) -> u32 {
+        self.members.world(member)
+    }
+
+    /// The numbers that members have in this team, as a triplet that can be split.
+    pub(crate) fn numbers(&self) -> Triplet {
+        Triplet::world(self.size)
+    }
+
+    /// The members of this team whose numbers `part` names.
+    pub(crate) fn subset(&self, part: &Triplet) -> Members {
+        if let Members::Triplet { .. } = self.members {
+            let start = self.world(part.start as u32);
+            let second = if part.size > 1 { self.world((part.start + part.stride) as u32) } else { start + 1 };
+            return Members::Triplet { start, stride: second.wrapping_sub(start) as i32 };
+        }
+        let number = |i: u32| (part.start + i64::from(i) * part.stride) as u32;
+        Members::of((0..part.size).map(|i| self.world(number(i))).collect())
+    }
+
+    /// What tells the team from its members' other teams; the same on all members.
+    pub(crate) fn identity(&self) -> u64 {
+        self.slot.map_or(0, u64::from)
+    }
+
+    /// With leases for its children.
+    pub(crate) fn holding(self, held: Held) -> Self {
+        Self { held: Mutex::new(held), ..self }
+    }
+
+    /// Where member `member` synchronises.
+    #[inline(always)]
+    pub(crate) fn place(&self, member: u32) -> &'static Slot {
+        let distance =
+            if self.looked_up { (self.window(member) as isize) << control::SHIFT } else { member as isize * self.step };
+        // SAFETY: `new` and `at` got a place in the control arena for every member; all fields are atomics or cells.
+        unsafe { &*((self.places as isize + distance) as *const Slot) }
+    }
+
+    /// The window of member `member` on this node.
+    #[inline(always)]
+    pub(crate) fn window(&self, member: u32) -> u32 {
+        let pe = self.world(member);
+        let distance = pe.wrapping_sub(job::first_of_node());
+        if job::is_scattered() { job::window_of(pe).unwrap_or(distance) } else { distance }
+    }
+
+    /// A wait for all members.
+    #[inline(always)]
+    pub(crate) fn needed(&self) -> Needs<'_> {
+        Needs::All(self)
+    }
+
+    /// The number that world number `pe` has in the team.
+    pub(crate) fn member(&self, pe: u32) -> Option<u32> {
+        self.members.find(self.size, pe)
+    }
+
+    /// The handle that stands for it.
+    pub(crate) fn handle(&self) -> Team {
+        Team(self.handle.load(Relaxed))
+    }
+
+    /// Start and stride in world numbers, for a team that is a triplet.
+    pub(crate) fn triplet(&self) -> Option<(u32, i32)> {
+        match &self.members {
+            Members::Triplet { start, stride } => Some((*start, *stride)),
+            Members::List(_) => None,
+        }
+    }
+
+    /// The number of the exchange that begins now.
+    #[inline(always)]
+    pub(crate) fn next_exchange(&self) -> u64 {
+        next(&self.exchanges)
+    }
+
+    /// The number of the announcement that begins now.
+    #[inline(always)]
+    pub(crate) fn next_announcement(&self) -> u64 {
+        next(&self.announcements)
+    }
+
+    /// The turn of the scheduled call that begins now.
+    pub(crate) fn next_turn(&self, traffic: Traffic) -> Turn {
+        let last = Turn { call: self.calls.load(Relaxed), generation: self.generation.load(Relaxed) };
+        let turn = last.next(traffic);
+        self.calls.store(turn.call, Relaxed);
+        self.generation.store(turn.generation, Relaxed);
+        turn
+    }
+
+    /// The number of the last scheduled call that synchronised.
+    pub(crate) fn synchronising_runs(&self) -> u32 {
+        self.generation.load(Relaxed)
+    }
+
+    /// The same team after these numbers.
+    #[cfg(test)]
+    pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
+        self.exchanges.store(exchanges, Relaxed);
+        self.announcements.store(announcements, Relaxed);
+        self
+    }
+
+    /// How many exchanges and announcements the team has begun.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
+    }
+
+    /// How far the team is: its exchanges, and all other calls that have sent something.
+    pub(crate) fn history(&self) -> (u64, u64) {
+        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed) + self.calls.load(Relaxed))
+    }
+
+    /// The number that no line and no word of this team has passed.
+    pub(crate) fn passed(&self) -> u64 {
+        let (exchanges, announcements) = self.counts();
+        exchanges.max(announcements).max(self.calls.load(Relaxed))
+    }
+}
+
+/// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
+#[inline(always)]
+fn next(counter: &AtomicU64) -> u64 {
+    let number = counter.load(Relaxed) + 1;
+    counter.store(number, Relaxed);
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(pes: &[u32]) -> Members {
+        Members::of(pes.into())
+    }
+
+    #[test]
+    fn a_subset_has_the_members_that_the_part_names() {
+        for pes in [&[1, 3, 5, 7, 9, 11][..], &[11, 9, 7, 5, 3, 1], &[0, 1, 3, 8, 2, 5]] {
+            let team = TeamState::at(list(pes), 6, 0, 0, 0, 0);
+            for part in [(0, 1, 6), (1, 2, 3), (5, -2, 3), (4, 1, 1), (5, 1, 1)] {
+                let (start, stride, size) = part;
+                let subset = team.subset(&Triplet { start, stride, size });
+                let expected: Vec<u32> = (0..i64::from(size)).map(|i| pes[(start + i * stride) as usize]).collect();
+                assert_eq!((0..size).map(|i| subset.world(i)).collect::<Vec<_>>(), expected, "{part:?} of {pes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_team_has_passed_is_the_greater_of_its_counts() {
+        let team = || TeamState::at(Members::Triplet { start: 0, stride: 1 }, 1, 0, 0, 0, 5);
+        assert_eq!(team().passed(), 5);
+        assert_eq!(team().after(1 << 33, 7).passed(), 1 << 33);
+        assert_eq!(team().after(7, u64::from(u32::MAX) + 1).passed(), 1 << 32);
+    }
+}

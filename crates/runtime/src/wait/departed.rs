@@ -1,0 +1,82 @@
+//! The roll call of a node: which PEs are gone although they did not say so.
+//!
+//! A PE that returns from `main` or calls `exit` says so itself (`calls::init::lifetime`). One that ends by `_exit`, by a signal, or
+//! as the parent of a daemon does not, and one that becomes another program by `exec` does not even end. So each PE holds a
+//! lock on one byte of a file that the node shares. The kernel takes the lock back in all these cases, because it belongs
+//! to the process and the file is closed on exec; a forked child does not have it. It needs no number of a process, so it
+//! works between containers too.
+//!
+//! PEs that wait for long call the roll. Each call looks at a part of the node, and the caller's neighbours come first, so
+//! that many waiting PEs soon have looked at everybody. The finding goes to the window of the PE that is gone, where
+//! everybody sees it.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use oxshmem_os::{locks, process};
+use parking_lot::Mutex;
+
+use crate::memory::control::{ControlBlock, State};
+
+/// A PE calls no more often than this.
+const EVERY: Duration = Duration::from_millis(50);
+/// Within so many calls a PE that waits alone has looked at everybody.
+const CALLS: u32 = 16;
+/// How many PEs a call looks at, at the least.
+const FEWEST: u32 = 16;
+
+/// The name of the file with the control windows, which every PE has mapped.
+pub(crate) const CONTROL: &CStr = c"oxshmem control";
+
+/// How the caller finds those of its node that are gone.
+pub(crate) struct Roll {
+    /// Its byte number i is locked by the PE in window i. Nobody else opens or closes this file here: closing any
+    /// descriptor of it would give the lock back.
+    file: File,
+    me: u32,
+    pes: u32,
+    next: AtomicU32,
+    called: Mutex<Option<Instant>>,
+}
+
+impl Roll {
+    /// The caller in window `me` of `pes` is present from now on.
+    pub(crate) fn enter(file: File, me: u32, pes: u32) -> io::Result<Roll> {
+        locks::hold_byte(&file, me.into())?;
+        ControlBlock::of(me).process.store(process::pid(), Relaxed);
+        Ok(Roll { file, me, pes, next: AtomicU32::new(me + 1), called: Mutex::new(None) })
+    }
+
+    /// Looks at `first` and some others, unless it has just been done, and marks those that are gone.
+    pub(crate) fn call(&self, first: Option<u32>) {
+        let mut called = self.called.lock();
+        if called.is_some_and(|called| called.elapsed() < EVERY) {
+            return;
+        }
+        *called = Some(Instant::now());
+        let count = FEWEST.max(self.pes / CALLS).min(self.pes);
+        let start = self.next.fetch_add(count, Relaxed);
+        let some = (0..count).map(|i| start.wrapping_add(i) % self.pes);
+        for window in first.into_iter().chain(some).filter(|window| *window != self.me) {
+            let block = ControlBlock::of(window);
+            // A PE that leaves in order changes its state before its lock ends: the second look at the state decides.
+            if block.state() == State::Running && self.is_gone(window) && block.state() == State::Running {
+                block.set_state(State::Gone);
+            }
+        }
+    }
+
+    /// Whether the PE in a window that was present no longer is.
+    fn is_gone(&self, window: u32) -> bool {
+        // A PE whose lock cannot be asked for counts as present.
+        if locks::is_byte_held(&self.file, window.into()).unwrap_or(true) {
+            return false;
+        }
+        // A process that has closed all of its descriptors (`closefrom`) has lost the lock and still is a PE. If it can be
+        // seen from here, its mappings tell: with another program they would be gone.
+        !process::maps(ControlBlock::of(window).process.load(Relaxed), CONTROL)
+    }
+}

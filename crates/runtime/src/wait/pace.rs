@@ -1,0 +1,248 @@
+//! How waits behave on this node: how long they look before they give way. Decided at init, and by how waits have gone.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::time::Duration;
+
+/// Loads without pause before anything else.
+static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
+/// The bits of the [`Pace`]. Nothing is published with it (relaxed), and an update that two threads make at once may be
+/// lost: the next wait makes another.
+static PACE: AtomicU32 = AtomicU32::new(Pace::STEADY.to_bits());
+/// Whether the node's PEs outnumber its processors.
+static CROWDED: AtomicU32 = AtomicU32::new(0);
+
+/// How waits behave on this node, decided once at init.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// A processor for every PE: spin long.
+    Dedicated,
+    /// More PEs than processors: hand the processor over at once.
+    Crowded,
+}
+
+/// Sets the mode of all waits.
+pub(crate) fn set_mode(mode: Mode) {
+    let (looks, crowded) = match mode {
+        Mode::Dedicated => (4000, 0),
+        Mode::Crowded => (16, 1),
+    };
+    EAGER_LOOKS.store(looks, Relaxed);
+    PACE.store(Pace::STEADY.to_bits(), Relaxed);
+    CROWDED.store(crowded, Relaxed);
+}
+
+/// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
+pub(crate) fn expect_network(open: bool) {
+    if open {
+        EAGER_LOOKS.store(16, Relaxed);
+    }
+}
+
+/// Whether PEs outnumber processors on this node.
+#[inline(always)]
+#[cfg(not(loom))]
+pub(crate) fn crowded() -> bool {
+    CROWDED.load(Relaxed) != 0
+}
+
+#[cfg(loom)]
+pub(crate) use crate::sync::crowded;
+
+/// How many loads without pause a wait begins with.
+#[inline(always)]
+pub(crate) fn eager_looks() -> u32 {
+    EAGER_LOOKS.load(Relaxed)
+}
+
+/// For how many microseconds a wait looks with pause.
+pub(crate) fn patience() -> u32 {
+    Pace::of_bits(PACE.load(Relaxed)).patience.into()
+}
+
+/// A wait has ended within the patience.
+pub(crate) fn note_caught() {
+    note(Pace::caught);
+}
+
+/// A wait has outlived the patience, and has lasted so long: at least, because that long it looked in vain, and at most,
+/// because then it was over.
+pub(crate) fn note_outlived(at_least: Duration, at_most: Duration) {
+    note(|pace| pace.outlived(at_least, at_most));
+}
+
+fn note(change: impl FnOnce(Pace) -> Pace) {
+    let old = PACE.load(Relaxed);
+    let new = change(Pace::of_bits(old)).to_bits();
+    // Mostly nothing changes, and the line stays clean.
+    if new != old {
+        PACE.store(new, Relaxed);
+    }
+}
+
+/// How long a wait looks with pause before it gives way, judged by how long recent waits have lasted.
+///
+/// A wait that outlasts the most patience there is halves it: something else has the other's processor, or the other
+/// computes, and spinning only takes ours away. A wait that outlives the patience but is shorter than the most has been
+/// *missed*: either the patience has become too short, or the other had to wait for our processor, and then the wait is as
+/// long as we spin and a bit. A *probe* tells the two apart: the next wait spins for twice as long as the missed one has
+/// lasted. A probe that catches its wait restores the patience. After each probe that does not, twice as many waits must be
+/// missed before the next, so that PEs which share a processor spin little for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pace {
+    /// Microseconds.
+    patience: u8,
+    /// Waits that have been missed since the last probe.
+    missed: u8,
+    /// Probes in a row that have caught nothing, as far as that matters.
+    failed: u8,
+    /// The patience is a probe's.
+    probing: bool,
+}
+
+impl Pace {
+    /// The most patience. A nap of 20 us takes up to 100 with what the kernel adds to it. A PE must see through such a nap
+    /// of a peer and some work behind it: two that nap in turns would otherwise give each other cause for ever.
+    const MOST: u8 = 160;
+    const LEAST: u8 = 1;
+    /// As many probes that fail in a row make probes rarer.
+    const RAREST: u8 = 4;
+    const STEADY: Self = Self { patience: Self::MOST, missed: 0, failed: 0, probing: false };
+
+    const fn to_bits(self) -> u32 {
+        u32::from_le_bytes([self.patience, self.missed, self.failed, self.probing as u8])
+    }
+
+    const fn of_bits(bits: u32) -> Self {
+        let [patience, missed, failed, probing] = bits.to_le_bytes();
+        Self { patience, missed, failed, probing: probing != 0 }
+    }
+
+    fn caught(self) -> Self {
+        Self { patience: self.patience.saturating_mul(2).min(Self::MOST), ..Self::STEADY }
+    }
+
+    fn outlived(self, at_least: Duration, at_most: Duration) -> Self {
+        let most = Duration::from_micros(Self::MOST.into());
+        if self.probing {
+            let failed = (self.failed + 1).min(Self::RAREST);
+            return Self { patience: Self::LEAST, missed: 0, failed, probing: false };
+        }
+        let patience = (self.patience / 2).max(Self::LEAST);
+        if at_least > most {
+            return Self { patience, ..self };
+        }
+        let missed = self.missed + 1;
+        if missed < 1 << self.failed {
+            return Self { patience, missed, ..self };
+        }
+        let twice = u8::try_from(at_most.as_micros() * 2).unwrap_or(Self::MOST);
+        Self { patience: twice.clamp(Self::LEAST, Self::MOST), missed: 0, failed: self.failed, probing: true }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    /// A PE that waits: it spins for its patience, yields for some microseconds, then naps.
+    struct Waiter(Pace);
+
+    /// Microseconds that it yields before its first nap, and that a nap takes.
+    const YIELDS: u32 = 4;
+    const NAP: u32 = 95;
+
+    impl Waiter {
+        /// Waits for what comes so many microseconds after the wait has begun, and returns when it is seen.
+        fn wait(&mut self, comes_after: u32) -> u32 {
+            let patience = u32::from(self.0.patience);
+            if comes_after <= patience {
+                self.0 = self.0.caught();
+                return comes_after;
+            }
+            // An event that comes while it yields is seen at once.
+            let (mut looked, mut now) = (patience, comes_after);
+            if comes_after > patience + YIELDS {
+                now = patience + YIELDS;
+                while now < comes_after {
+                    (looked, now) = (now, now + NAP);
+                }
+            }
+            self.end(looked, now);
+            now
+        }
+
+        /// Waits for a PE that shares its processor, so that it can act when this one gives way and not before. Returns how
+        /// long it spins.
+        fn wait_for_its_own_processor(&mut self) -> u32 {
+            let patience = u32::from(self.0.patience);
+            self.end(patience, patience + YIELDS);
+            patience
+        }
+
+        fn end(&mut self, at_least: u32, at_most: u32) {
+            let [at_least, at_most] = [at_least, at_most].map(|time| Duration::from_micros(time.into()));
+            self.0 = self.0.outlived(at_least, at_most);
+        }
+    }
+
+    #[test]
+    fn fault_P1_short_waits_have_their_patience_back_after_a_storm_of_long_ones() {
+        for length in [200, 300, 10_000] {
+            for short in 6..=100 {
+                let mut waiter = Waiter(Pace::STEADY);
+                (0..1000).for_each(|_| assert!(waiter.wait(length) >= length));
+                assert!(waiter.0.patience < 8, "waits of {length} us are spun through: {:?}", waiter.0);
+                let waits = (1..100).find(|_| waiter.wait(short) == short);
+                assert!(waits.is_some_and(|waits| waits <= 17), "{waits:?} of {short} us after {length} us");
+            }
+        }
+    }
+
+    /// Two PEs that have both lost their patience: each answer waits for the other's nap.
+    #[test]
+    fn fault_P1_pes_that_nap_in_turns_find_out_of_it() {
+        for work in 1..=60 {
+            for rarely in 0..=Pace::RAREST {
+                let impatient = Pace { patience: 1, missed: 0, failed: rarely, probing: false };
+                let mut pes = [Waiter(impatient), Waiter(impatient)];
+                // When each has begun to wait. The second has been told already.
+                let (mut begun, mut told) = ([0, 40], 60);
+                let turns = (0..400).take_while(|turn| {
+                    let me = turn % 2;
+                    let seen = begun[me] + pes[me].wait(told - begun[me]);
+                    told = seen + work;
+                    begun[me] = told;
+                    pes.iter().any(|pe| pe.0 != Pace::STEADY)
+                });
+                let turns = turns.count();
+                assert!(turns < 100, "after {turns} turns of {work} us: {:?} {:?}", pes[0].0, pes[1].0);
+            }
+        }
+    }
+
+    #[test]
+    fn fault_P1_one_long_wait_among_short_ones_costs_them_nothing_for_long() {
+        let mut waiter = Waiter(Pace::STEADY);
+        for round in 0..1000 {
+            waiter.wait(3000);
+            let missed = (0..20).filter(|_| waiter.wait(90) != 90).count();
+            assert!(missed <= 1, "{missed} of 20 waits in round {round}");
+        }
+    }
+
+    #[test]
+    fn fault_P1_pes_that_share_a_processor_spin_little() {
+        let mut waiter = Waiter(Pace::STEADY);
+        let begun: u32 = (0..20).map(|_| waiter.wait_for_its_own_processor()).sum();
+        assert!(begun <= 500, "{begun} us in the first 20 waits");
+        let spun: u32 = (0..1000).map(|_| waiter.wait_for_its_own_processor()).sum();
+        assert!(spun <= 2500, "{spun} us in 1000 waits");
+    }
+
+    #[test]
+    fn the_pace_survives_its_bits() {
+        let pace = Pace { patience: 7, missed: 3, failed: 2, probing: true };
+        assert_eq!(Pace::of_bits(pace.to_bits()), pace);
+    }
+}
