@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Map::Block)]
     map: Map,
 
-    /// What starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}')
+    /// Command that starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}')
     #[arg(long, value_name = "COMMAND")]
     launch_agent: Option<String>,
 
@@ -75,7 +75,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 
-    /// Who reads oshrun's standard input: a PE's number, all or none
+    /// Readers of oshrun's standard input: a PE's number, all or none
     #[arg(long, value_name = "PE|all|none", default_value = "0", value_parser = stdin)]
     stdin: Stdin,
 
@@ -120,7 +120,7 @@ pub struct Options {
     oversubscribe: bool,
 }
 
-/// What may be said anew for each program of the job.
+/// Options that each program of the job may have for itself.
 #[derive(Debug, Args, Clone)]
 struct App {
     /// Number of PEs that run this program (also -np N) [default: 1]
@@ -148,7 +148,7 @@ struct NextApp {
     app: App,
 }
 
-/// What the user wants, checked.
+/// The user's wishes, checked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The programs, in the order of their PEs' numbers.
@@ -161,7 +161,7 @@ pub struct Plan {
     pub only: Option<PeList>,
     /// Where output goes instead.
     pub output_dir: Option<PathBuf>,
-    /// Who reads the input.
+    /// The readers of the input.
     pub stdin: Stdin,
     /// When the job is stopped.
     pub timeout: Option<Duration>,
@@ -169,7 +169,7 @@ pub struct Plan {
     pub grace: Duration,
     /// To what PEs are bound, if the user said it.
     pub bind: Option<Bind>,
-    /// What is shown of where they are.
+    /// The display of their places.
     pub display: Option<Display>,
     /// As how many nodes the PEs count.
     pub nodes: u32,
@@ -189,7 +189,7 @@ pub struct Places {
     pub hosts: Option<Vec<Host>>,
     /// How many on each.
     pub per_host: Option<u32>,
-    /// Who goes where.
+    /// The host of each PE.
     pub map: Map,
     /// The remote shell.
     pub launch_agent: Option<String>,
@@ -214,7 +214,7 @@ pub enum Map {
     Numa,
 }
 
-/// What `-H` named.
+/// The value of `-H`.
 type Hosts = std::sync::Arc<Vec<Host>>;
 
 /// One program of the job.
@@ -241,7 +241,7 @@ pub enum Label {
     Tag,
 }
 
-/// Who reads the launcher's standard input.
+/// The readers of the launcher's standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stdin {
     /// Nobody.
@@ -342,9 +342,9 @@ impl Plan {
 /// Why there is no plan.
 #[derive(Debug)]
 pub enum Refusal {
-    /// What clap found, or help that was asked for.
+    /// An error that clap found, or help that the user asked for.
     Usage(clap::Error),
-    /// What we found.
+    /// An error that we found.
     Error(Error),
 }
 

@@ -24,7 +24,7 @@ pub enum Bind {
     Numa,
 }
 
-/// What is shown of the PEs' places.
+/// How much is shown of the PEs' places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Display {
     /// A table, before the job runs.
@@ -97,7 +97,7 @@ impl Binding {
         self.binds.then_some(self.cores)
     }
 
-    /// What the user wants to see of the PEs with these numbers on the host that he calls so; an empty name is this one.
+    /// The part of the display about the PEs with these numbers on the host of this name; an empty name is this host.
     /// PEs that count as several nodes are shown node by node.
     pub(crate) fn shown(&self, name: &str, pes: &[u32], nodes: u32, display: Display) -> String {
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -23,7 +23,7 @@ const LAST_WORDS: usize = 2000;
 /// How long the remote shell may take to end when its pipe has.
 const AFTERMATH: Duration = Duration::from_secs(2);
 
-/// What comes from an agent.
+/// A report or an end of an agent.
 #[derive(Debug)]
 pub(crate) enum News {
     /// It is one of ours and has its orders.
@@ -86,7 +86,7 @@ impl Branch {
 
     pub(crate) fn send(&mut self, order: &Order) {
         if let Some(orders) = &self.orders {
-            // Whoever writes them has ended only if the agent has, which is told elsewhere.
+            // The task that writes them ends only after the agent, and another report tells of that end.
             let _ = orders.send(frame::encode(order));
             self.pulse.spoke(Instant::now());
         }
@@ -132,7 +132,7 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     command
         .args(&words[1..])
         .env(MARK, mark)
-        // What the agent finds there is to be its own way here and not that of whoever started us.
+        // The agent must find its own address there and not that of the connection that started us.
         .env_remove(SSH_CONNECTION)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use oxshmem_base::Error;
 use serde_json::Value;
 
-/// What it is called with, sorted by who is to get it.
+/// The arguments, sorted by the program that gets them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     /// `cargo build`.

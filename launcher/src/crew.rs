@@ -63,7 +63,7 @@ pub(crate) struct Crew {
     members: Vec<Member>,
     readers: Vec<ChildStdin>,
     tell: mpsc::UnboundedSender<(usize, Event)>,
-    /// What the tasks that carry bytes report.
+    /// Reports of the tasks that carry bytes.
     side: mpsc::UnboundedSender<Report>,
     pumps: JoinSet<()>,
     over: watch::Sender<bool>,
@@ -163,7 +163,7 @@ impl Crew {
         let bytes = conversation.borrow_mut().encode(reply);
         // A PE that has gone, or that asks without ever reading, gets no answer.
         let _ = pmi.try_write(&bytes);
-        // What it sent behind its first line could not be read before it was agreed how.
+        // The bytes behind its first line could not be read before the version was agreed.
         if matches!(reply, Reply::Init { .. }) {
             pass_on(conversation, &|event| drop(self.tell.send((i, event))));
         }
@@ -230,7 +230,7 @@ async fn feed(
             Ok(()) => bytes.len() as u32,
             Err(_) => 0,
         };
-        // Whoever receives it lives as long as the PEs.
+        // The receiver lives as long as the PEs.
         let _ = side.send(Report::Taken { pe, bytes: taken });
         if taken == 0 {
             return;
@@ -238,7 +238,7 @@ async fn feed(
     }
 }
 
-/// What the kernel told, as a number that travels.
+/// The status that the kernel told, as a number that can be sent.
 pub(crate) fn raw(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.into_raw()

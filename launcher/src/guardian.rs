@@ -1,4 +1,4 @@
-//! What happens to PEs when the launcher itself is killed.
+//! The guardian: ends the PEs when the launcher itself is killed.
 //!
 //! The kernel kills the PEs (parent-death signal), but not what *they* started: the `a` in `oshrun sh -c './a; true'`.
 //! So a second process, the guardian, waits for the launcher's end and then ends whatever carries the job's mark in its

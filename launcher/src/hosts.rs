@@ -13,7 +13,7 @@ use oxshmem_os::interfaces;
 /// A host as the user or a scheduler named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What the remote shell is given.
+    /// The name that the remote shell is given.
     pub name: String,
     /// How many PEs it is meant for, if anybody said so.
     pub slots: Option<u32>,

@@ -1,4 +1,4 @@
-//! What `osh_info` tells: the version, the environment variables and the machine as oxshmem sees it.
+//! The output of `osh_info`: the version, the environment variables and the machine as oxshmem sees it.
 
 use oxshmem_base::knobs::KNOBS;
 use oxshmem_base::size;

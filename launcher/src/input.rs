@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::arguments::Stdin;
 use crate::link::frame::Order;
 
-/// What PE `pe` gets as its standard input.
+/// The standard input of PE `pe`.
 pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
     match wish {
         Stdin::All => Stdio::piped(),
@@ -76,7 +76,7 @@ impl Reader {
 
 /// Sends the input to every PE elsewhere that reads it, and at last its end.
 pub(crate) async fn send(readers: Vec<Reader>, orders: mpsc::UnboundedSender<Order>) {
-    // Whoever takes the orders lives as long as the PEs.
+    // The receiver of the orders lives as long as the PEs.
     let order = |pe, bytes| drop(orders.send(Order::Input { pe, bytes }));
     let mut input = tokio::io::stdin();
     let mut bytes = vec![0; PIECE];

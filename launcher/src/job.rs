@@ -104,7 +104,7 @@ async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
     job.status.unwrap_or(0)
 }
 
-/// What is known of a PE.
+/// The state of a PE, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pe {
     /// It is to be started.
@@ -158,7 +158,7 @@ struct Job {
     order: mpsc::UnboundedSender<Order>,
     /// Hosts that are not done.
     hosts_left: BTreeSet<u32>,
-    /// What hosts have shown, until all have.
+    /// Displays that hosts have sent, kept until all have.
     maps: BTreeMap<u32, String>,
 }
 
@@ -422,7 +422,7 @@ impl Job {
             Some(_) => {}
             // It is about to be said why.
             None if self.aborters.contains(&pe) => {}
-            // Whoever sent the signal knows why the PE ended.
+            // The sender of the signal knows why the PE ended.
             None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
                 self.status = Some(code);
                 self.end(self.plan().grace, None);

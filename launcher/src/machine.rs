@@ -1,4 +1,4 @@
-//! What this machine is made of. The installed `oshrun` is linked statically and opens no libraries: the kernel's files
+//! The hardware of this machine. The installed `oshrun` is linked statically and opens no libraries: the kernel's files
 //! tell it what hwloc would. Only for what hwloc alone can read, descriptions of other machines, it asks its neighbour.
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) fn look(how: &str) -> Result<Discovered, Error> {
     discover(how).or_else(|refused| told(how).ok_or(refused))
 }
 
-/// What the neighbour sees, if there is one and it sees anything.
+/// The machine as the neighbour sees it, if there is a neighbour and it sees anything.
 fn told(how: &str) -> Option<Discovered> {
     let mut oxshmem = Command::new(beside("oxshmem").ok()?);
     let output = oxshmem.args([TASK, how]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
 use serde::{Deserialize, Serialize};
 
-/// What the job as a whole needs to know about a request.
+/// The effect of a request on the whole job.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Answer this PE.
@@ -37,7 +37,7 @@ pub(crate) enum Stage {
 pub(crate) struct Server {
     space: String,
     values: HashMap<String, String>,
-    /// What was put here since the last barrier, for the other hosts.
+    /// Values that were put here since the last barrier, for the other hosts.
     news: Vec<(String, String)>,
     /// Number of PEs of the job.
     size: u32,
@@ -54,7 +54,7 @@ impl Server {
         Server { space, values, news: Vec::new(), size, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
     }
 
-    /// What was put here since it was last asked.
+    /// Values that were put here since the last call.
     pub(crate) fn take_news(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.news)
     }

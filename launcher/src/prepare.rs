@@ -1,4 +1,4 @@
-//! What is settled before the first PE of a host starts: which files run where, and where their streams lead.
+//! Preparation of a host before its first PE starts: which files run where, and where their streams lead.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -20,7 +20,7 @@ use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, say};
 
-/// What every PE of a host runs, found before the first one starts.
+/// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
     post: Rc<Post>,
     seat: Seat,

@@ -1,4 +1,4 @@
-//! What the tool `oxshmem` says about the schedules of collectives. Nothing here runs one.
+//! Reports of the tool `oxshmem` on the schedules of collectives. Nothing here runs one.
 
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
@@ -11,7 +11,7 @@ use oxshmem_schedule::step::Plan;
 /// Bytes of an element in every report.
 const ELEMENT: u64 = 8;
 
-/// What to simulate.
+/// The subject of a simulation.
 pub struct Simulation {
     /// The collective.
     pub collective: Collective,

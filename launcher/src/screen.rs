@@ -1,4 +1,4 @@
-//! What PEs write, on its way to the launcher's own output. There is one queue for all PEs and both streams, so everything
+//! Output of PEs, on its way to the launcher's own output. There is one queue for all PEs and both streams, so everything
 //! leaves in the order in which it came. For everything that is out, the host gets room for more; if nobody reads the
 //! launcher's output, the PEs wait.
 

@@ -4,7 +4,7 @@ use oxshmem_os::signals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What the sender of a signal wants.
+/// The wish of the sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// The PEs shall have this signal.

@@ -1,4 +1,4 @@
-//! What the start of a job costs: measured at the sizes that run here, predicted for those that do not.
+//! The cost of starting a job: measured at the sizes that run here, predicted for those that do not.
 //!
 //! The requests are counted by making the calls of a start against a manager that counts
 //! ([`oxshmem_bootstrap::simulate`]). What a request costs is measured: jobs of this very program are started by the
@@ -13,7 +13,7 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::simulate::{self, Tally};
 use oxshmem_bootstrap::{Job, Parcel, node, wireup};
 
-/// What a PE of a measured job is called on the command line.
+/// The name of a PE of a measured job on the command line.
 pub const AS_PE: &str = "start-as-pe";
 
 /// Jobs that are run: PEs, and on how many virtual nodes.
@@ -23,7 +23,7 @@ const PREDICTED: [u32; 3] = [1_000, 10_000, 100_000];
 const PER_NODE: u32 = 128;
 /// Bytes of a card of TCP.
 const CARD: usize = 96;
-/// What every PE asks before it knows its job: the greeting of PMI-1 and the mapping.
+/// Requests of every PE before it knows its job: the greeting of PMI-1 and the mapping.
 const GREETING: u64 = 5;
 /// How long a message between servers of two nodes takes.
 const HOP: Duration = Duration::from_micros(50);
@@ -90,7 +90,7 @@ fn requests(tally: &Tally, pes: u32) -> u64 {
     tally.requests(pes) + GREETING * u64::from(pes)
 }
 
-/// What is asked if votes, their outcome and cards went through a tree of connections of our own: of the launcher it takes
+/// Requests that remain if votes, their outcome and cards go through a tree of connections of our own: of the launcher it takes
 /// the words of PE 0, the invitations, one card of each node, fetched by one other node, and two fences.
 fn with_own_tree(pes: u32, nodes: u32) -> u64 {
     let (pes, nodes) = (u64::from(pes), u64::from(nodes));

@@ -19,7 +19,7 @@ const ROUNDS: u32 = 3;
 const MARGIN: f64 = 1.1;
 /// Chains in longer pieces, which are for networks with dear messages.
 const LONG_CHAINS: [&str; 2] = ["chain-65536", "chain-524288"];
-/// What the library does without a table.
+/// The choice of the library without a table.
 const STANDARD: &str = "auto";
 
 /// The least time of a schedule, by collective and size, in nanoseconds.

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::leftovers;
 
-/// What happens to one PE.
+/// An event of one PE.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// It asks something.

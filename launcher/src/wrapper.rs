@@ -37,7 +37,7 @@ impl Language {
     }
 }
 
-/// What the wrapper does.
+/// The action of the wrapper.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Prints this line.
@@ -55,7 +55,7 @@ pub struct Wrapper {
     lib: PathBuf,
 }
 
-/// What a fully static program needs beside the archive: the system libraries of Rust's standard library.
+/// Libraries that a fully static program needs beside the archive: those of Rust's standard library.
 const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
 /// The same for a program that only takes oxshmem itself from the archive.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
@@ -90,7 +90,7 @@ impl Wrapper {
         }
     }
 
-    /// What to do with these arguments.
+    /// The action that these arguments ask for.
     pub fn act(&self, arguments: &[OsString]) -> Action {
         let mut arguments = arguments.to_vec();
         let mut show = None;
@@ -152,7 +152,7 @@ impl Wrapper {
     }
 }
 
-/// What is asked for if the argument is one of ours: empty for the whole command.
+/// The question of the user if the argument is one of ours: empty for the whole command.
 fn question(argument: &OsString) -> Option<String> {
     let text = argument.to_str()?;
     let text = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;

@@ -266,7 +266,7 @@ fn problem_25_every_stage_that_fails_is_named() {
             assert!(failed.stderr.contains(word), "{options:?}: `{word}` is missing in {}", failed.stderr);
         }
     }
-    // What a login script prints does no harm.
+    // The output of a login script does no harm.
     let well = ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true"));
     assert_eq!((well.status, well.stderr.as_str()), (Some(0), ""));
 }

@@ -15,7 +15,7 @@ fn build(folder: &Path, name: &str, options: &[&str]) {
     assert!(compiler.status().expect("a C compiler").success());
 }
 
-/// What PALS leaves in the environment, and a wire that is not PMI's; the library in `folder` knows it.
+/// The environment that PALS leaves, and a wire that is not PMI's; the library in `folder` knows it.
 fn hidden(folder: &Path, action: &str) -> String {
     format!(
         "export LD_LIBRARY_PATH={} PRIVATE_FD=$PMI_FD PRIVATE_SIZE=$PMI_SIZE PALS_RANKID=$PMI_RANK

@@ -9,7 +9,7 @@ use launch::sshd::Server;
 use launch::{Ended, Folder, Running, probe, processes_with, runs, send, until};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
-/// What the rig says with this status is why it cannot be had here.
+/// The rig's status if it cannot run here; its output says why.
 const NOT_PERMITTED: i32 = 77;
 
 /// The rig's address of host 1.

@@ -114,7 +114,7 @@ fn cargo_oxrun_builds_and_runs_a_job() {
     std::fs::write(folder.0.join("src/main.rs"), program).unwrap();
     let run = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-oxrun"));
-        // What cargo passes on when it is asked for `cargo oxrun`.
+        // The arguments that cargo passes on for `cargo oxrun`.
         Ended::from(cargo.arg("oxrun").args(arguments).current_dir(&folder.0).output().unwrap())
     };
     let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]);

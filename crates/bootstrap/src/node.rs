@@ -85,7 +85,7 @@ pub(crate) fn by_identity(manager: &dyn Manager) -> Result<Vec<u32>, Error> {
     Ok(nodes.iter().map(|node| u32::from_le_bytes(*node)).collect())
 }
 
-/// What one PE hands to the others: some bytes and some descriptors.
+/// The contribution of one PE: some bytes and some descriptors.
 #[derive(Debug, Default)]
 pub struct Parcel {
     /// Any bytes.
@@ -94,7 +94,7 @@ pub struct Parcel {
     pub fds: Vec<OwnedFd>,
 }
 
-/// What every PE of the node holds after [`share`].
+/// The contributions of all PEs of the node, which every one of them holds after [`share`].
 #[derive(Debug)]
 pub struct Gathered {
     /// The leader's parcel for all.
@@ -269,7 +269,7 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
     }
 }
 
-/// What a member says when it has everything.
+/// The answer of a member that has received everything.
 const RECEIVED: [u8; 1] = *b"R";
 
 /// Gives one member everything and waits until it has it: the system limits how many descriptors of one user may be

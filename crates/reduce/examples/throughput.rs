@@ -20,7 +20,7 @@ fn main() {
         // SAFETY: different arrays of 32 MiB.
         unsafe { to.copy_from_nonoverlapping(from[0], bytes) };
     });
-    // SAFETY: as above.
+    // SAFETY: `to` and `from[0]` are different arrays of 32 MiB, and no row asks for more bytes.
     row("copy_stream", 1, |bytes| unsafe { copy_stream(to, from[0], bytes) });
     let measured = [(Op::Max, Kind::I64), (Op::Max, Kind::F64), (Op::Sum, Kind::F64), (Op::Sum, Kind::I8)];
     for (op, kind) in measured {
@@ -32,7 +32,8 @@ fn main() {
             for (sources, store) in [(2, Store::Cached), (2, Store::Streaming), (MOST, Store::Cached)] {
                 let name = format!("{op:?} {kind:?} {variant:?} x{sources} {store:?}");
                 row(&name, sources, |bytes| {
-                    // SAFETY: as above.
+                    // SAFETY: `to` and the sources are different arrays of 32 MiB, aligned for every element, and no row
+                    // asks for more bytes.
                     unsafe { kernel.fold(to, &from[..sources], bytes / kind.size(), store) };
                 });
             }

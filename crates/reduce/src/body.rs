@@ -38,7 +38,7 @@ impl<O: Operator, L: Combine<O>> Bodies for Pair<O, L> {
 /// # Safety
 /// As [`body`].
 unsafe fn baseline<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what `body` asks: lanes that are readable, writable, aligned and nobody else's.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
 
@@ -47,7 +47,8 @@ unsafe fn baseline<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what `body` asks: lanes that are readable, writable, aligned and nobody else's. The
+    // processor has the features of this function, which are those that `body` is compiled with here.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
 
@@ -56,7 +57,8 @@ unsafe fn avx2<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], lanes: usize, store: Store) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what `body` asks: lanes that are readable, writable, aligned and nobody else's. The
+    // processor has the features of this function, which are those that `body` is compiled with here.
     unsafe { body::<O, L>(to, from, lanes, store) }
 }
 
@@ -76,7 +78,8 @@ unsafe fn body<O: Operator, L: Combine<O>>(to: &[*mut u8], from: &[*const u8], l
     if let (true, Store::Cached, &[x, y], &[a, b]) = (L::DIRECT, store, to, from)
         && [x, y].iter().all(|to| !core::ptr::eq(to.cast_const(), a) && !core::ptr::eq(to.cast_const(), b))
     {
-        // SAFETY: the caller's promise; the four arrays do not overlap.
+        // SAFETY: the caller promises both pairs of arrays for `lanes` lanes, and destinations that do not overlap. The
+        // comparison has just shown that none of them is a source, so all four arrays are apart.
         return unsafe { two_to_two::<O, L>([x.cast(), y.cast()], [a.cast(), b.cast()], lanes) };
     }
     let mut buffer = MaybeUninit::<Tile>::uninit();
@@ -143,7 +146,8 @@ struct Tile([u8; TILE_BYTES]);
 /// As [`body`], for these lanes; `tile` has room for them.
 #[inline(always)]
 unsafe fn fold_tile<O: Operator, L: Combine<O>>(tile: *mut L::Running, from: &[*const u8], at: usize, count: usize) {
-    // SAFETY: the caller's promise; every pass but the first finds the tile filled by the one before.
+    // SAFETY: the caller promises the sources' lanes and room for them in `tile`. The first pass fills the tile, which
+    // every later pass reads.
     unsafe {
         let mut rest = match from.len() {
             8.. => pass::<O, L, 8, true>(tile, from, at, count),
@@ -173,7 +177,7 @@ unsafe fn pass<O: Operator, L: Combine<O>, const K: usize, const FIRST: bool>(
     at: usize,
     count: usize,
 ) -> &[*const u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `count` readable lanes from `at` in at least `K` sources, and room for them in `tile`.
     unsafe {
         let sources: [*const L; K] = core::array::from_fn(|k| from[k].cast::<L>().add(at));
         L::combine_rows::<K, FIRST>(tile, sources, count);
@@ -185,7 +189,8 @@ unsafe fn pass<O: Operator, L: Combine<O>, const K: usize, const FIRST: bool>(
 /// `from` is good for reading and `to` for writing `bytes`, and they do not overlap; `from` is aligned to a line.
 #[inline(always)]
 unsafe fn write(to: *mut u8, from: *const u8, bytes: usize, store: Store) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `bytes` readable at `from` and writable at `to`, without overlap; `stream_lines` writes
+    // at most as many.
     unsafe {
         let streamed = if store == Store::Streaming { stream_lines(to, from, bytes) } else { 0 };
         to.add(streamed).copy_from_nonoverlapping(from.add(streamed), bytes - streamed);

@@ -4,7 +4,7 @@ use core::ops::{Add, Mul, Sub};
 
 use crate::Complex;
 
-/// What complex arithmetic needs of a part.
+/// The real type of the two parts of a complex number.
 pub(crate) trait Part: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     const INFINITY: Self;
     fn is_nan(self) -> bool;
@@ -53,7 +53,8 @@ pub(crate) fn product<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T
 /// `running` is good for reading and writing `n` numbers and `next` for reading them; they do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn product_row<T: Part>(running: *mut Complex<T>, next: *const Complex<T>, n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` numbers at both pointers, which do not overlap, and that nobody else uses `running`
+    // meanwhile.
     let (running, next) =
         unsafe { (core::slice::from_raw_parts_mut(running, n), core::slice::from_raw_parts(next, n)) };
     let any_lost = running.iter().zip(next).fold(false, |any, (&left, &right)| any | lost(textbook(left, right)));

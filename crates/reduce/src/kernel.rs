@@ -71,7 +71,7 @@ impl Kernel {
     /// destination, or writes to a source, during the call.
     #[inline]
     pub unsafe fn fold(&self, destination: *mut u8, sources: &[*const u8], n: usize, store: Store) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` elements at each pointer, and one destination overlaps no other destination.
         unsafe { self.fold_to_many(&[destination], sources, n, store) }
     }
 
@@ -81,7 +81,8 @@ impl Kernel {
     /// As [`fold`](Self::fold) for every destination, and no two destinations overlap.
     #[inline]
     pub unsafe fn fold_to_many(&self, destinations: &[*mut u8], sources: &[*const u8], n: usize, store: Store) {
-        // SAFETY: the caller's promise. The processor has the variant: `select` and `compiled_for` saw to it.
+        // SAFETY: the caller promises `n` elements at each pointer, which are `n * lanes_per_element` lanes. The processor
+        // has the variant, because `select` and `compiled_for` give no other.
         unsafe { self.bodies[self.variant as usize](destinations, sources, n * self.lanes_per_element, store) }
     }
 }
@@ -92,7 +93,8 @@ impl Kernel {
 /// As [`Kernel::fold`].
 #[inline]
 pub unsafe fn fold<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*const T], n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` elements of `T` at each pointer, aligned for `T`, and that nobody else uses the
+    // destination meanwhile.
     unsafe {
         if n <= SMALL {
             fold_small::<O, T>(destination, sources, n);
@@ -108,7 +110,8 @@ pub unsafe fn fold<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*
 /// As [`Kernel::fold`].
 #[inline]
 pub unsafe fn fold_stream<O: Operator, T: Operand<O>>(destination: *mut T, sources: &[*const T], n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` elements of `T` at each pointer, aligned for `T`, and that nobody else uses the
+    // destination meanwhile.
     unsafe { Kernel::of::<O, T>().fold(destination.cast(), untyped(sources), n, Store::Streaming) }
 }
 
@@ -123,7 +126,8 @@ pub unsafe fn fold_to_many<O: Operator, T: Operand<O>>(
     n: usize,
     store: Store,
 ) {
-    // SAFETY: the caller's promise; pointers to different types are represented alike.
+    // SAFETY: the caller promises `n` elements at each pointer and destinations that do not overlap. Pointers to different
+    // types are represented alike, so the list of them may be read as one of `*mut u8`.
     unsafe {
         let destinations = core::slice::from_raw_parts(destinations.as_ptr().cast(), destinations.len());
         Kernel::of::<O, T>().fold_to_many(destinations, untyped(sources), n, store);
@@ -140,7 +144,7 @@ pub unsafe fn fold_small<O: Operator, T: Operand<O>>(destination: *mut T, source
         return;
     };
     for i in 0..n {
-        // SAFETY: the caller's promise, for element `i`.
+        // SAFETY: the caller promises `n` elements at each pointer, and `i` is less than `n`.
         unsafe {
             let first = first.add(i).read().without_padding();
             let result = rest.iter().fold(first, |result, next| result.combine(next.add(i).read()));
@@ -156,7 +160,8 @@ pub unsafe fn fold_small<O: Operator, T: Operand<O>>(destination: *mut T, source
 /// the destination, or writes to the source, during the call.
 #[inline]
 pub unsafe fn copy_stream(destination: *mut u8, source: *const u8, n: usize) {
-    // SAFETY: the caller's promise. A fold of one source is a copy.
+    // SAFETY: the caller promises `n` bytes at both pointers without overlap, and any address is aligned for a byte. A
+    // fold of one source is a copy.
     unsafe { fold_stream::<Or, u8>(destination, &[source], n) }
 }
 

@@ -1,4 +1,4 @@
-//! What every operator means for every type.
+//! The meaning of every operator for every type.
 
 use core::mem::MaybeUninit;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Mul};
@@ -56,7 +56,7 @@ operators! { And Or Xor Max Min Sum Prod }
 /// A type that has the operator `O`. The crate's first page says which have, and what it means. Other crates cannot
 /// implement it, because they have neither an element nor an operator of their own.
 pub trait Operand<O: Operator>: Element {
-    /// What the kernels compute with; an element consists of one or more. Different types that an operator treats
+    /// The type that the kernels compute with; an element consists of one or more. Different types that an operator treats
     /// alike share one kernel.
     type Lane: Combine<O>;
 
@@ -98,7 +98,8 @@ pub trait Combine<O: Operator>: Copy + 'static {
         n: usize,
     ) {
         for i in 0..n {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises `n` values at `running` and in each row, and `i` is less than `n`. Unless
+            // `FIRST` the values at `running` are initialised.
             unsafe {
                 let first = rows[0].add(i).read().lift();
                 let mut result = if FIRST { first } else { Self::combine(running.add(i).read(), first) };
@@ -226,7 +227,8 @@ macro_rules! combine_floats {
                 rows: [*const $lane; K],
                 n: usize,
             ) {
-                // SAFETY: the caller's promise, for each row and place.
+                // SAFETY: the caller promises `n` values in each row, and at `running` too, which is initialised unless
+                // `FIRST`.
                 unsafe {
                     let running_nan = !FIRST && has_nan(running, n, <$lane>::is_nan);
                     if running_nan || rows.iter().any(|row| has_nan(*row, n, <$lane>::is_nan)) {
@@ -253,7 +255,7 @@ macro_rules! combine_floats {
 /// `row` is good for reading `n` values.
 #[inline(always)]
 unsafe fn has_nan<L: Copy>(row: *const L, n: usize, is_nan: fn(L) -> bool) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` values at `row`, and `i` is less than `n`.
     (0..n).fold(false, |found, i| found | is_nan(unsafe { row.add(i).read() }))
 }
 
@@ -269,7 +271,8 @@ unsafe fn fold_rows<const K: usize, const FIRST: bool, L: Copy>(
     combine: impl Fn(L, L) -> L,
 ) {
     for i in 0..n {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` values at `running` and in each row, and `i` is less than `n`. Unless `FIRST`
+        // the values at `running` are initialised.
         unsafe {
             let first = rows[0].add(i).read();
             let mut result = if FIRST { first } else { combine(running.add(i).read(), first) };
@@ -309,7 +312,8 @@ macro_rules! combine_by_row {
                 rows: [*const $lane; K],
                 n: usize,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises `n` values at `running` and in each row, which do not overlap. The copy
+                // initialises `running` if these are the `FIRST` rows.
                 unsafe {
                     if FIRST {
                         running.copy_from_nonoverlapping(rows[0], n);

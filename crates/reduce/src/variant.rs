@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// One compilation of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// What every processor of the architecture has: SSE2, or NEON.
+    /// The instructions that every processor of the architecture has: SSE2, or NEON.
     Baseline,
     /// 32-byte vectors.
     Avx2,

@@ -55,7 +55,7 @@ fn check_typed<O: Operator, T: Operand<O> + Modelled>(random: &mut Random) {
             let mut case = Case::<T>::new(random, n, 1 + turn % 4, turn % 2, 1 - turn % 2, turn);
             let expected = case.expected::<O>();
             let (to, from) = case.pointers();
-            // SAFETY: as above.
+            // SAFETY: `Case` lays its arrays out as the kernel demands.
             unsafe {
                 match way {
                     0 => fold::<O, T>(to[0], &from, n),
@@ -162,7 +162,7 @@ fn without_sources_nothing_is_written() {
     let mut to = [7u32; 40];
     // SAFETY: `to` is 40 elements.
     unsafe { fold::<Sum, u32>(to.as_mut_ptr(), &[], 40) };
-    // SAFETY: as above.
+    // SAFETY: `to` is 40 elements.
     unsafe { fold_small::<Sum, u32>(to.as_mut_ptr(), &[], 40) };
     assert_eq!(to, [7; 40]);
 }

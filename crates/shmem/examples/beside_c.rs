@@ -83,16 +83,16 @@ fn scalars(world: &World, to: usize) -> Result<(), oxshmem::Error> {
     // SAFETY: for all calls of C: what they work on is symmetric, and the buffers have the bytes.
     let p = || unsafe { c::shmem_uint64_p(black_box(n), 1, pe) };
     row(world, "Rust put of a word", 20_000, p, || black_box(&number).put(1, to));
-    // SAFETY: as above.
+    // SAFETY: `n` is this PE's address of a symmetric word, and `pe` exists.
     let g = || _ = black_box(unsafe { c::shmem_uint64_g(black_box(n), pe) });
     row(world, "Rust get of a word", 20_000, g, || _ = black_box(black_box(&number).get(to)));
-    // SAFETY: as above.
+    // SAFETY: `a` is this PE's address of a symmetric word that only atomics touch, and `pe` exists.
     let fetch_add = || _ = black_box(unsafe { c::shmem_uint64_atomic_fetch_add(black_box(a), 1, pe) });
     row(world, "Rust fetch_add", 20_000, fetch_add, || _ = black_box(black_box(&counter).fetch_add(1, to)));
-    // SAFETY: as above.
+    // SAFETY: `a` is this PE's address of a symmetric word that only atomics touch, and `pe` exists.
     let swap = || _ = black_box(unsafe { c::shmem_uint64_atomic_compare_swap(black_box(a), 1, 2, pe) });
     row(world, "Rust compare_swap", 20_000, swap, || _ = black_box(black_box(&counter).compare_swap(1, 2, to)));
-    // SAFETY: no obligations.
+    // SAFETY: the world is initialised.
     row(world, "Rust quiet", 20_000, || unsafe { c::shmem_quiet() }, || world.quiet());
     Ok(())
 }
@@ -104,12 +104,13 @@ fn transfers(world: &World, to: usize) -> Result<(), oxshmem::Error> {
         let memory = world.allocate_slice(bytes, 0_u8)?;
         let mut own = vec![1_u8; bytes];
         let (there, here) = (memory.as_ptr().cast::<c_void>(), own.as_mut_ptr().cast::<c_void>());
-        // SAFETY: as above.
+        // SAFETY: `there` is a symmetric object and `here` a buffer, both of `bytes` bytes, and `pe` exists.
         let put = || unsafe { c::shmem_putmem(black_box(there), here, bytes, pe) };
         // SAFETY: the buffer has the bytes, and nobody writes it meanwhile.
         let source = || unsafe { std::slice::from_raw_parts(here.cast::<u8>(), bytes) };
         row(world, &format!("Rust put {bytes} B"), calls, put, || black_box(&memory).put_slice(source(), to));
-        // SAFETY: as above.
+        // SAFETY: `there` is a symmetric object and `here` a buffer, both of `bytes` bytes; nobody else uses the buffer
+        // during the call.
         let get = || unsafe { c::shmem_getmem(here, black_box(there), bytes, pe) };
         // SAFETY: nobody else uses the buffer while this runs, and it has the bytes.
         let into = || unsafe { std::slice::from_raw_parts_mut(here.cast::<u8>(), bytes) };
@@ -134,7 +135,7 @@ fn ready<F: Future>(future: F) -> F::Output {
 }
 
 fn collectives(world: &World) -> Result<(), oxshmem::Error> {
-    // SAFETY: no obligations.
+    // SAFETY: the world is initialised, and all PEs make the same calls.
     row(world, "Rust barrier", 500, || unsafe { c::shmem_barrier_all() }, || world.barrier());
     for len in [1, 8, 128, 1024, 16_384] {
         let (dest, source) = (world.allocate_slice(len, 0_u64)?, world.allocate_slice(len, 1_u64)?);

@@ -165,7 +165,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     /// ```
     #[inline(always)]
     pub fn store(&self, value: T) {
-        // SAFETY: as for `load`.
+        // SAFETY: a place is valid and aligned for a `T`, and only atomics touch this one.
         unsafe { amo::store("Atomic::store", self.own().cast::<T>(), value) }
     }
 
@@ -183,7 +183,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     #[inline(always)]
     pub fn wait_until(&self, comparison: Comparison<T>) {
         let (cmp, value) = comparison.parts();
-        // SAFETY: as for `load`.
+        // SAFETY: a place is valid and aligned for a `T`, and only atomics touch this one.
         unsafe { p2p::wait_until(self.own().cast::<T>(), cmp, value) }
     }
 
@@ -201,7 +201,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     #[must_use]
     pub fn test(&self, comparison: Comparison<T>) -> bool {
         let (cmp, value) = comparison.parts();
-        // SAFETY: as for `load`.
+        // SAFETY: a place is valid and aligned for a `T`, and only atomics touch this one.
         unsafe { p2p::test(self.own().cast::<T>(), cmp, value) != 0 }
     }
 }

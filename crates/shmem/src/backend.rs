@@ -82,9 +82,11 @@ macro_rules! calls {
                 #[inline(always)]
                 pub(crate) unsafe fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
                     match threads::here() {
-                        // SAFETY: passed on. So below.
+                        // SAFETY: the caller keeps the promises of the runtime's call of this name, which this function
+                        // asks for.
                         None => unsafe { oxshmem_runtime::calls::$module::$name($($argument),*) },
-                        // SAFETY: as above.
+                        // SAFETY: the caller keeps the promises of the runtime's call of this name, and the call for
+                        // threads asks for no others.
                         Some(pe) => unsafe { threads::$threads::$module::$name(&pe, $($argument),*) },
                     }
                 }
@@ -267,9 +269,11 @@ macro_rules! combining {
             team: Team, dest: *mut T, source: *const T, nelems: usize,
         ) -> c_int {
             match threads::here() {
-                // SAFETY: passed on. So below.
+                // SAFETY: the caller promises `nelems` elements at `dest` and `source` on all members, as the runtime's
+                // call asks.
                 None => unsafe { oxshmem_runtime::calls::collective::$name(team, dest, source, nelems) },
-                // SAFETY: as above.
+                // SAFETY: the caller promises `nelems` elements at `dest` and `source` on all members, and the call for
+                // threads asks for nothing else.
                 Some(pe) => unsafe { threads::together::collective::$name(&pe, team, dest, source, nelems) },
             }
         }
@@ -301,9 +305,9 @@ pub(crate) mod binding {
     /// As for the runtime's call of this name.
     pub(crate) unsafe fn finalize() {
         match threads::here() {
-            // SAFETY: passed on. So below.
+            // SAFETY: the caller promises that this is the last call of the PE, as the runtime asks.
             None => unsafe { oxshmem_runtime::calls::binding::finalize() },
-            // SAFETY: as above.
+            // SAFETY: the caller promises that this is the last call of the PE.
             Some(pe) => unsafe { threads::together::binding::finalize(&pe) },
         }
     }
@@ -317,7 +321,7 @@ pub(crate) mod binding {
     }
 
     /// # Safety
-    /// As for the runtime's call of this name. So below.
+    /// As for the runtime's call of this name.
     #[inline(always)]
     pub(crate) unsafe fn exchange(
         team: Team,
@@ -327,9 +331,9 @@ pub(crate) mod binding {
         visit: impl FnMut(u32, &[u64]),
     ) {
         match threads::here() {
-            // SAFETY: passed on. So below.
+            // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
             None => unsafe { oxshmem_runtime::calls::binding::exchange(team, call, kind, words, visit) },
-            // SAFETY: as above.
+            // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
             Some(pe) => unsafe { threads::together::binding::exchange(&pe, team, call, kind, words, visit) },
         }
     }
@@ -339,7 +343,7 @@ pub(crate) mod binding {
     #[inline(always)]
     pub(crate) unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
         if threads::here().is_none() {
-            // SAFETY: passed on.
+            // SAFETY: the caller promises that all members make the same call with a destination of `bytes` bytes.
             unsafe { oxshmem_runtime::calls::binding::agree_on_destination(team, call, dest, bytes) }
         }
     }

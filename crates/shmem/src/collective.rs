@@ -42,7 +42,8 @@ impl Team<'_> {
     #[doc(alias = "shmem_fcollect")]
     pub fn fcollect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
         let team = self.meet("shmem_fcollect", dest, source.len().checked_mul(self.n_pes()));
-        // SAFETY: as above.
+        // SAFETY: places are symmetric or the call ends the job; `meet` has checked that `dest` has room for all members'
+        // elements, and one thread has the team.
         unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
     }
 
@@ -96,7 +97,8 @@ impl Team<'_> {
         let block = source.len() / self.n_pes().max(1);
         lengths("shmem_alltoall", source.len(), Some(block * self.n_pes()));
         let team = self.meet("shmem_alltoall", dest, Some(source.len()));
-        // SAFETY: as above.
+        // SAFETY: places are symmetric or the call ends the job; both have a block for each member, and one thread has the
+        // team.
         unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
     }
 
@@ -195,7 +197,7 @@ impl Team<'_> {
 
     /// The world's number of member `pe`.
     fn world_number(&self, pe: usize) -> i32 {
-        // SAFETY: no obligations; the world lives longer than any team.
+        // SAFETY: the team lives as long as `self`, and the world longer than any team.
         unsafe { team::translate_pe(self.handle(), number(pe), runtime::Team::world()) }
     }
 }
@@ -218,7 +220,8 @@ macro_rules! combine {
             pub fn $name<T: Plain + Operand<$op>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
                 apart($alias, dest, source);
                 let team = self.meet($alias, dest, Some(source.len()));
-                // SAFETY: as for `broadcast`; the slices are the same or apart.
+                // SAFETY: places are symmetric or the call ends the job; both have the elements, `apart` has checked that
+                // they are the same or do not overlap, and one thread has the team.
                 unsafe { combine::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
 
@@ -265,7 +268,8 @@ macro_rules! scans {
             pub fn $name<T: Plain + Operand<Sum>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
                 apart($alias, dest, source);
                 let team = self.meet($alias, dest, Some(source.len()));
-                // SAFETY: as for `broadcast`; the slices are the same or apart.
+                // SAFETY: places are symmetric or the call ends the job; both have the elements, `apart` has checked that
+                // they are the same or do not overlap, and one thread has the team.
                 unsafe { combine::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
         )*}

@@ -59,11 +59,11 @@ fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
 
 /// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
 pub(crate) fn quiet_all(call: &'static str) {
-    // SAFETY: no obligations. So below.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(runtime::World(call)) };
     live(|live| {
         for Live(context, _) in live {
-            // SAFETY: as above; nobody can drop the context, or its team, before the list is free again.
+            // SAFETY: the context has not been destroyed: that needs the list of contexts, which this function holds.
             unsafe { order::quiet(runtime::On(*context, call)) };
         }
     });
@@ -73,7 +73,8 @@ pub(crate) fn quiet_all(call: &'static str) {
 pub(crate) fn forget_team(team: runtime::Team) {
     live(|live| {
         for Live(context, _) in live.iter().filter(|live| live.1 == team) {
-            // SAFETY: no obligations; the team, and so the context, still lives.
+            // SAFETY: the context has not been destroyed: it leaves the list before that, and its team ends only after
+            // this function.
             unsafe { order::quiet(runtime::On(*context, "shmem_team_destroy")) };
         }
         live.retain(|live| live.1 != team);
@@ -142,7 +143,7 @@ impl Context<'_> {
     #[doc(alias = "shmem_ctx_quiet")]
     #[inline(always)]
     pub fn quiet(&self) {
-        // SAFETY: no obligations.
+        // SAFETY: `self` owns the context, which is destroyed when `self` is dropped.
         unsafe { order::quiet(runtime::On(self.handle, "shmem_ctx_quiet")) }
     }
 
@@ -156,7 +157,8 @@ impl Context<'_> {
     #[doc(alias = "shmem_ctx_pe_quiet")]
     pub fn quiet_for(&self, pes: &[usize]) {
         let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
-        // SAFETY: no obligations beyond the list.
+        // SAFETY: `self` owns the context, which is destroyed when `self` is dropped; the list has the elements that its
+        // length says.
         unsafe { order::pe_quiet(runtime::On(self.handle, "shmem_ctx_pe_quiet"), pes.as_ptr(), pes.len()) }
     }
 
@@ -170,7 +172,7 @@ impl Context<'_> {
     #[doc(alias = "shmem_ctx_fence")]
     #[inline(always)]
     pub fn fence(&self) {
-        // SAFETY: no obligations.
+        // SAFETY: `self` owns the context, which is destroyed when `self` is dropped.
         unsafe { order::fence(runtime::On(self.handle, "shmem_ctx_fence")) }
     }
 }

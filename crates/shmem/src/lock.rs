@@ -67,7 +67,7 @@ impl Symmetric<Lock> {
     /// ```
     #[doc(alias = "shmem_set_lock")]
     pub fn lock<'a>(&'a self, _world: &'a Team<'_>) -> LockGuard<'a> {
-        // SAFETY: a place is symmetric or the call ends the job, and only lock calls touch this one. So below.
+        // SAFETY: a place is symmetric or the call ends the job, and only lock calls touch this one.
         unsafe { lock::set_lock(self.own().cast()) };
         LockGuard { lock: self.own().cast(), held: PhantomData }
     }
@@ -84,7 +84,7 @@ impl Symmetric<Lock> {
     #[doc(alias = "shmem_test_lock")]
     #[must_use]
     pub fn try_lock<'a>(&'a self, _world: &'a Team<'_>) -> Option<LockGuard<'a>> {
-        // SAFETY: as above.
+        // SAFETY: a place is symmetric or the call ends the job, and only lock calls touch this one.
         let busy = unsafe { lock::test_lock(self.own().cast()) } != 0;
         (!busy).then(|| LockGuard { lock: self.own().cast(), held: PhantomData })
     }
@@ -92,7 +92,7 @@ impl Symmetric<Lock> {
 
 impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: as above; this PE holds it.
+        // SAFETY: the guard borrows the symmetric lock, which only lock calls touch, and stands for this PE's holding it.
         unsafe { lock::clear_lock(self.lock) }
     }
 }

@@ -86,7 +86,7 @@ impl World {
             // SAFETY: inside the block, which nobody uses before all PEs have met below.
             unsafe { start.add(i).write(value) };
         }
-        // SAFETY: as above.
+        // SAFETY: the library is initialised, all PEs make this call, and this thread has the world.
         unsafe { order::sync_all() };
         Ok((start, serial))
     }

@@ -50,7 +50,7 @@ impl<T: Plain> Symmetric<[T]> {
         self.fits("shmem_put_nbi", buffer.len());
         let Way(via, pe) = to.resolve("shmem_put_nbi");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
-        // transfer has completed. So below.
+        // transfer has completed.
         unsafe { rma::put_nbi(via, self.as_ptr(), buffer.as_ptr(), buffer.len(), pe) };
         Pending { buffer: Some(buffer), target: to, home: backend::home(), place: PhantomData }
     }
@@ -67,7 +67,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn get_owned<P: Target>(&self, mut buffer: Vec<T>, from: P) -> Pending<'_, T, P> {
         self.fits("shmem_get_nbi", buffer.len());
         let Way(via, pe) = from.resolve("shmem_get_nbi");
-        // SAFETY: as above.
+        // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
+        // transfer has completed.
         unsafe { rma::get_nbi(via, buffer.as_mut_ptr(), self.as_ptr(), buffer.len(), pe) };
         Pending { buffer: Some(buffer), target: from, home: backend::home(), place: PhantomData }
     }
@@ -98,7 +99,7 @@ impl<T, P: Target> Pending<'_, T, P> {
             elsewhere();
         }
         let Way(via, _) = self.target.resolve("shmem_quiet");
-        // SAFETY: no obligations.
+        // SAFETY: the target borrows its context, so the context has not been destroyed.
         unsafe { order::quiet(via) };
         Some(buffer)
     }

@@ -48,7 +48,8 @@ pub struct Symmetric<T: ?Sized>(UnsafeCell<T>);
 // both sides (`copy_words` here, `rma::p` and `rma::g` in the runtime); the program orders bulk transfers with other uses, as
 // the type's documentation asks, and what a race tears is a value, by the promise of `Resident`.
 unsafe impl<T: Resident> Sync for Symmetric<T> {}
-// SAFETY: as above.
+// SAFETY: a slice is used by the methods of its elements and by bulk transfers, and both copy values in and out without
+// references; `Resident` promises that torn values are values.
 unsafe impl<T: Resident> Sync for Symmetric<[T]> {}
 
 impl<T: ?Sized> fmt::Debug for Symmetric<T> {
@@ -169,7 +170,8 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     #[inline(always)]
     pub fn store(&self, value: T) {
-        // SAFETY: as for `load`.
+        // SAFETY: a place is valid and aligned, and so is the local; only words are copied, and their bits are those of a
+        // `T`.
         unsafe { copy_words::<T, false>(self.own(), (&raw const value).cast_mut()) }
     }
 }
@@ -180,7 +182,8 @@ impl<T: Resident> Symmetric<[T]> {
     #[inline(always)]
     pub(crate) unsafe fn of<'a>(start: *mut T, len: usize) -> &'a Self {
         let whole = ptr::slice_from_raw_parts_mut(start, len);
-        // SAFETY: the caller's promise; a place has the layout of what lies in it.
+        // SAFETY: the caller promises `len` valid elements for the lifetime `'a`; a place has the layout of what lies in
+        // it.
         unsafe { &*(whole as *const Self) }
     }
 
@@ -274,7 +277,7 @@ impl<T: Resident> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Symmetric<T>> + DoubleEndedIterator {
-        // SAFETY: as in `at`.
+        // SAFETY: `i` is less than the length, and the place of an element has the layout of the element.
         (0..self.len()).map(|i| unsafe { &*self.as_ptr().add(i).cast_const().cast() })
     }
 }

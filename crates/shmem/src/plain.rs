@@ -41,7 +41,7 @@ macro_rules! plain_types {
     ($($type:ty)*) => {$(
         // SAFETY: numbers have no padding, and every pattern of bits is one.
         unsafe impl Resident for $type {}
-        // SAFETY: as above.
+        // SAFETY: a number makes no promise about who changes it, or how many bytes at a time.
         unsafe impl Plain for $type {}
     )*};
 }
@@ -50,7 +50,7 @@ plain_types! { i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 isize usize f32 f64 Compl
 
 // SAFETY: arrays have no padding between elements.
 unsafe impl<T: Resident, const N: usize> Resident for [T; N] {}
-// SAFETY: as above.
+// SAFETY: the elements make no promise about who changes them, and an array adds none.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// Defines a struct of plain fields that is plain itself. Padding is an error of the compiler; name it, and it is a
@@ -102,7 +102,7 @@ macro_rules! plain {
 
         // SAFETY: all fields are plain and there is nothing between them: see above.
         unsafe impl $crate::Resident for $name {}
-        // SAFETY: as above.
+        // SAFETY: the checks above have shown that each field is plain, and a struct adds no promise of its own.
         unsafe impl $crate::Plain for $name {}
     };
 }

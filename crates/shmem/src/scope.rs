@@ -81,7 +81,7 @@ impl Drop for Complete {
 
 /// Completes what was issued on the context.
 pub(crate) fn complete(context: runtime::Context) {
-    // SAFETY: no obligations; the context lives.
+    // SAFETY: the caller passes the context of a scope, which is destroyed only when the scope has completed.
     unsafe { order::quiet(runtime::On(context, "shmem_ctx_quiet")) }
 }
 
@@ -101,7 +101,7 @@ impl<'scope> Scope<'scope, '_> {
         dest.fits("shmem_put_nbi", source.len());
         let via = runtime::On(self.context, "shmem_put_nbi");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
-        // has completed. So below.
+        // has completed.
         unsafe { rma::put_nbi(via, dest.as_ptr(), source.as_ptr(), source.len(), number(pe)) }
     }
 
@@ -120,7 +120,8 @@ impl<'scope> Scope<'scope, '_> {
     pub fn get<T: Plain>(&'scope self, source: &'scope Symmetric<[T]>, dest: &'scope mut [T], pe: usize) {
         source.fits("shmem_get_nbi", dest.len());
         let via = runtime::On(self.context, "shmem_get_nbi");
-        // SAFETY: as above.
+        // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
+        // has completed, `dest` exclusively.
         unsafe { rma::get_nbi(via, dest.as_mut_ptr(), source.as_ptr(), dest.len(), number(pe)) }
     }
 
@@ -148,7 +149,8 @@ impl<'scope> Scope<'scope, '_> {
         let via = runtime::On(self.context, "shmem_put_signal_nbi");
         let (operation, value) = update.parts();
         let (to, word) = (dest.as_ptr(), signal.own().cast());
-        // SAFETY: as above, and only signal calls touch the signal.
+        // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
+        // has completed. Only signal calls touch the signal.
         unsafe { signal::put_signal_nbi(via, to, source.as_ptr(), source.len(), word, value, operation, number(pe)) }
     }
 

@@ -82,16 +82,16 @@ impl Symmetric<Signal> {
     #[doc(alias = "shmemx_signal_add")]
     #[inline(always)]
     pub fn update(&self, update: Update, pe: impl Target) {
-        // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one. So below.
+        // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
         match update {
             Update::Set(value) => {
                 let Way(via, pe) = pe.resolve("shmemx_signal_set");
-                // SAFETY: as above.
+                // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
                 unsafe { signal::signal_set(via, self.own().cast(), value, pe) }
             }
             Update::Add(value) => {
                 let Way(via, pe) = pe.resolve("shmemx_signal_add");
-                // SAFETY: as above.
+                // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
                 unsafe { signal::signal_add(via, self.own().cast(), value, pe) }
             }
         }
@@ -108,7 +108,7 @@ impl Symmetric<Signal> {
     #[inline(always)]
     #[must_use]
     pub fn fetch(&self) -> u64 {
-        // SAFETY: a place is valid and aligned, and only signal calls touch this one. So below.
+        // SAFETY: a place is valid and aligned, and only signal calls touch this one.
         unsafe { signal::signal_fetch(self.own().cast()) }
     }
 
@@ -125,7 +125,7 @@ impl Symmetric<Signal> {
     #[inline(always)]
     pub fn wait_until(&self, comparison: Comparison<u64>) -> u64 {
         let (cmp, value) = comparison.parts();
-        // SAFETY: as above.
+        // SAFETY: a place is valid and aligned, and only signal calls touch this one.
         unsafe { signal::signal_wait_until(self.own().cast(), cmp, value) }
     }
 }
@@ -148,7 +148,8 @@ impl<T: Plain> Symmetric<[T]> {
         let Way(via, pe) = to.resolve("shmem_put_signal");
         let (operation, value) = update.parts();
         let (dest, word) = (self.as_ptr(), signal.own().cast());
-        // SAFETY: as for `put_slice`, and as for `update`.
+        // SAFETY: places are symmetric or the call ends the job; both sides have the elements, and only signal calls touch
+        // the signal.
         unsafe { signal::put_signal(via, dest, source.as_ptr(), source.len(), word, value, operation, pe) }
     }
 }

@@ -52,7 +52,8 @@ impl Team<'_> {
     }
 
     fn new<'p>(handle: runtime::Team, made: bool) -> Team<'p> {
-        // SAFETY: no obligations; the team lives.
+        // SAFETY: the caller passes the handle of a team that has just been made and is not destroyed before the `Team` is
+        // dropped.
         let (my, size) = unsafe { (calls::my_pe(handle), calls::n_pes(handle)) };
         Team { handle, my: my.max(0) as usize, size: size.max(0) as usize, made, parent: PhantomData }
     }
@@ -111,7 +112,7 @@ impl Team<'_> {
     #[doc(alias = "shmem_team_translate_pe")]
     #[must_use]
     pub fn translate(&self, pe: usize, other: &Team<'_>) -> Option<usize> {
-        // SAFETY: no obligations; both teams live.
+        // SAFETY: both teams are borrowed, so neither has been destroyed.
         usize::try_from(unsafe { calls::translate_pe(self.handle, number(pe), other.handle) }).ok()
     }
 
@@ -146,7 +147,7 @@ impl Team<'_> {
         let _span = tracing::debug_span!("split_strided", start, stride, size).entered();
         let mut made = runtime::Team::INVALID;
         let stride = c_int::try_from(stride).unwrap_or(0);
-        // SAFETY: `made` is writable and there is no config; the team lives, and one thread has it. So below.
+        // SAFETY: `made` is writable and there is no config; the team lives, and one thread has it.
         let status = unsafe {
             calls::split_strided(parent, number(start), stride, number(size), core::ptr::null(), 0, &raw mut made)
         };
@@ -172,7 +173,7 @@ impl Team<'_> {
         let _span = tracing::debug_span!("split_2d", width).entered();
         let (mut x, mut y) = (runtime::Team::INVALID, runtime::Team::INVALID);
         let none = core::ptr::null();
-        // SAFETY: as above.
+        // SAFETY: `x` and `y` are writable and there are no configs; the team lives, and one thread has it.
         match unsafe { calls::split_2d(parent, number(width), none, 0, &raw mut x, none, 0, &raw mut y) } {
             0 => Ok(Axes { x: Team::new(x, true), y: Team::new(y, true) }),
             _ => Err(self.refused(CALL, format!("width {width}"))),
@@ -226,7 +227,7 @@ impl Team<'_> {
         let mut made = runtime::Team::INVALID;
         let small = |number: u32| c_int::try_from(number).unwrap_or_else(|_| too_large(number));
         let (color, key) = (color.map_or(NO_COLOR, small), small(key));
-        // SAFETY: as above.
+        // SAFETY: `made` is writable; the team lives, and one thread has it.
         unsafe { team_extension::split_color(parent, color, key, &raw mut made) };
         (made != runtime::Team::INVALID).then(|| Team::new(made, true))
     }

@@ -209,7 +209,7 @@ fn number_of(address: *const Object) -> usize {
 }
 
 fn context_handle(number: usize) -> runtime::Context {
-    // SAFETY: a handle is an address; what is there suits the runtime, see `object`. So below.
+    // SAFETY: a handle is an address; what is there suits the runtime, see `object`.
     unsafe { core::mem::transmute(object(number)) }
 }
 
@@ -217,12 +217,12 @@ fn context_number(handle: runtime::Context) -> usize {
     if handle == runtime::Context::default_context() {
         return 0;
     }
-    // SAFETY: as above.
+    // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
     number_of(unsafe { core::mem::transmute::<runtime::Context, *const Object>(handle) })
 }
 
 fn team_handle(number: usize) -> runtime::Team {
-    // SAFETY: as above.
+    // SAFETY: a handle is one address, and `object` leaves there what the runtime may read.
     unsafe { core::mem::transmute(object(number)) }
 }
 
@@ -233,6 +233,6 @@ fn team_number(handle: runtime::Team) -> usize {
     if handle == runtime::Team::shared() {
         return 1;
     }
-    // SAFETY: as above.
+    // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
     number_of(unsafe { core::mem::transmute::<runtime::Team, *const Object>(handle) })
 }

@@ -98,7 +98,8 @@ impl<T: Plain> Symmetric<T> {
         let Way(via, pe) = from.resolve("shmem_g");
         macro_rules! word {
             ($word:ty) => {
-                // SAFETY: as for `put`.
+                // SAFETY: a place is symmetric or the call ends the job, and aligned for a `T`, which is such a word; its
+                // bits make a `T` by `Plain`.
                 unsafe { mem::transmute_copy(&rma::g(via, self.own().cast::<$word>(), pe)) }
             };
         }
@@ -109,7 +110,8 @@ impl<T: Plain> Symmetric<T> {
             8 => word!(u64),
             _ => {
                 let mut value = MaybeUninit::<T>::uninit();
-                // SAFETY: as for `put`; the call fills the value or does not return.
+                // SAFETY: a place is symmetric or the call ends the job; the program orders this bulk transfer with other
+                // uses of the place, as `Symmetric` asks. The call fills the value or does not return.
                 unsafe {
                     rma::get(via, value.as_mut_ptr(), self.own(), 1, pe);
                     value.assume_init()
@@ -138,7 +140,7 @@ impl<T: Plain> Symmetric<[T]> {
         self.fits("shmem_put", source.len());
         let Way(via, pe) = to.resolve("shmem_put");
         // SAFETY: a place is symmetric or the call ends the job, and both sides have the elements; the program orders bulk
-        // transfers with what others do there. So below.
+        // transfers with what others do there.
         unsafe { rma::put(via, self.as_ptr(), source.as_ptr(), source.len(), pe) }
     }
 
@@ -156,7 +158,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn get_slice(&self, dest: &mut [T], from: impl Target) {
         self.fits("shmem_get", dest.len());
         let Way(via, pe) = from.resolve("shmem_get");
-        // SAFETY: as above.
+        // SAFETY: a place is symmetric or the call ends the job, and both sides have the elements; the program orders bulk
+        // transfers with other uses of the place.
         unsafe { rma::get(via, dest.as_mut_ptr(), self.as_ptr(), dest.len(), pe) }
     }
 
@@ -171,7 +174,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn get_vec(&self, from: impl Target) -> Vec<T> {
         let Way(via, pe) = from.resolve("shmem_get");
         let mut all = Vec::with_capacity(self.len());
-        // SAFETY: as above; the call fills the capacity or does not return.
+        // SAFETY: a place is symmetric or the call ends the job, and both sides have room for the elements; the program
+        // orders bulk transfers with other uses of the place. The call fills the capacity or does not return.
         unsafe {
             rma::get(via, all.as_mut_ptr(), self.as_ptr(), self.len(), pe);
             all.set_len(self.len());
@@ -193,7 +197,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn put_strided(&self, stride: usize, source: &[T], source_stride: usize, to: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(source.len(), source_stride));
         let Way(via, pe) = to.resolve("shmem_iput");
-        // SAFETY: as above; `count` steps stay inside on both sides, and so strides fit an `isize`.
+        // SAFETY: a place is symmetric or the call ends the job; `count` steps stay inside on both sides, and so strides
+        // fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe {
             rma::iput(via, self.as_ptr(), source.as_ptr(), stride as isize, source_stride as isize, count, pe);
         }
@@ -216,7 +221,8 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn get_strided(&self, stride: usize, dest: &mut [T], dest_stride: usize, from: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(dest.len(), dest_stride));
         let Way(via, pe) = from.resolve("shmem_iget");
-        // SAFETY: as in `put_strided`.
+        // SAFETY: a place is symmetric or the call ends the job; `count` steps stay inside on both sides, and so strides
+        // fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe {
             rma::iget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride as isize, stride as isize, count, pe);
         }
@@ -245,7 +251,8 @@ impl<T: Plain> Symmetric<[T]> {
         let count = blocks(self.len(), block, stride).min(blocks(source.len(), block, source_stride));
         let Way(via, pe) = to.resolve("shmem_ibput");
         let (stride, source_stride) = (stride as isize, source_stride as isize);
-        // SAFETY: as in `put_strided`, with blocks for elements. So below.
+        // SAFETY: a place is symmetric or the call ends the job; `count` blocks at these strides stay inside on both
+        // sides, and so strides fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe { rma::ibput(via, self.as_ptr(), source.as_ptr(), stride, source_stride, block, count, pe) };
         count
     }
@@ -274,7 +281,8 @@ impl<T: Plain> Symmetric<[T]> {
         let count = blocks(self.len(), block, stride).min(blocks(dest.len(), block, dest_stride));
         let Way(via, pe) = from.resolve("shmem_ibget");
         let (stride, dest_stride) = (stride as isize, dest_stride as isize);
-        // SAFETY: as above.
+        // SAFETY: a place is symmetric or the call ends the job; `count` blocks at these strides stay inside on both
+        // sides, and so strides fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe { rma::ibget(via, dest.as_mut_ptr(), self.as_ptr(), dest_stride, stride, block, count, pe) };
         count
     }

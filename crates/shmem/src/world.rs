@@ -129,7 +129,7 @@ impl World {
     #[doc(alias = "shmem_quiet")]
     #[inline(always)]
     pub fn quiet(&self) {
-        // SAFETY: no obligations.
+        // SAFETY: the default context is never destroyed.
         unsafe { order::quiet(runtime::World("shmem_quiet")) }
     }
 
@@ -144,7 +144,7 @@ impl World {
     #[doc(alias = "shmem_pe_quiet")]
     pub fn quiet_for(&self, pes: &[usize]) {
         let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
-        // SAFETY: no obligations beyond the list.
+        // SAFETY: the default context is never destroyed, and the list has the elements that its length says.
         unsafe { order::pe_quiet(runtime::World("shmem_pe_quiet"), pes.as_ptr(), pes.len()) }
     }
 
@@ -175,7 +175,7 @@ impl World {
     #[doc(alias = "shmem_fence")]
     #[inline(always)]
     pub fn fence(&self) {
-        // SAFETY: no obligations.
+        // SAFETY: the default context is never destroyed.
         unsafe { order::fence(runtime::World("shmem_fence")) }
     }
 
@@ -190,7 +190,7 @@ impl World {
     /// ```
     #[doc(alias = "shmem_global_exit")]
     pub fn global_exit(&self, status: i32) -> ! {
-        // SAFETY: no obligations.
+        // SAFETY: the world is initialised while `self` lives.
         unsafe { init::global_exit(status) }
     }
 

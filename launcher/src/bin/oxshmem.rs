@@ -122,7 +122,7 @@ struct Tune {
     /// Where the table goes; every host of later jobs has to see it
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// What oshrun needs to start one PE on each node: -H a,b,c -N 1
+    /// Arguments for oshrun that start one PE on each node: -H a,b,c -N 1
     #[arg(last = true, required = true, value_name = "OSHRUN ARGUMENTS")]
     oshrun: Vec<String>,
 }

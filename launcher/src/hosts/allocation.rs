@@ -8,7 +8,7 @@ use oxshmem_base::{Error, file};
 use super::nodelist;
 use super::placement::Room;
 
-/// What a scheduler granted.
+/// The hosts that a scheduler granted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
     /// Whose it is, for messages.
@@ -26,7 +26,7 @@ const SRUN: &str = "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist={ho
 /// The scheduler's own shell; hosts are numbered there, so the number is the place in the list.
 const FLUX: &str = "flux exec --quiet -r {index}";
 
-/// What the environment says; nothing: no scheduler started us.
+/// The allocation that the environment describes; none if no scheduler started us.
 pub(crate) fn found(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, Error> {
     if variable("SLURM_JOB_ID").is_some()
         && let Some(list) = variable("SLURM_JOB_NODELIST").or_else(|| variable("SLURM_NODELIST"))
@@ -50,7 +50,7 @@ fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Alloc
     let (tasks, processors) = (counts("SLURM_TASKS_PER_NODE"), counts("SLURM_JOB_CPUS_PER_NODE"));
     let room = |i: usize| {
         let slots = tasks.as_ref().map(|tasks| tasks[i]);
-        // Whoever asked for more tasks than processors got them.
+        // A user who asked for more tasks than processors got them.
         let most = processors.as_ref().map(|processors| processors[i].max(slots.unwrap_or(0)));
         Room { slots: slots.or(most), most }
     };

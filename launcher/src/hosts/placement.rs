@@ -4,7 +4,7 @@ use oxshmem_base::Error;
 
 use crate::arguments::Map;
 
-/// What one host offers.
+/// The room that one host offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     /// How many PEs are meant for it; nothing: a fair share.

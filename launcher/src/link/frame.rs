@@ -1,4 +1,4 @@
-//! What travels over an agent's pipe: orders down, reports up.
+//! The frames on an agent's pipe: orders down, reports up.
 //!
 //! A frame is its length (4 bytes, little endian), its content, and a newline: some remote shells pass on whole lines
 //! only, and this one ends theirs. The two sides are of one build (see `greeting`), so the content needs no versions.
@@ -17,7 +17,7 @@ pub(crate) const LONGEST: usize = 16 << 20;
 /// Values of one fence travel in frames of about this size.
 pub(crate) const PORTION: usize = 256 << 10;
 
-/// What an agent is told.
+/// An order to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Start these PEs.
@@ -44,12 +44,12 @@ pub(crate) enum Order {
     Beat,
 }
 
-/// What an agent tells.
+/// A report of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// These PEs run, with their process numbers.
     Started { pids: Vec<(u32, u32)> },
-    /// What `--display` shows of a host, and the PEs that are only shown and not started.
+    /// The display of `--display` for a host, and the PEs that are only shown and not started.
     Map { host: u32, text: String, only: Vec<u32> },
     /// PE `pe` could not be started, so these were not either.
     Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
@@ -82,10 +82,10 @@ pub(crate) enum Report {
     Beat,
 }
 
-/// What an agent needs to know about the job.
+/// Everything that an agent needs to know about the job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Post {
-    /// What the user asked for; its programs carry all variables that PEs get.
+    /// The user's arguments; the programs among them carry all variables that PEs get.
     pub(crate) plan: Plan,
     /// The mark of the job. Each host adds its own number.
     pub(crate) mark: String,

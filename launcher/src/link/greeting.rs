@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-/// What nobody prints by chance, and the version of what follows.
+/// A word that no program prints by chance, and the version of the frames that follow.
 const WORD: &str = "oxshmem-agent/1 ";
 /// More than any message of the day.
 const PATIENCE: usize = 64 << 10;
 
-/// What an agent says first.
+/// The first words of an agent.
 pub(crate) fn line() -> String {
     format!("\n{WORD}{}\n", build())
 }
@@ -29,7 +29,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     rest.iter().fold(sum, |sum, &byte| mix(sum, byte.into()))
 }
 
-/// What has come so far means this.
+/// The meaning of the bytes that have come so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
     /// Not enough to tell.

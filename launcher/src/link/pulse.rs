@@ -14,7 +14,7 @@ pub(crate) struct Pulse<I> {
     pauses: bool,
 }
 
-/// What is to be done now.
+/// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Nothing.

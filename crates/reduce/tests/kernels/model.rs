@@ -213,7 +213,7 @@ macro_rules! extended {
 
 extended! { LongDouble garbage; Quad |_: &mut Random| 0; }
 
-/// What C may leave in the padding.
+/// A value that C may leave in the padding.
 fn garbage(random: &mut Random) -> u128 {
     if cfg!(target_arch = "x86_64") { u128::from(random.next()) << 80 } else { 0 }
 }

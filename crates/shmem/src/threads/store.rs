@@ -40,7 +40,7 @@ struct Arena {
 
 // SAFETY: memory that its owner gives back, wherever that is; who touches it has the turn.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
+// SAFETY: references to an arena give away its address only; who reads or writes the memory has the turn.
 unsafe impl Sync for Arena {}
 
 impl Store {

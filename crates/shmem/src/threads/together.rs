@@ -184,7 +184,7 @@ pub(crate) mod context {
         let stream = here.stream(here.group("shmem_team_create_ctx", team));
         let mut streams = here.streams.borrow_mut();
         streams.push(stream);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `context` is writable.
         unsafe { context.write(context_handle(streams.len() - 1)) };
         0
     }
@@ -245,7 +245,7 @@ pub(crate) mod team {
         let numbers = Triplet::world(parent.list.len() as u32);
         let Ok(child) = numbers.split_strided(start.into(), stride.into(), size.into()) else { return -1 };
         let made = part(&parent, &child, [0, 0]).map_or(runtime::Team::INVALID, |group| here.enlist(group));
-        // SAFETY: the caller's promise. So below.
+        // SAFETY: the caller promises that `new_team` is writable.
         unsafe { new_team.write(made) };
         0
     }
@@ -269,7 +269,7 @@ pub(crate) mod team {
         let axes = [(x_team, &grid.row, [1, grid.row.start as u64]), (y_team, &grid.column, [2, u64::from(grid.x)])];
         for (team, numbers, which) in axes {
             let made = part(&parent, numbers, which).map_or(runtime::Team::INVALID, |group| here.enlist(group));
-            // SAFETY: as above.
+            // SAFETY: the caller promises that `x_team` and `y_team` are writable.
             unsafe { team.write(made) };
         }
         0
@@ -308,7 +308,7 @@ pub(crate) mod team_extension {
             let path = [&parent.path[..], &[parent.calls.get(), 3, color as u64]].concat();
             here.enlist(Group { path, list, my, calls: Cell::new(0) })
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `new_team` is writable.
         unsafe { new_team.write(made) };
     }
 }
@@ -321,7 +321,7 @@ pub(crate) mod collective {
     /// # Safety
     /// They are readable.
     unsafe fn bytes<T: Plain>(source: *const T, n: usize) -> Vec<u8> {
-        // SAFETY: the caller's promise; plain data has no padding.
+        // SAFETY: the caller promises `n` readable elements, and plain data has no padding.
         unsafe { core::slice::from_raw_parts(source.cast::<u8>(), n * size_of::<T>()) }.into()
     }
 
@@ -331,7 +331,7 @@ pub(crate) mod collective {
     /// `dest` is writable.
     unsafe fn store<T: Plain>(dest: *mut T, bytes: &[u8], i: usize) {
         let element = &bytes[i * size_of::<T>()..][..size_of::<T>()];
-        // SAFETY: the caller's promise, and the slice has the bytes.
+        // SAFETY: the caller promises that `dest` is writable for a `T`, and the slice has as many bytes.
         unsafe { dest.cast::<u8>().copy_from_nonoverlapping(element.as_ptr(), element.len()) }
     }
 
@@ -344,12 +344,12 @@ pub(crate) mod collective {
         root: c_int,
     ) -> c_int {
         const CALL: &str = "shmem_broadcast";
-        // SAFETY: the caller's promise: both sides have the elements. So below.
+        // SAFETY: the caller promises `nelems` elements at `source`.
         let all = here.exchange(team, CALL, unsafe { bytes(source, nelems) });
         let Some(theirs) = usize::try_from(root).ok().and_then(|root| all.bytes.get(root)) else {
             here.fail(&Error::new(format!("{CALL}: PE {root} does not exist")))
         };
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements at `dest`, and `i` is less than that.
         (0..nelems).for_each(|i| unsafe { store(dest.add(i), theirs, i) });
         0
     }
@@ -361,10 +361,11 @@ pub(crate) mod collective {
         source: *const T,
         nelems: usize,
     ) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements at `source`.
         let all = here.exchange(team, "shmem_fcollect", unsafe { bytes(source, nelems) });
         for (member, theirs) in all.bytes.iter().enumerate() {
-            // SAFETY: as above: a block for each member, as long as the caller's.
+            // SAFETY: the caller promises a block of `nelems` elements for each member at `dest`, and `i` is less than
+            // `nelems`.
             (0..nelems).for_each(|i| unsafe { store(dest.add(member * nelems + i), theirs, i) });
         }
         0
@@ -378,10 +379,11 @@ pub(crate) mod collective {
         nelems: usize,
     ) -> c_int {
         let (my, size) = (here.group("shmem_alltoall", team).my, here.group("shmem_alltoall", team).list.len());
-        // SAFETY: as above.
+        // SAFETY: the caller promises a block of `nelems` elements for each member at `source`.
         let all = here.exchange(team, "shmem_alltoall", unsafe { bytes(source, nelems * size) });
         for (member, theirs) in all.bytes.iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the caller promises a block of `nelems` elements for each member at `dest`, and `i` is less than
+            // `nelems`.
             (0..nelems).for_each(|i| unsafe { store(dest.add(member * nelems + i), theirs, my * nelems + i) });
         }
         0
@@ -400,11 +402,13 @@ pub(crate) mod collective {
         let (dst, sst) = (dst as usize, sst as usize);
         let last = (nelems * size).saturating_sub(1);
         let n = if nelems == 0 { 0 } else { last * sst + 1 };
-        // SAFETY: as above: the last element is `last` strides behind the first.
+        // SAFETY: the caller promises elements at `source` up to the last one that travels, which is `last` strides behind
+        // the first.
         let all = here.exchange(team, "shmem_alltoalls", unsafe { bytes(source, n) });
         for (member, theirs) in all.bytes.iter().enumerate() {
             for i in 0..nelems {
-                // SAFETY: as above.
+                // SAFETY: the caller promises a block of `nelems` elements at this stride for each member at `dest`, and
+                // `i` is less than `nelems`.
                 unsafe { store(dest.add((member * nelems + i) * dst), theirs, (my * nelems + i) * sst) }
             }
         }
@@ -426,7 +430,7 @@ pub(crate) mod collective {
                 }
             };
             if let Some(result) = members.iter().map(element).reduce(|all, one| <T as Operand<O>>::combine(all, one)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises `nelems` elements at `dest`, and `i` is less than that.
                 unsafe { dest.add(i).write(result) }
             }
         }
@@ -437,9 +441,9 @@ pub(crate) mod collective {
             pub(crate) unsafe fn $name<T: Plain + Operand<$op>>(
                 here: &Pe, team: runtime::Team, dest: *mut T, source: *const T, nreduce: usize,
             ) -> c_int {
-                // SAFETY: the caller's promise: both sides have the elements.
+                // SAFETY: the caller promises `nreduce` elements at `source`.
                 let all = here.exchange(team, $call, unsafe { bytes(source, nreduce) });
-                // SAFETY: as above.
+                // SAFETY: the caller promises `nreduce` elements at `dest`, and each member has brought as many.
                 unsafe { combine::<$op, T>(&all.bytes, dest, nreduce) };
                 0
             }
@@ -464,9 +468,9 @@ pub(crate) mod collective {
         nelems: usize,
     ) -> c_int {
         let my = here.group("shmem_sum_inscan", team).my;
-        // SAFETY: as above. So below.
+        // SAFETY: the caller promises `nelems` elements at `source`.
         let all = here.exchange(team, "shmem_sum_inscan", unsafe { bytes(source, nelems) });
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements at `dest`, and each member has brought as many.
         unsafe { combine::<Sum, T>(&all.bytes[..=my], dest, nelems) };
         0
     }
@@ -479,9 +483,10 @@ pub(crate) mod collective {
         nelems: usize,
     ) -> c_int {
         let my = here.group("shmem_sum_exscan", team).my;
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements at `source`.
         let all = here.exchange(team, "shmem_sum_exscan", unsafe { bytes(source, nelems) });
-        // SAFETY: as above. A number of zeros is the sum of nothing.
+        // SAFETY: the caller promises `nelems` elements at `dest`, and each member has brought as many. All bytes zero is
+        // a number: the sum of nothing.
         unsafe {
             dest.write_bytes(0, nelems);
             combine::<Sum, T>(&all.bytes[..my], dest, nelems);

@@ -24,7 +24,8 @@ fn ask<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, p
 fn tell<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, pe: c_int) {
     here.stage().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
-    // SAFETY: as above; nobody wants the old value.
+    // SAFETY: `remote` has checked that the object is inside a region, and symmetric numbers are aligned; a null pointer says
+    // that nobody wants the old value.
     here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, core::ptr::null_mut()) });
 }
 
@@ -35,7 +36,8 @@ fn tell<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, 
 unsafe fn ask_nbi<V: Via, T: AtomicValue>(here: &Pe, via: V, result: *mut T, address: *const T, amo: Amo, pe: c_int) {
     here.stage().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
-    // SAFETY: as above; the caller keeps the place for the old value.
+    // SAFETY: `remote` has checked that the object is inside a region, and symmetric numbers are aligned; the caller promises
+    // that `result` stays valid until the next quiet.
     here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, result.cast()) });
 }
 
@@ -54,7 +56,7 @@ macro_rules! atomics_nbi {
             pe: c_int,
         ) {
             $(let $argument = $argument.bits();)*
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that `result` stays valid until the next quiet.
             unsafe { ask_nbi(here, via, result, dest, $amo, pe) }
         }
     )*};

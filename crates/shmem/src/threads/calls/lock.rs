@@ -49,7 +49,7 @@ pub(crate) unsafe fn test_lock(here: &Pe, lock: *mut c_long) -> c_int {
 }
 
 pub(crate) unsafe fn clear_lock(here: &Pe, lock: *mut c_long) {
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(here, runtime::World("shmem_clear_lock")) };
     let name = name(here, lock);
     here.locks().entry(name).or_default().pop_front();

@@ -23,14 +23,14 @@ pub(crate) unsafe fn quiet<V: Via>(here: &Pe, via: V) {
 
 pub(crate) unsafe fn pe_quiet<V: Via>(here: &Pe, via: V, _target_pes: *const c_int, n: usize) {
     if n > 0 {
-        // SAFETY: no obligations.
+        // SAFETY: the caller promises that the context has not been destroyed.
         unsafe { quiet(here, via) }
     }
 }
 
 pub(crate) unsafe fn barrier_all(here: &Pe) {
     const CALL: &str = "shmem_barrier_all";
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { quiet(here, runtime::World(CALL)) };
     here.exchange(runtime::Team::world(), CALL, Vec::new());
 }

@@ -9,13 +9,13 @@ use crate::threads::Pe;
 
 pub(crate) unsafe fn wait_until<T: AtomicValue>(here: &Pe, ivar: *mut T, cmp: c_int, value: T) {
     here.stage().step(here.me);
-    // SAFETY: the caller's promise. So for all calls of this file.
+    // SAFETY: the caller promises that `ivar` is valid and that only atomic accesses touch it.
     here.stage().wait(here.me, "shmem_wait_until", || (unsafe { look::test(ivar, cmp, value) } != 0).then_some(()));
 }
 
 pub(crate) unsafe fn test<T: AtomicValue>(here: &Pe, ivar: *mut T, cmp: c_int, value: T) -> c_int {
     here.stage().step(here.me);
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `ivar` is valid and that only atomic accesses touch it.
     unsafe { look::test(ivar, cmp, value) }
 }
 
@@ -24,7 +24,7 @@ pub(crate) unsafe fn test<T: AtomicValue>(here: &Pe, ivar: *mut T, cmp: c_int, v
 /// # Safety
 /// `status` is null or has as many elements.
 unsafe fn none(status: *const c_int, nelems: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `nelems` elements at `status` unless it is null.
     (0..nelems).all(|i| !status.is_null() && unsafe { status.add(i).read() } != 0)
 }
 
@@ -43,7 +43,8 @@ macro_rules! sets {
             here: &Pe, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $type,
         ) {
             here.stage().step(here.me);
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, and as many elements at
+            // `status` unless it is null.
             let all = || (unsafe { look::$test_all(ivars, nelems, status, cmp, $value) } != 0).then_some(());
             here.stage().wait(here.me, concat!("shmem_", stringify!($all)), all);
         }
@@ -52,11 +53,12 @@ macro_rules! sets {
             here: &Pe, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $type,
         ) -> usize {
             here.stage().step(here.me);
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` elements at `status` unless it is null.
             if unsafe { none(status, nelems) } {
                 return usize::MAX;
             }
-            // SAFETY: as above; there is room for all.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, and as many elements at
+            // `status` unless it is null; `any` has room for `nelems` numbers at `found`.
             let some = |found| unsafe { look::$test_some(ivars, nelems, found, status, cmp, $value) };
             here.stage().wait(here.me, concat!("shmem_", stringify!($any)), || any(here, nelems, some))
         }
@@ -66,11 +68,12 @@ macro_rules! sets {
             $value: $type,
         ) -> usize {
             here.stage().step(here.me);
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` elements at `status` unless it is null.
             if unsafe { none(status, nelems) } {
                 return 0;
             }
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, room for as many numbers at
+            // `indices`, and as many elements at `status` unless it is null.
             let some = || unsafe { look::$test_some(ivars, nelems, indices, status, cmp, $value) };
             here.stage().wait(here.me, concat!("shmem_", stringify!($some)), || Some(some()).filter(|&count| count > 0))
         }
@@ -79,7 +82,8 @@ macro_rules! sets {
             here: &Pe, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $type,
         ) -> c_int {
             here.stage().step(here.me);
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, and as many elements at
+            // `status` unless it is null.
             unsafe { look::$test_all(ivars, nelems, status, cmp, $value) }
         }
 
@@ -87,7 +91,8 @@ macro_rules! sets {
             here: &Pe, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, $value: $type,
         ) -> usize {
             here.stage().step(here.me);
-            // SAFETY: as above; there is room for all.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, and as many elements at
+            // `status` unless it is null; `any` has room for `nelems` numbers at `found`.
             let some = |found| unsafe { look::$test_some(ivars, nelems, found, status, cmp, $value) };
             any(here, nelems, some).unwrap_or(usize::MAX)
         }
@@ -97,7 +102,8 @@ macro_rules! sets {
             $value: $type,
         ) -> usize {
             here.stage().step(here.me);
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` variables that only atomic accesses touch, room for as many numbers at
+            // `indices`, and as many elements at `status` unless it is null.
             unsafe { look::$test_some(ivars, nelems, indices, status, cmp, $value) }
         }
     )*};

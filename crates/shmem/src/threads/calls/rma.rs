@@ -39,7 +39,8 @@ pub(crate) unsafe fn put<V: Via, T: Plain>(
     pe: c_int,
 ) {
     if let Some((to, n)) = place(here, via, dest, nelems, pe) {
-        // SAFETY: the caller's promise; the place is inside a region. So below.
+        // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` readable bytes at
+        // `source`.
         here.issue(via, |lane| unsafe { lane.put(to, source.cast(), n) });
     }
 }
@@ -53,9 +54,10 @@ pub(crate) unsafe fn get<V: Via, T: Plain>(
     pe: c_int,
 ) {
     if let Some((from, n)) = place(here, via, source, nelems, pe) {
-        // SAFETY: the caller's room; what is asked in vain gives zeros.
+        // SAFETY: the caller promises room for `nelems` elements at `dest`. A get that brings nothing leaves zeros.
         unsafe { dest.write_bytes(0, nelems) };
-        // SAFETY: as above.
+        // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` writable bytes at
+        // `dest`, and `ask` returns only when they are there.
         here.ask(via, |lane| unsafe { lane.get_nbi(dest.cast(), from, n) });
     }
 }
@@ -69,7 +71,8 @@ pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
     pe: c_int,
 ) {
     if let Some((to, n)) = place(here, via, dest, nelems, pe) {
-        // SAFETY: as above.
+        // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` bytes at `source` that
+        // nobody writes before the next quiet.
         here.issue(via, |lane| unsafe { lane.put_nbi(to, source.cast(), n) });
     }
 }
@@ -83,7 +86,8 @@ pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
     pe: c_int,
 ) {
     if let Some((from, n)) = place(here, via, source, nelems, pe) {
-        // SAFETY: as above.
+        // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` bytes at `dest` that
+        // nobody uses before the next quiet.
         here.issue(via, |lane| unsafe { lane.get_nbi(dest.cast(), from, n) });
     }
 }
@@ -105,7 +109,7 @@ macro_rules! strided {
         pub(crate) unsafe fn $of_elements<V: Via, T: Plain>(
             here: &Pe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises `nelems` elements at these strides, which are blocks of one element.
             unsafe { $of_blocks(here, via, dest, source, dst, sst, 1, nelems, pe) }
         }
     )*};

@@ -52,25 +52,25 @@ pub(crate) unsafe fn put_signal_nbi<V: Via, T: Plain>(
 }
 
 pub(crate) unsafe fn signal_set<V: Via>(here: &Pe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: a signal is a number for the network. So below.
+    // SAFETY: a signal is a number for the network.
     unsafe { amo::set(here, via, sig_addr.cast_const(), signal, pe) }
 }
 
 pub(crate) unsafe fn signal_add<V: Via>(here: &Pe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the caller promises a symmetric signal, which is a number for the network.
     unsafe { amo::add(here, via, sig_addr.cast_const(), signal, pe) }
 }
 
 pub(crate) unsafe fn signal_fetch(here: &Pe, sig_addr: *const u64) -> u64 {
     here.stage().step(here.me);
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `sig_addr` is valid and that only signal calls touch it.
     unsafe { u64::load(sig_addr.cast_mut()) }
 }
 
 pub(crate) unsafe fn signal_wait_until(here: &Pe, sig_addr: *mut u64, cmp: c_int, value: u64) -> u64 {
     here.stage().step(here.me);
     here.stage().wait(here.me, "shmem_signal_wait_until", || {
-        // SAFETY: as above.
+        // SAFETY: the caller promises that `sig_addr` is valid and that only signal calls touch it.
         let mut seen = unsafe { u64::load(sig_addr) };
         // SAFETY: a local is a valid place.
         let holds = unsafe { look::test(&raw mut seen, cmp, value) != 0 };
