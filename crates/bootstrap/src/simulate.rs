@@ -4,11 +4,12 @@
 //! other PE of it, who stands for all others, because they ask the same.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use oxshmem_base::Error;
+use parking_lot::Mutex;
 
-use crate::manager::{Found, Manager, held};
+use crate::manager::{Found, Manager};
 use crate::{Job, mapping, node, pmi1, wireup};
 
 /// All requests.
@@ -131,9 +132,9 @@ impl Stage {
             As::Other => (other.as_ref(), [0, 1]),
             As::Everybody => (Some(&*leader), [1, u64::from(other.is_some())]),
         };
-        *held(&self.shared.counts) = Counts::default();
+        *self.shared.counts.lock() = Counts::default();
         job.map_or(Ok(()), act)?;
-        let counts = held(&self.shared.counts);
+        let counts = self.shared.counts.lock();
         let tally = &mut self.tally;
         tally.puts += weight * counts.puts;
         tally.gets += weight * counts.gets;
@@ -203,10 +204,10 @@ impl Manager for Counting {
     }
 
     fn put(&self, key: &str, text: &str) -> Result<(), Error> {
-        let mut counts = held(&self.shared.counts);
+        let mut counts = self.shared.counts.lock();
         counts.puts += 1;
         counts.published += (key.len() + text.len()) as u64;
-        let before = held(&self.shared.values).insert(key.into(), text.into());
+        let before = self.shared.values.lock().insert(key.into(), text.into());
         assert_eq!(before, None, "no key is put twice");
         Ok(())
     }
@@ -216,8 +217,8 @@ impl Manager for Counting {
     }
 
     fn get(&self, _: u32, key: &str) -> Result<Found, Error> {
-        let found = held(&self.shared.values).get(key).cloned();
-        let mut counts = held(&self.shared.counts);
+        let found = self.shared.values.lock().get(key).cloned();
+        let mut counts = self.shared.counts.lock();
         counts.gets += 1;
         counts.fetched += found.as_ref().map_or(0, |text| (key.len() + text.len()) as u64);
         Ok(found.ok_or_else(|| "nobody put it".into()))

@@ -4,13 +4,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::{process, sockets};
+use parking_lot::{Mutex, MutexGuard};
 
-use crate::manager::held;
 use crate::stream::{Incoming, Malformed};
 
 /// How long a server may take for its first answers; whoever holds the descriptor then is no PMI server.
@@ -57,14 +56,14 @@ impl Wire {
 
     /// Sends `bytes` and waits for the answer, which `next` cuts out of what arrives.
     pub(crate) fn try_ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
-        let mut answers = held(&self.answers);
+        let mut answers = self.answers.lock();
         (&self.stream).write_all(bytes)?;
         self.wait(&mut answers, next)
     }
 
     /// Waits for something that the server says unasked.
     pub(crate) fn listen<A>(&self, next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
-        self.wait(&mut held(&self.answers), next)
+        self.wait(&mut self.answers.lock(), next)
     }
 
     fn wait<A>(

@@ -6,12 +6,11 @@
 //! O(1) times by each PE.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use oxshmem_base::Error;
+use parking_lot::Mutex;
 
 use crate::Job;
-use crate::manager::held;
 use crate::node::Circle;
 
 /// PE 0 says what all PEs must know. Others can have it after the next fence.
@@ -100,7 +99,7 @@ impl<'j> Cards<'j> {
         let places = self.job.places();
         let node = places.node_of(pe);
         let members = places.members_of(node);
-        let mut nodes = held(&self.nodes);
+        let mut nodes = self.nodes.lock();
         let cards = match nodes.get(&node) {
             Some(cards) => cards,
             None => {

@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
-use std::sync::PoisonError;
 
 use oxshmem_runtime as runtime;
 
@@ -54,7 +53,7 @@ pub struct ContextPe<'c> {
 
 /// Looks at this PE's list of them.
 fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
-    backend::own(|own| look(&mut own.contexts.lock().unwrap_or_else(PoisonError::into_inner)))
+    backend::own(|own| look(&mut own.contexts.lock()))
 }
 
 /// Completes everything that this PE has issued, on whatever context: memory is about to change hands.

@@ -1,9 +1,9 @@
 //! The state of the API itself for a PE.
 
 use core::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::Mutex;
 
 use oxshmem_runtime::{Context, Team};
+use parking_lot::Mutex;
 
 /// A context that has not been dropped, and its team.
 pub(crate) struct Live(pub(crate) Context, pub(crate) Team);

@@ -5,10 +5,12 @@
 //! so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
@@ -84,7 +86,7 @@ impl Watch {
 
 impl Reactor {
     fn watches(&self) -> MutexGuard<'_, Vec<Watch>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watches.lock()
     }
 
     /// Takes some out. They are dropped without the lock: with its waker a task may go, and what it waits for.
@@ -101,7 +103,7 @@ impl Reactor {
         let mut watches = self.watches();
         loop {
             if watches.is_empty() {
-                watches = self.more.wait(watches).unwrap_or_else(PoisonError::into_inner);
+                self.more.wait(&mut watches);
                 quiet_since = Instant::now();
             }
             let (ready, waiting) = std::mem::take(&mut *watches).into_iter().partition(|watch| (watch.ready)());
@@ -115,11 +117,9 @@ impl Reactor {
                 watches = self.watches();
             } else if !watches.is_empty() {
                 let nap = (quiet_since.elapsed() / 16).clamp(SHORTEST_NAP, LONGEST_NAP);
-                let (guard, slept) = self.more.wait_timeout(watches, nap).unwrap_or_else(PoisonError::into_inner);
-                if !slept.timed_out() {
+                if !self.more.wait_for(&mut watches, nap).timed_out() {
                     quiet_since = Instant::now();
                 }
-                watches = guard;
             }
         }
     }

@@ -20,11 +20,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use oxshmem_os::process;
+use parking_lot::Mutex;
 
 use crate::World;
 use server::Server;
@@ -94,7 +94,7 @@ fn test_of<F>() -> &'static str {
 /// How many calls this test has made before.
 fn nth_call_of(test: &'static str) -> usize {
     static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
-    let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut calls = CALLS.lock();
     calls.push(test);
     calls.iter().filter(|&&call| call == test).count() - 1
 }

@@ -12,11 +12,12 @@ pub(crate) mod together;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use oxshmem_runtime as runtime;
 use oxshmem_transport::loopback::{self, Loopback};
 use oxshmem_transport::{AmoDomain, Fabric, Lane, LaneOptions};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::Error;
 use crate::own::Own;
@@ -199,7 +200,7 @@ const _: () = assert!(
 
 fn objects() -> MutexGuard<'static, Vec<&'static Object>> {
     static OBJECTS: Mutex<Vec<&Object>> = Mutex::new(Vec::new());
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+    OBJECTS.lock()
 }
 
 /// The number of the object at `address`; more than there are if it is not one.

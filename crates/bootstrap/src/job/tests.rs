@@ -3,11 +3,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::Conversation;
-use crate::manager::held;
 use crate::pmi1::{Limits, PROCESS_MAPPING, Reply, Request};
 
 /// A server as foreign as PMI-1 allows: short values, and perhaps no process mapping and no version 1.
@@ -48,10 +49,10 @@ impl Foreign {
             Request::UniverseSize => Reply::UniverseSize(self.size as i32),
             Request::Put { key, value, .. } => {
                 assert!(value.len() < self.longest, "the client keeps to what it was granted");
-                assert_eq!(held(&self.values).insert(key, value), None, "no key is put twice");
+                assert_eq!(self.values.lock().insert(key, value), None, "no key is put twice");
                 Reply::Put(Ok(()))
             }
-            Request::Get { key, .. } => Reply::Get(held(&self.values).get(&key).cloned().ok_or("not_found".into())),
+            Request::Get { key, .. } => Reply::Get(self.values.lock().get(&key).cloned().ok_or("not_found".into())),
             Request::BarrierIn => {
                 self.barrier.wait();
                 Reply::BarrierOut
@@ -131,7 +132,7 @@ fn init_at_a_port() {
         assert_eq!(line, "cmd=initack pmiid=7\n");
         stream.write_all(b"cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=0\ncmd=set debug=0\n").unwrap();
         let server = Foreign::new(1, false, 80);
-        held(&server.values).insert(PROCESS_MAPPING.into(), "(vector,(0,1,1))".into());
+        server.values.lock().insert(PROCESS_MAPPING.into(), "(vector,(0,1,1))".into());
         server.serve(stream);
     });
     let variable = |name: &str| match name {

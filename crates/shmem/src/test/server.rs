@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
 use oxshmem_bootstrap::{Incoming, process_mapping};
+use parking_lot::{Mutex, MutexGuard};
 
 pub(super) struct Server {
     pes: u32,
@@ -40,7 +40,7 @@ impl Server {
     }
 
     fn job(&self) -> MutexGuard<'_, Job> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+        self.job.lock()
     }
 
     /// Answers one PE until it hangs up.

@@ -2,10 +2,9 @@
 //! of the seed or, without one, round the circle. A PE that waits gets no turn before something has changed. If all wait
 //! and nothing is under way, the world reports a deadlock.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
 use oxshmem_transport::Fabric;
 use oxshmem_transport::loopback::{Dice, Loopback};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The payload with which the threads of a failed world panic, so that each ends without a message of its own.
 struct Stopped;
@@ -66,7 +65,7 @@ impl Stage {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The first turn of a thread.
@@ -161,9 +160,8 @@ impl Stage {
         self.until_my_turn(me, state);
     }
 
-    fn until_my_turn(&self, me: usize, state: MutexGuard<'_, State>) {
-        let waiting = self.turns[me].wait_while(state, |state| state.turn != me);
-        let mut state = waiting.unwrap_or_else(PoisonError::into_inner);
+    fn until_my_turn(&self, me: usize, mut state: MutexGuard<'_, State>) {
+        self.turns[me].wait_while(&mut state, |state| state.turn != me);
         state.pes[me] = Doing::Runs;
         if state.failure.is_some() && !std::thread::panicking() {
             drop(state);

@@ -2,11 +2,11 @@
 
 use core::ptr;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_heap::Heap;
 use oxshmem_transport::loopback::Loopback;
 use oxshmem_transport::{Fabric, Region, Segment};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{Error, reactor};
 
@@ -63,7 +63,7 @@ impl Store {
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+        self.plan.lock()
     }
 
     /// A block in everybody's heap, by its offset.
@@ -127,7 +127,7 @@ impl Drop for Store {
         // References to static variables live for ever, and so do the copies that they may have led to.
         if !self.plan().known.is_empty() {
             static KEPT: Mutex<Vec<Arena>> = Mutex::new(Vec::new());
-            KEPT.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.statics);
+            KEPT.lock().append(&mut self.statics);
         }
     }
 }

@@ -4,11 +4,12 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Operator, Or, Prod, Sum, Xor};
 use oxshmem_runtime as runtime;
 use oxshmem_schedule::team::Triplet;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Pe, context_handle, context_number, team_handle, team_number};
 use crate::{Error, Plain};
@@ -56,7 +57,7 @@ pub(super) struct All {
 
 impl Pe {
     fn meetings(&self) -> MutexGuard<'_, BTreeMap<(Vec<u64>, u64), Meeting>> {
-        self.job.meetings.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.job.meetings.0.lock()
     }
 
     fn group(&self, call: &str, team: runtime::Team) -> Rc<Group> {

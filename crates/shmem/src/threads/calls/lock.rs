@@ -2,10 +2,10 @@
 
 use core::ffi::{c_int, c_long};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_runtime as runtime;
 use oxshmem_transport::Remote;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::order;
 use crate::threads::Pe;
@@ -16,7 +16,7 @@ pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, VecDeque<usize>>>);
 
 impl Pe {
     fn locks(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<usize>>> {
-        self.job.locks.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.job.locks.0.lock()
     }
 }
 
