@@ -1,16 +1,36 @@
 //! Operations of all members of a team.
 //!
-//! A collective is one [`call`] with a [`signature`]. Teams on one node meet at a [`barrier`] and move bytes `on_node`; teams with
-//! members on several nodes go [`between_nodes`]; a schedule that the user or the job's [`choice`] names is run by the
-//! [`executor`]. An active set comes here as a team whose slot is found by its pSync array.
+//! A collective is one [`call`] with a [`signature`]. Its file ([`broadcast`], [`gather`], [`alltoall`], [`variable`], [`reduce`],
+//! [`scan`], [`sync`]) begins with the choice of the way: a schedule that the job wants ([`executor`]), the ways between nodes
+//! ([`between_nodes`]), the payload of a [`barrier`], or loads from the members' memory ([`on_node`]). [`limits`] has the
+//! sizes by which it chooses. An active set comes here as
+//! a team whose slot is found by its pSync array.
 
 pub(crate) mod active_set;
+mod agreement;
+mod alltoall;
 pub(crate) mod arrivals;
 pub(crate) mod barrier;
 pub(crate) mod between_nodes;
+mod broadcast;
 pub(crate) mod call;
 pub(crate) mod choice;
 pub(crate) mod executor;
+mod gather;
+mod limits;
 pub(crate) mod on_node;
+mod reduce;
+mod scan;
 pub(crate) mod signature;
+mod sync;
+mod variable;
 pub(crate) mod zones;
+
+pub(crate) use agreement::agree_on_choice;
+pub(crate) use alltoall::{alltoall, alltoalls};
+pub(crate) use broadcast::broadcast;
+pub(crate) use gather::{collect, fcollect};
+pub(crate) use reduce::reduce;
+pub(crate) use scan::scan;
+pub(crate) use sync::synchronise;
+pub(crate) use variable::{Blocks, Into, alltoallv};

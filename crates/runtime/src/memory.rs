@@ -3,5 +3,6 @@
 
 pub(crate) mod account;
 pub(crate) mod control;
+pub(crate) mod facts;
 pub(crate) mod heap;
 pub(crate) mod windows;

@@ -4,3 +4,4 @@
 pub(crate) mod job;
 pub(crate) mod placement;
 pub(crate) mod state;
+pub(crate) mod waiting;

@@ -10,7 +10,7 @@ use crate::calls::order;
 use crate::collectives::active_set::with;
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
-use crate::collectives::on_node::{self, Blocks, Into};
+use crate::collectives::{self, Blocks, Into};
 use crate::diagnosis::errors;
 
 /// Completes the default context's operations, then waits for the set.
@@ -53,7 +53,7 @@ macro_rules! data {
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 let call = Call::new(team, NAME);
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { on_node::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+                unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             });
         }
     )*};
@@ -89,7 +89,7 @@ macro_rules! reductions {
             };
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { on_node::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
+                unsafe { collectives::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
             });
         }
     )*};
@@ -120,7 +120,7 @@ pub unsafe fn alltoallv(
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
-        unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+        unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }
 
@@ -145,6 +145,6 @@ pub unsafe fn alltoallv_packed(
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
         // SAFETY: the caller's promises are those of the engine.
-        unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+        unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }

@@ -6,7 +6,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::team::live;
 use crate::collectives::call::Call;
-use crate::collectives::on_node::{self, Blocks, Into};
+use crate::collectives::{self, Blocks, Into};
 use crate::teams::team::Team;
 
 /// How many bytes `n` elements have.
@@ -25,7 +25,7 @@ macro_rules! data {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call::new(live(NAME, team), NAME);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { on_node::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+            unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             0
         }
     )*};
@@ -55,7 +55,7 @@ macro_rules! reductions {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call::new(live(NAME, team), NAME);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { on_node::reduce::<$op, T>(call, dest, source, nreduce) };
+            unsafe { collectives::reduce::<$op, T>(call, dest, source, nreduce) };
             0
         }
     )*};
@@ -71,7 +71,7 @@ reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce
 pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call::new(live("shmem_sum_inscan", team), "shmem_sum_inscan");
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-    unsafe { on_node::scan(call, dest, source, nelems, true) };
+    unsafe { collectives::scan(call, dest, source, nelems, true) };
     0
 }
 
@@ -82,7 +82,7 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call::new(live("shmem_sum_exscan", team), "shmem_sum_exscan");
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-    unsafe { on_node::scan(call, dest, source, nelems, false) };
+    unsafe { collectives::scan(call, dest, source, nelems, false) };
     0
 }
 
@@ -104,7 +104,7 @@ pub unsafe fn alltoallv(
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     let call = Call::new(live(NAME, team), NAME);
     // SAFETY: the caller's promises are those of the engine.
-    unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }
 
 /// Exchanges blocks of different sizes; the target gets them one behind the other.
@@ -125,5 +125,5 @@ pub unsafe fn alltoallv_packed(
     let into = Into::Packed { target: target.cast(), room, total };
     let call = Call::new(live(NAME, team), NAME);
     // SAFETY: the caller's promises are those of the engine.
-    unsafe { on_node::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
+    unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }

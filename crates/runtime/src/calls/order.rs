@@ -5,8 +5,8 @@
 
 use core::ffi::c_int;
 
+use crate::collectives;
 use crate::collectives::call::Call;
-use crate::collectives::on_node;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::teams::context::Context;
@@ -107,7 +107,7 @@ pub unsafe fn sync_all() {
 #[inline(always)]
 fn sync_world(call: &'static str, kind: CallKind) {
     match Team::world().state() {
-        Some(world) => on_node::synchronise(Call::of(world, call, kind)),
+        Some(world) => collectives::synchronise(Call::of(world, call, kind)),
         None => errors::not_initialised(call),
     }
 }

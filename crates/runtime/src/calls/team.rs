@@ -3,9 +3,9 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::collectives;
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
-use crate::collectives::on_node;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
@@ -70,7 +70,7 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
-    on_node::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
+    collectives::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
     0
 }
 

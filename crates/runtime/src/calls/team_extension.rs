@@ -11,11 +11,11 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_schedule::team::Triplet;
 
 use crate::calls::{order, team as standard};
+use crate::collectives;
 use crate::collectives::active_set;
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::on_node;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
@@ -250,7 +250,7 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     let team = standard::live(NAME, team);
     // SAFETY: no obligations.
     unsafe { order::quiet(crate::World(NAME)) };
-    on_node::synchronise(Call::new(team, NAME));
+    collectives::synchronise(Call::new(team, NAME));
 }
 
 macro_rules! reductions {
@@ -268,7 +268,7 @@ macro_rules! reductions {
                 errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { on_node::reduce::<$op, T>(call, dest, source, n) };
+            unsafe { collectives::reduce::<$op, T>(call, dest, source, n) };
         }
     )*};
 }

@@ -6,18 +6,20 @@
 //! another node is the one who moves the network on.
 //!
 //! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at each
-//! leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`] has the
-//! collectives that move more.
+//! leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
+//! [`reduce`] and [`blocks`] have the collectives that move more.
 //!
 //! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
 //! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
 //! k do so before they enter k+1.
 
+pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod eager;
 mod lending;
 mod mail;
 mod meeting;
+pub(crate) mod reduce;
 
 use core::ptr;
 
@@ -32,6 +34,7 @@ use oxshmem_transport::{Region, Remote};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays};
+use crate::collectives::limits::SHORT;
 use crate::collectives::signature::signature_of;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::memory::control::{self, BOARD, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
@@ -51,9 +54,6 @@ pub(crate) const MOST_NODES: u32 = 4096;
 const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS + MOST_NODES as usize * HEADER <= BOARD);
 /// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
-
-/// Bytes of an exchange that go by mail among few nodes.
-const SHORT: usize = 256;
 
 /// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
 pub(crate) fn slots() -> usize {
@@ -78,7 +78,7 @@ fn way(
         root_apart: plan.root_apart,
     };
     let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reachable);
-    let wanted = state::current().and_then(|life| life.choice.schedule(&question));
+    let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
         Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),

@@ -5,15 +5,18 @@ use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Job, Parcel, node};
 use oxshmem_os::limits::{Limit, Limits};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
-use oxshmem_os::{cpus, program, statics};
+use oxshmem_os::statics;
 use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
 use crate::memory::control;
+use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
+
 use crate::network::neighbours::Quarters;
 use crate::start::placement;
+use crate::start::waiting;
 use crate::transfers::direct::FAST;
 use crate::wait::departed::{CONTROL, Roll};
 use crate::wait::pace::{self, Mode};
@@ -75,24 +78,13 @@ impl Windows {
     }
 }
 
-/// What a PE tells the others of its node before they share memory.
-#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
-struct Card {
-    /// Length of the static region; zero when it is not shared.
-    statics: u64,
-    /// Processors the quota of its cgroup leaves it, and those it may run on.
-    usable: u32,
-    allowed: Vec<u32>,
-    program: String,
-}
-
 /// Exchanges descriptors with the node's other PEs and maps everybody's memory.
 pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Windows, SymmetricHeap, Circle), Error> {
     let members = job.node().members.len();
     let me = job.node().my_index;
     let region = statics::region();
     let mine = Parcel {
-        bytes: Card::own(region.as_ref().map_or(0, |region| region.len as u64)).encode(),
+        bytes: MemberFacts::own(region.as_ref().map_or(0, |region| region.len as u64)).encode(),
         fds: match &region {
             Ok(region) => {
                 vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?]
@@ -102,8 +94,8 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     };
     let (mut claims, mut refusal) = (Claims::default(), None);
     let common = |parcels: &[Parcel]| {
-        let cards: Vec<Card> = parcels.iter().filter_map(|parcel| Card::decode(&parcel.bytes)).collect();
-        let allowed: Vec<&[u32]> = cards.iter().map(|card| &card.allowed[..]).collect();
+        let facts: Vec<MemberFacts> = parcels.iter().filter_map(|parcel| MemberFacts::decode(&parcel.bytes)).collect();
+        let allowed: Vec<&[u32]> = facts.iter().map(|member| &member.allowed[..]).collect();
         let decision = placement::decide(job, settings, &allowed).map_err(|error| {
             let words = error.to_string();
             refusal = Some(error);
@@ -114,12 +106,15 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     };
     let gathered = node::share(job, epoch, mine, common);
     let gathered = gathered.map_err(|error| refusal.unwrap_or(error))?;
-    let cards: Vec<Card> =
-        gathered.of.iter().map(|parcel| Card::decode(&parcel.bytes)).collect::<Option<_>>().ok_or_else(unreadable)?;
-    same_program(job, &cards)?;
+    let facts: Vec<MemberFacts> = gathered
+        .of
+        .iter()
+        .map(|parcel| MemberFacts::decode(&parcel.bytes))
+        .collect::<Option<_>>()
+        .ok_or_else(unreadable)?;
+    same_program(job, &facts)?;
 
-    let (terms, shares) = gathered.common.bytes.split_at_checked(Terms::BYTES).ok_or_else(unreadable)?;
-    let terms = Terms::decode(terms).ok_or_else(unreadable)?;
+    let (terms, shares) = HeapTerms::decode(&gathered.common.bytes).ok_or_else(unreadable)?;
     let shares = share::decode(shares).filter(|shares| shares.len() == members).ok_or_else(unreadable)?;
     // A processor that went away since the list was made: run unbound.
     let bound = placement::adopt(shares, me).unwrap_or(false);
@@ -145,13 +140,13 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     let heap_start = heap.base() as usize + (me << terms.heap_shift);
     FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
     let statics = match &region {
-        Ok(region) if cards.iter().all(|card| card.statics > 0) => {
+        Ok(region) if facts.iter().all(|member| member.statics > 0) => {
             let files = gathered.of.into_iter().map(|mut parcel| parcel.fds.pop());
             Some(map_statics(region, files)?)
         }
         _ => None,
     };
-    let quarters = choose_mode(terms.wait, &cards, me, bound);
+    let quarters = waiting::choose(terms.wait(), &facts, me, bound);
     let heap_at = (me as u64) << terms.heap_shift;
     let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
     let heap_window = 1 << terms.heap_shift;
@@ -161,23 +156,11 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
         statics,
         heap_window,
         claims: Mutex::new(claims),
-        wait: terms.wait,
+        wait: terms.wait(),
         quarters,
         roll,
     };
     Ok((windows, symmetric, gathered.circle))
-}
-
-/// What the leader decides for the node.
-#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
-struct Terms {
-    heap_cap: u64,
-    heap_shift: u32,
-    page: u64,
-    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not a share of the node's memory.
-    limited: bool,
-    /// The leader's `SHMEM_WAIT`: PEs that wait in different ways would meet in different ways too, and so never.
-    wait: Wait,
 }
 
 /// The most addresses that one arena takes: a quarter of what x86-64 and AArch64 give a process.
@@ -202,7 +185,7 @@ fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io
     let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
-    let terms = Terms { heap_cap, heap_shift, page, limited, wait: settings.wait };
+    let terms = HeapTerms { heap_cap, heap_shift, page, limited, wait: settings.wait as u8 };
     let roll = SharedMemory::create(c"oxshmem roll", members as u64, Pages::Small)?;
     let files = [&control, &heap, &roll];
     let fds = files.iter().map(|file| file.fd().try_clone_to_owned()).collect::<Result<_, _>>()?;
@@ -255,166 +238,8 @@ fn map_statics(
     Ok(range)
 }
 
-/// Chooses how PEs wait, from how many there are and how many processors they have, which it returns.
-fn choose_mode(wait: Wait, cards: &[Card], me: usize, bound: bool) -> Quarters {
-    let mut union: Vec<u32> = cards.iter().flat_map(|card| card.allowed.iter().copied()).collect();
-    union.sort_unstable();
-    union.dedup();
-    let quota = cards.iter().filter(|card| (card.usable as usize) < card.allowed.len()).map(|card| card.usable).min();
-    let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
-    let mode = match wait {
-        Wait::Auto if cards.len() > processors => Mode::Crowded,
-        Wait::Auto | Wait::Spin => Mode::Dedicated,
-        Wait::Yield | Wait::Sleep => Mode::Crowded,
-    };
-    pace::set_mode(mode);
-    // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
-    // has already chosen processors for single PEs.
-    let unbound = cards.iter().all(|card| card.allowed == union);
-    if unbound && !bound && !union.is_empty() && mode == Mode::Crowded {
-        // A processor that went away since the list was made: run unbound.
-        let _ = cpus::pin_to(union[me % union.len()] as usize);
-    }
-    tracing::debug!(?mode, processors, pes = cards.len(), "waits");
-    Quarters::here(&union, processors)
-}
-
-/// All PEs of a node must run the same program, or their static variables do not correspond.
-fn same_program(job: &Job, cards: &[Card]) -> Result<(), Error> {
-    let Some(leader) = cards.first() else { return Ok(()) };
-    for (card, pe) in cards.iter().zip(&job.node().members).skip(1) {
-        let shared = leader.statics > 0 && card.statics > 0;
-        if shared && (card.program != leader.program || card.statics != leader.statics) {
-            let first = job.node().members[0];
-            return Err(Error::new(format!("PE {pe} runs a different program than PE {first}"))
-                .because(format!("PE {pe} is {}, PE {first} is {}", card.program, leader.program))
-                .fix(
-                    "start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables",
-                ));
-        }
-    }
-    Ok(())
-}
-
-/// The program this process runs, by name and build-id.
-pub(crate) fn program() -> String {
-    let build = program::build_id().unwrap_or_else(|| "without build-id".into());
-    format!("{} (build-id {build})", program::path().unwrap_or_default().display())
-}
-
-impl Card {
-    fn own(statics: u64) -> Self {
-        let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
-        Self { statics, usable: cpus::usable() as u32, allowed, program: program() }
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.statics.to_le_bytes().to_vec();
-        bytes.extend(self.usable.to_le_bytes());
-        bytes.extend((self.allowed.len() as u32).to_le_bytes());
-        bytes.extend(self.allowed.iter().flat_map(|cpu| cpu.to_le_bytes()));
-        bytes.extend(self.program.as_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (statics, rest) = bytes.split_first_chunk()?;
-        let (usable, rest) = rest.split_first_chunk()?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (allowed, program) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
-        Some(Self {
-            statics: u64::from_le_bytes(*statics),
-            usable: u32::from_le_bytes(*usable),
-            allowed: allowed.chunks_exact(4).map(|cpu| u32::from_le_bytes([cpu[0], cpu[1], cpu[2], cpu[3]])).collect(),
-            program: String::from_utf8_lossy(program).into_owned(),
-        })
-    }
-}
-
-impl Terms {
-    /// How long it is, encoded.
-    const BYTES: usize = 5 * 8;
-
-    fn encode(&self) -> Vec<u8> {
-        let words = [self.heap_cap, self.heap_shift.into(), self.page, self.limited.into(), self.wait as u64];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (words, []) = bytes.as_chunks::<8>() else { return None };
-        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let &[heap_cap, heap_shift @ 0..64, page, limited @ 0..2, wait] = &words[..] else { return None };
-        let wait = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|way| *way as u64 == wait)?;
-        let fits = page.is_power_of_two() && heap_cap <= 1 << heap_shift;
-        fits.then_some(Self { heap_cap, heap_shift: heap_shift as u32, page, limited: limited != 0, wait })
-    }
-}
-
 fn no_memory(what: &str, error: &std::io::Error) -> Error {
     Error::new(format!("oxshmem could not {what}"))
         .because(error.to_string())
         .fix("look at the limits of memory and descriptors (ulimit -a)")
-}
-
-fn unreadable() -> Error {
-    Error::new("a PE of this node sent something unreadable at start-up")
-        .because("the PEs do not run the same version of oxshmem")
-        .fix("build and start all PEs with one version")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn card() -> Card {
-        Card { statics: 1 << 33, usable: 2, allowed: vec![0, 5, u32::MAX], program: "/bin/naïve (build-id 12)".into() }
-    }
-
-    fn terms() -> Terms {
-        Terms { heap_cap: 3 << 20, heap_shift: 22, page: 4096, limited: true, wait: Wait::Sleep }
-    }
-
-    #[test]
-    fn cards_and_terms_arrive_as_they_were_sent() {
-        for card in [card(), Card { statics: 0, usable: 0, allowed: Vec::new(), program: String::new() }] {
-            assert_eq!(Card::decode(&card.encode()), Some(card));
-        }
-        for wait in [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep] {
-            let terms = Terms { wait, limited: wait == Wait::Spin, ..terms() };
-            assert_eq!(Terms::decode(&terms.encode()), Some(terms));
-        }
-    }
-
-    #[test]
-    fn a_card_that_is_cut_short_is_unreadable() {
-        let bytes = card().encode();
-        let fixed = bytes.len() - card().program.len();
-        for n in 0..bytes.len() {
-            // The name comes last and has no length: less of it is another name.
-            assert_eq!(Card::decode(&bytes[..n]).is_some(), n >= fixed, "{n} bytes");
-        }
-    }
-
-    #[test]
-    fn a_card_with_more_processors_than_bytes_is_unreadable() {
-        let mut bytes = card().encode();
-        bytes[12..16].fill(0xff);
-        assert_eq!(Card::decode(&bytes), None);
-    }
-
-    #[test]
-    fn terms_that_no_leader_sends_are_unreadable() {
-        let bytes = terms().encode();
-        for n in (0..bytes.len()).chain([bytes.len() + 1, bytes.len() + 8]) {
-            let mut other = bytes.clone();
-            other.resize(n, 0);
-            assert_eq!(Terms::decode(&other), None, "{n} bytes");
-        }
-        // The cap exceeds the window; no such shift; no page; neither true nor false; no way to wait.
-        for (word, value) in [(0, 1_u64 << 23), (1, 64), (2, 4095), (3, 2), (4, 9)] {
-            let mut other = bytes.clone();
-            other[word * 8..][..8].copy_from_slice(&value.to_le_bytes());
-            assert_eq!(Terms::decode(&other), None, "word {word} is {value}");
-        }
-    }
 }

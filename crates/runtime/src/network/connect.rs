@@ -7,7 +7,8 @@ use oxshmem_transport::{Cards, Region, Segment};
 
 use crate::collectives::between_nodes;
 use crate::memory::control;
-use crate::memory::windows::{self, Windows};
+use crate::memory::facts;
+use crate::memory::windows::Windows;
 use crate::network;
 use crate::network::lane;
 use crate::network::vote::{self, Chosen, Joining};
@@ -85,7 +86,7 @@ pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
     read.map_err(|error| {
         Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
     })?;
-    wireup::announce(job, epoch, &[&secret, windows::program().as_bytes()].concat())
+    wireup::announce(job, epoch, &[&secret, facts::this_program().as_bytes()].concat())
 }
 
 const SECRET: usize = 48;
@@ -96,7 +97,7 @@ fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; 
     let Some((secret, first)) = words.split_first_chunk() else {
         return Err(Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"));
     };
-    let (mine, first) = (windows::program(), String::from_utf8_lossy(first));
+    let (mine, first) = (facts::this_program(), String::from_utf8_lossy(first));
     if job.node().my_index > 0 || oxshmem_os::statics::region().is_err() || first == mine {
         return Ok(*secret);
     }

@@ -10,9 +10,9 @@ use oxshmem_os::process;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::calls::order;
+use crate::collectives;
 use crate::collectives::active_set;
 use crate::collectives::choice::Choice;
-use crate::collectives::on_node;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::deadlock;
 use crate::diagnosis::debug;
@@ -124,7 +124,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     }
     deadlock::begin();
     ControlBlock::own().set_state(State::Running);
-    on_node::agree_on_choice(world, "shmem_init");
+    collectives::agree_on_choice(world, "shmem_init");
     crate::calls::memory::agree_on_capacity(world, "shmem_init");
     if info && job.rank() == 0 {
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));

@@ -16,18 +16,12 @@ use oxshmem_schedule::step::Plan;
 use super::{NO_ARRAYS, NO_SHARE, There, Way, gather, gather_parts, gathering, lending, release, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
+use crate::collectives::limits::{CAST, REDUCED};
 use crate::collectives::signature::signature_of;
 use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::start::state;
 use crate::teams::span::Span;
-
-/// Bytes of an array up to which a reduction is eager, and of all arrays of a node.
-const REDUCED: (usize, usize) = (32 << 10, 128 << 10);
-const _: () = assert!(REDUCED.0 <= OPEN_BOARD);
-
-/// Bytes of a broadcast whose root does not wait.
-const CAST: usize = 64 << 10;
 
 /// Ends the job with a sentence unless the caller's arrays are symmetric.
 fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
@@ -40,7 +34,7 @@ fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
 /// leaders. Returns whether it was done, on all members alike.
 ///
 /// # Safety
-/// As for `on_node::reduce`.
+/// As for `collectives::reduce`.
 #[cold]
 pub(crate) unsafe fn reduce(
     call: Call<'_>,
@@ -59,7 +53,7 @@ pub(crate) unsafe fn reduce(
     let question =
         Question { collective, size: plan.size, count: plan.count, element: element as u64, root_apart: false };
     // A schedule that the user wants and that needs everybody's dest runs where that is ready.
-    let wanted = state::current().and_then(|life| life.choice.schedule(&question));
+    let wanted = state::wanted_schedule(&question);
     if wanted.is_some_and(|wanted| !wanted.spares_dest()) {
         return false;
     }
@@ -93,7 +87,7 @@ pub(crate) unsafe fn reduce(
 /// alike.
 ///
 /// # Safety
-/// As for `on_node::reduce`.
+/// As for `collectives::reduce`.
 #[cold]
 pub(crate) unsafe fn reduce_in_order(
     call: Call<'_>,
@@ -151,7 +145,7 @@ pub(crate) unsafe fn gather_blocks(
 /// brings something, after which all have taken the former ones. Returns whether it was done, on all members alike.
 ///
 /// # Safety
-/// As for `on_node::broadcast`.
+/// As for `collectives::broadcast`.
 #[cold]
 pub(crate) unsafe fn broadcast(
     call: Call<'_>,

@@ -43,7 +43,7 @@ fn choose<'a>(call: Call<'a>, collective: Collective, plan: Plan, element: usize
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let schedule = state::current()?.choice.schedule(&question)?;
+    let schedule = state::wanted_schedule(&question)?;
     let piece = area::fits(&schedule, &plan, element)?;
     Some(Chosen { call, slot, schedule, plan, piece })
 }

@@ -4,11 +4,12 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
 
-use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor;
+use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 use crate::teams::span::Span;
 use oxshmem_schedule::algorithm::Operator as Allowed;
@@ -88,11 +89,11 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
             (false, true) => between_nodes::combine(call, span, operator, kernel, dest, source, n),
             (true, false) if between_nodes::eager::reduce_in_order(call, span, kernel, dest, source, n) => true,
             (false, false) if between_nodes::eager::reduce(call, span, operator, kernel, dest, source, n) => true,
-            (false, false) if between_nodes::bytes::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => {
+            (false, false) if between_nodes::reduce::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => {
                 true
             }
             (_, false) => {
-                between_nodes::bytes::reduce_in_order(call, kernel, dest, source, n);
+                between_nodes::reduce::reduce_in_order(call, kernel, dest, source, n);
                 true
             }
         }

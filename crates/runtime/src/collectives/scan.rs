@@ -5,11 +5,12 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Sum};
 
-use super::{PAYLOAD_BYTES, payload, words_of};
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor;
+use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 
 /// Bytes of a block that is carried along the members.
@@ -60,7 +61,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     }
     if call.team.span.is_some() {
         // SAFETY: passed on.
-        return unsafe { between_nodes::bytes::scan(call, dest, source, n, inclusive) };
+        return unsafe { between_nodes::reduce::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes);
     let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);

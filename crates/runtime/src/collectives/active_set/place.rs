@@ -1,0 +1,169 @@
+//! A place of an active set, in the window of the PE that keeps it: its door, its seats, and how it changes hands.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use super::key::Key;
+use crate::memory::control::Slot;
+use crate::sync::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
+
+/// The head of a place. A seat for each PE of the node follows.
+#[cfg_attr(not(loom), repr(C, align(4096)))]
+#[cfg_attr(loom, repr(C, align(128)))]
+pub(crate) struct Place {
+    /// One while the place changes hands.
+    closed: AtomicU32,
+    /// When it was made, by the clock of the PE that keeps it.
+    pub(super) made: AtomicU32,
+    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by who has marked itself.
+    triplet: AtomicU64,
+    size: AtomicU64,
+    array: AtomicU64,
+}
+
+/// What a place has for seat number i: the slot of member i, and the mark of the PE in window i.
+///
+/// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too
+/// early is taken away from the one who is about to write it.
+#[cfg_attr(not(loom), repr(C, align(4096)))]
+#[cfg_attr(loom, repr(C, align(128)))]
+pub(crate) struct Seat {
+    pub(crate) slot: Slot,
+    /// How many threads of the PE are inside.
+    pub(crate) mark: Apart<AtomicU32>,
+}
+
+impl Place {
+    /// Nobody's.
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
+        let [triplet, size, array] = [0; 3].map(AtomicU64::new);
+        let [closed, made] = [0; 2].map(AtomicU32::new);
+        Self { closed, made, triplet, size, array }
+    }
+
+    pub(crate) fn is_of(&self, key: &Key) -> bool {
+        self.size.load(Relaxed) == u64::from(key.size)
+            && self.triplet.load(Relaxed) == key.triplet()
+            && self.array.load(Relaxed) == key.array
+    }
+}
+
+/// How a PE goes into a place and out of it.
+pub(crate) struct Door {
+    pub(crate) place: &'static Place,
+    /// The PE's own.
+    pub(crate) mark: &'static AtomicU32,
+    /// Whether the calls of the PE's threads come one at a time.
+    pub(super) alone: bool,
+}
+
+impl Door {
+    /// Takes the caller in if the place is the right one.
+    #[inline(always)]
+    pub(super) fn enter(&self, is_right: impl FnOnce(&Place) -> bool) -> bool {
+        self.mark.fetch_add(1, SeqCst);
+        // Who closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed. One of
+        // the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        fence_after_update();
+        if self.place.closed.load(Acquire) == 0 && is_right(self.place) {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    /// Takes the caller out.
+    #[inline(always)]
+    pub(super) fn leave(&self) {
+        match self.alone {
+            // Nobody else writes this mark. A read-modify-write would wait until other PEs have given up the lines that
+            // were written last.
+            true => self.mark.store(self.mark.load(Relaxed) - 1, Release),
+            false => drop(self.mark.fetch_sub(1, Release)),
+        }
+    }
+}
+
+/// The places that one PE keeps, as one PE of the node sees them.
+pub(crate) struct Places {
+    /// One while a PE looks for a place.
+    pub(crate) lock: &'static AtomicU32,
+    /// Counts the places made, so that the oldest can be found.
+    pub(crate) clock: &'static AtomicU32,
+    /// Where the first place is; how many bytes a place has; for how many PEs it has marks and slots; and how many there
+    /// are.
+    pub(crate) base: usize,
+    pub(crate) each: usize,
+    pub(crate) pes: u32,
+    pub(crate) count: u32,
+    /// The caller's window.
+    pub(crate) me: u32,
+    /// Whether the calls of the caller's threads come one at a time.
+    pub(crate) alone: bool,
+}
+
+impl Places {
+    pub(crate) fn place(&self, index: u32) -> &'static Place {
+        // SAFETY: `index` is below `count`, so the place is inside the keeper's mapped window; all fields are atomics.
+        unsafe { &*((self.base + index as usize * self.each) as *const Place) }
+    }
+
+    pub(super) fn seat(&self, index: u32, number: u32) -> &'static Seat {
+        let first = core::ptr::from_ref(self.place(index)).wrapping_add(1).cast::<Seat>();
+        // SAFETY: a place is followed by a seat for each of the node's PEs.
+        unsafe { &*first.add(number as usize) }
+    }
+
+    /// The mark of the PE in window `window`.
+    pub(crate) fn mark(&self, index: u32, window: u32) -> &'static AtomicU32 {
+        &self.seat(index, window).mark.0
+    }
+
+    pub(super) fn door(&self, index: u32) -> Door {
+        Door { place: self.place(index), mark: self.mark(index, self.me), alone: self.alone }
+    }
+
+    /// Looks for the place of `key`, or makes it, under the keeper's lock. `None`: the lock or all places are taken.
+    pub(crate) fn search(&self, key: &Key) -> Option<u32> {
+        self.lock.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
+        let mut found = (0..self.count)
+            .find(|&index| self.place(index).is_of(key) && self.door(index).enter(|place| place.is_of(key)));
+        if found.is_none() {
+            found = self.make(key);
+        }
+        self.lock.store(0, Release);
+        found
+    }
+
+    /// Closes a place in which nobody is. The caller has the lock.
+    fn close(&self, index: u32) -> bool {
+        let place = self.place(index);
+        place.closed.store(1, SeqCst);
+        fence(SeqCst);
+        // Acquire: what was done inside is over before the slots are cleared.
+        let empty = (0..self.pes).all(|window| self.mark(index, window).load(Acquire) == 0);
+        if !empty {
+            place.closed.store(0, Release);
+        }
+        empty
+    }
+
+    fn make(&self, key: &Key) -> Option<u32> {
+        let age = |index: &u32| {
+            let place = self.place(*index);
+            (place.size.load(Relaxed) > 0, place.made.load(Relaxed))
+        };
+        let mut candidates: Vec<u32> = (0..self.count).collect();
+        candidates.sort_by_key(age);
+        let index = candidates.into_iter().find(|&index| self.close(index))?;
+        let place = self.place(index);
+        (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
+        place.triplet.store(key.triplet(), Relaxed);
+        place.size.store(key.size.into(), Relaxed);
+        place.array.store(key.array, Relaxed);
+        place.made.store(self.clock.fetch_add(1, Relaxed), Relaxed);
+        self.mark(index, self.me).fetch_add(1, Relaxed);
+        place.closed.store(0, Release);
+        Some(index)
+    }
+}

@@ -1,0 +1,165 @@
+//! Reductions and prefix sums of long arrays, for teams that span nodes.
+//!
+//! What minds no order is combined on each node, then among the leaders. Sums whose order counts are folded in team order, so
+//! that their bits are those of one node: every member fetches one slice of all operands, and puts its result to everybody.
+
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Operand, Store, Sum};
+use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::step::Plan;
+
+use super::bytes::{copy_from_leader, fetch, fetched, give, there};
+use super::{NO_SHARE, There, lending, meet_here, run, way};
+use crate::collectives::call::{Call, slice};
+use crate::collectives::executor::Arrays;
+use crate::collectives::limits::WORKING;
+use crate::teams::span::Span;
+
+/// A reduction by an operator that minds no order: slices on the node, then a schedule between the leaders. Returns
+/// whether it was done, on all members alike.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce_by_nodes(
+    call: Call<'_>,
+    span: &Span,
+    operator: Operator,
+    (kernel, element): (Kernel, usize),
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+) -> bool {
+    lending::zone(call, span);
+    let plan = Plan::new(span.nodes(), n as u64);
+    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, true) else { return false };
+    let (bytes, leader) = (n * element, span.my_leader());
+    let dest_there = there(call, span, dest, bytes);
+    call.enter_to_write(dest, bytes);
+    let here = span.count(span.node());
+    let mine = span.place(call.team.my) - span.start(span.node());
+    let (begin, end) = slice(n, element, mine as usize, here as usize);
+    if begin < end {
+        let sum = call.at(leader, dest, bytes).wrapping_add(begin * element);
+        let operands: Vec<*const u8> = span
+            .here()
+            .map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const())
+            .collect();
+        // SAFETY: all have entered; of this slice nobody else reads a source or writes the leader's destination.
+        unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
+    }
+    meet_here(call, span);
+    let mut lent = false;
+    for at in (0..plan.count).step_by(way.piece as usize) {
+        let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
+        let offset = at as usize * element;
+        let dest = dest.wrapping_add(offset);
+        let room = piece.count as usize * element;
+        let arrays = Arrays { dest, room, source: dest, element, kernel: Some(kernel) };
+        let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
+        // SAFETY: the leader's destination holds the node's result, and is reduced in place.
+        lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
+    }
+    // SAFETY: all members of the node have read what they needed of everybody's source.
+    unsafe { copy_from_leader(call, span, dest, bytes, lent) };
+    true
+}
+
+/// A reduction in team order: every member folds one slice of all operands.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce_in_order(
+    call: Call<'_>,
+    (kernel, element): (Kernel, usize),
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        by_slices(call, element, dest, source, n, |operands, results, count| {
+            let result = results[0];
+            kernel.fold(result, operands, count, Store::Cached);
+            results.fill(result);
+        });
+    }
+}
+
+/// Prefix sums, in team order.
+///
+/// # Safety
+/// As for `collectives::scan`.
+#[cold]
+pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
+    // SAFETY: passed on.
+    unsafe {
+        by_slices(call, size_of::<T>(), dest.cast(), source.cast(), n, |operands, results, count| {
+            let kernel = Kernel::of::<Sum, T>();
+            for member in 0..results.len() {
+                let last = if inclusive { member } else { member.wrapping_sub(1) };
+                match operands.get(last) {
+                    None => ptr::write_bytes(results[member], 0, count * size_of::<T>()),
+                    Some(_) if last == 0 => kernel.fold(results[member], &operands[..1], count, Store::Cached),
+                    // The sum up to the member before, and one more.
+                    Some(&operand) => {
+                        let before = results[member - 1];
+                        kernel.fold(results[member], &[before, operand], count, Store::Cached);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Each member fetches its slice of all sources, `work`s out what each member's destination is to have there, and gives
+/// it to them. `work` gets the operands, room for each result, and how many elements there are; it may let results
+/// point elsewhere.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+unsafe fn by_slices(
+    call: Call<'_>,
+    element: usize,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    work: impl Fn(&[*const u8], &mut [*mut u8], usize),
+) {
+    let team = call.team;
+    let members = team.size as usize;
+    call.enter_to_write(dest, n * element);
+    let (begin, end) = slice(n, element, team.my as usize, members);
+    let step = (WORKING / members / element).clamp(1, n);
+    // Each piece begins at an address that suits every type.
+    let room = (step.min(end - begin) * element).next_multiple_of(16);
+    let mut memory: Vec<u128> = Vec::with_capacity(2 * members * room / 16);
+    let buffer = |number: usize| memory.as_mut_ptr().cast::<u8>().wrapping_add(number * room);
+    let buffers: Vec<*mut u8> = (0..2 * members).map(buffer).collect();
+    let (operands, results) = buffers.split_at(members);
+    for at in (begin..end).step_by(step) {
+        let (count, offset) = (step.min(end - at), at * element);
+        let bytes = count * element;
+        let operand = |(member, &buffer): (u32, &*mut u8)| {
+            let from = source.wrapping_add(offset);
+            if call.is_here(member) {
+                return call.at(member, from, bytes).cast_const();
+            }
+            // SAFETY: all have entered; the buffer has room for an operand.
+            unsafe { fetch(call, member, from, buffer, bytes) };
+            buffer.cast_const()
+        };
+        let from: Vec<*const u8> = (0..).zip(operands).map(operand).collect();
+        fetched(call);
+        let mut into = results.to_vec();
+        work(&from, &mut into, count);
+        for (member, result) in (0..).zip(into) {
+            // SAFETY: this slice of all destinations is ours, and of all sources nobody else's.
+            unsafe { give(call, member, dest.wrapping_add(offset), result, bytes) };
+        }
+    }
+    fetched(call);
+    call.leave();
+}

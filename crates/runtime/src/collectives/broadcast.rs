@@ -1,0 +1,59 @@
+//! Broadcasts: the way of each call, and the one of a node.
+
+use core::ptr;
+
+use crate::collectives::barrier;
+use crate::collectives::between_nodes;
+use crate::collectives::call::Call;
+use crate::collectives::executor;
+use crate::collectives::signature::CallKind;
+
+/// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
+///
+/// # Safety
+/// As the standard asks of the call: `dest` and `source` are symmetric and have `bytes` bytes.
+pub(crate) unsafe fn broadcast(
+    call: Call<'_>,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    root: i64,
+    to_root: bool,
+) {
+    let root = call.check_root(root);
+    let call = call.is(CallKind::Broadcast, bytes, root);
+    if bytes > 0 {
+        // The root's own destination stays as it is where nothing goes to it.
+        call.needs(if to_root || call.team.my != root { dest } else { source }, source);
+    }
+    // SAFETY: the caller's promise. So where the executor is asked below.
+    if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
+        return;
+    }
+    if let Some(span) = &call.team.span {
+        for way in
+            [between_nodes::eager::broadcast, between_nodes::bytes::broadcast_short, between_nodes::bytes::broadcast]
+        {
+            // SAFETY: both arrays have the bytes, as this function demands.
+            if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
+                return;
+            }
+        }
+    }
+    if call.team.my == root {
+        // Finds out here, not in the others, whether the source is symmetric.
+        call.at(root, source, bytes);
+        barrier::announce(call, || {
+            if to_root && !ptr::eq(dest, source) {
+                // SAFETY: the caller's promise.
+                unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
+            }
+        });
+    } else {
+        barrier::take(call, root, || {
+            // SAFETY: the root has announced its source and waits for us.
+            unsafe { call.fetch(root, source, dest, bytes) };
+            call.fetched();
+        });
+    }
+}

@@ -1,0 +1,26 @@
+//! Up to which sizes a collective takes which way. All numbers are the same on all members, so that all choose alike.
+
+use crate::memory::control::PAYLOAD_WORDS;
+use crate::memory::control::mail::OPEN_BOARD;
+
+/// Bytes that travel with an exchange: such collectives cost what a barrier costs.
+pub(crate) const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
+
+/// Bytes of an exchange that go by mail among few nodes. Longer ones need a zone.
+pub(crate) const SHORT: usize = 256;
+
+/// Bytes of an array up to which a reduction between nodes is eager, and of all arrays of a node.
+pub(crate) const REDUCED: (usize, usize) = (32 << 10, 128 << 10);
+const _: () = assert!(REDUCED.0 <= OPEN_BOARD);
+
+/// Bytes of a broadcast between nodes whose root does not wait.
+pub(crate) const CAST: usize = 64 << 10;
+
+/// Bytes of operands that a member has at a time where sums are folded in team order.
+pub(crate) const WORKING: usize = 1 << 20;
+
+/// Elements of other nodes that lie so many bytes apart are fetched one by one: a message costs less than that.
+pub(crate) const FAR_APART: usize = 1 << 10;
+
+/// Bytes of strided pieces that are under way at once.
+pub(crate) const PIECES: usize = 16 << 20;

@@ -1,0 +1,164 @@
+//! What the PEs of a node tell each other before they share memory: each its own facts, the leader the terms of the heap.
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Wait;
+use oxshmem_bootstrap::Job;
+use oxshmem_os::{cpus, program};
+use serde::{Deserialize, Serialize};
+
+/// What a PE says of itself.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
+pub(crate) struct MemberFacts {
+    /// Length of the static region; zero when it is not shared.
+    pub(crate) statics: u64,
+    /// Processors the quota of its cgroup leaves it, and those it may run on.
+    pub(crate) usable: u32,
+    pub(crate) allowed: Vec<u32>,
+    program: String,
+}
+
+impl MemberFacts {
+    /// Those of this process, whose static region has `statics` bytes.
+    pub(crate) fn own(statics: u64) -> Self {
+        let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
+        Self { statics, usable: cpus::usable() as u32, allowed, program: this_program() }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a vector takes any number of bytes")
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        whole(postcard::take_from_bytes(bytes).ok()?)
+    }
+}
+
+/// A message with nothing behind it.
+fn whole<T>((message, rest): (T, &[u8])) -> Option<T> {
+    rest.is_empty().then_some(message)
+}
+
+/// What the leader decides for the node.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone, PartialEq, Debug))]
+pub(crate) struct HeapTerms {
+    pub(crate) heap_cap: u64,
+    pub(crate) heap_shift: u32,
+    pub(crate) page: u64,
+    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not a share of the node's memory.
+    pub(crate) limited: bool,
+    /// The leader's `SHMEM_WAIT` as a number: PEs that wait in different ways would meet in different ways too, and so never.
+    pub(crate) wait: u8,
+}
+
+impl HeapTerms {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a vector takes any number of bytes")
+    }
+
+    /// The terms, and the bytes that follow them. `None`: no leader sends these.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (terms, rest) = postcard::take_from_bytes::<Self>(bytes).ok()?;
+        let fits = terms.heap_shift < u64::BITS
+            && terms.page.is_power_of_two()
+            && terms.heap_cap <= 1 << terms.heap_shift
+            && way_of(terms.wait).is_some();
+        fits.then_some((terms, rest))
+    }
+
+    /// The leader's `SHMEM_WAIT`.
+    pub(crate) fn wait(&self) -> Wait {
+        way_of(self.wait).expect("decode lets no other number pass")
+    }
+}
+
+fn way_of(number: u8) -> Option<Wait> {
+    [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|way| *way as u8 == number)
+}
+
+/// All PEs of a node must run the same program, or their static variables do not correspond.
+pub(crate) fn same_program(job: &Job, facts: &[MemberFacts]) -> Result<(), Error> {
+    let Some(leader) = facts.first() else { return Ok(()) };
+    for (member, pe) in facts.iter().zip(&job.node().members).skip(1) {
+        let shared = leader.statics > 0 && member.statics > 0;
+        if shared && (member.program != leader.program || member.statics != leader.statics) {
+            let first = job.node().members[0];
+            return Err(Error::new(format!("PE {pe} runs a different program than PE {first}"))
+                .because(format!("PE {pe} is {}, PE {first} is {}", member.program, leader.program))
+                .fix(
+                    "start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// The program this process runs, by name and build-id.
+pub(crate) fn this_program() -> String {
+    let build = program::build_id().unwrap_or_else(|| "without build-id".into());
+    format!("{} (build-id {build})", program::path().unwrap_or_default().display())
+}
+
+/// The error of a message that no PE of this version sends.
+pub(crate) fn unreadable() -> Error {
+    Error::new("a PE of this node sent something unreadable at start-up")
+        .because("the PEs do not run the same version of oxshmem")
+        .fix("build and start all PEs with one version")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> MemberFacts {
+        MemberFacts {
+            statics: 1 << 33,
+            usable: 2,
+            allowed: vec![0, 5, u32::MAX],
+            program: "/bin/naïve (build-id 12)".into(),
+        }
+    }
+
+    fn terms() -> HeapTerms {
+        HeapTerms { heap_cap: 3 << 20, heap_shift: 22, page: 4096, limited: true, wait: Wait::Sleep as u8 }
+    }
+
+    #[test]
+    fn facts_and_terms_arrive_as_they_were_sent() {
+        for facts in [facts(), MemberFacts { statics: 0, usable: 0, allowed: Vec::new(), program: String::new() }] {
+            assert_eq!(MemberFacts::decode(&facts.encode()), Some(facts));
+        }
+        for wait in [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep] {
+            let terms = HeapTerms { wait: wait as u8, limited: wait == Wait::Spin, ..terms() };
+            let sent = [terms.encode(), vec![1, 2, 3]].concat();
+            assert_eq!(HeapTerms::decode(&sent), Some((terms, &[1, 2, 3][..])));
+        }
+    }
+
+    #[test]
+    fn facts_that_are_cut_short_or_too_long_are_unreadable() {
+        let bytes = facts().encode();
+        for n in (0..bytes.len()).chain([bytes.len() + 1]) {
+            let mut other = bytes.clone();
+            other.resize(n, 0);
+            assert_eq!(MemberFacts::decode(&other), None, "{n} bytes");
+        }
+    }
+
+    #[test]
+    fn terms_that_no_leader_sends_are_unreadable() {
+        let bytes = terms().encode();
+        for n in 0..bytes.len() {
+            assert_eq!(HeapTerms::decode(&bytes[..n]), None, "{n} bytes");
+        }
+        for other in [
+            HeapTerms { heap_cap: 1 << 23, ..terms() },
+            HeapTerms { heap_shift: 64, ..terms() },
+            HeapTerms { page: 4095, ..terms() },
+            HeapTerms { wait: 9, ..terms() },
+        ] {
+            assert_eq!(HeapTerms::decode(&other.encode()), None, "{other:?}");
+        }
+    }
+}
