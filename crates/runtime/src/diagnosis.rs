@@ -1,5 +1,5 @@
-//! What the library says when a call cannot be carried out ([`errors`]), when nothing moves ([`hang`], [`deadlock`], in the words
-//! of [`report`]), and what `SHMEM_DEBUG` shows ([`debug`]).
+//! Messages of the library when a call cannot be carried out ([`errors`]), when nothing moves ([`hang`], [`deadlock`], in the
+//! words of [`report`]), and those of `SHMEM_DEBUG` ([`debug`]).
 
 pub(crate) mod deadlock;
 pub(crate) mod debug;

@@ -20,7 +20,7 @@ use crate::wait::{Needs, Reason};
 /// Three PEs that poll have more ways than anybody can wait for; this many are tried, always the same ones.
 const MOST_WAYS: usize = 30_000;
 
-/// What a model runs under.
+/// The settings of a model's run.
 #[derive(Clone, Copy)]
 struct Setting {
     crowded: bool,
@@ -76,7 +76,7 @@ struct Shared<B>(B);
 
 // SAFETY: the checker runs its threads in turns on one thread, and finds races in cells itself.
 unsafe impl<B> Sync for Shared<B> {}
-// SAFETY: as above.
+// SAFETY: the checker runs its threads in turns on one thread, so nothing leaves that thread.
 unsafe impl<B> Send for Shared<B> {}
 
 /// A slot that nobody has used.

@@ -90,7 +90,7 @@ pub(crate) fn heap_has_grown(len: usize) -> Result<(), Error> {
     }
 }
 
-/// What `SHMEM_INFO` says of the choice: who does atomics, and why everything else was not chosen.
+/// The lines of `SHMEM_INFO` about the choice: who does atomics, and why everything else was not chosen.
 static REASONS: Mutex<String> = Mutex::new(String::new());
 
 /// Whether the processor of a target serves what is asked of its memory; the same on all PEs.
@@ -144,7 +144,7 @@ fn gone_key(pe: Option<u32>) -> String {
 /// A process that ends without finalize serves its peers until nothing has come for so long, and so long at most.
 const FAREWELL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
-/// What comes before this process ends without finalize. What waits for company is sent, and what peers have just sent is
+/// The steps before this process ends without finalize. Coalesced messages are flushed, and messages that have arrived are
 /// taken: a connection that ends with something in it is broken off, and there are libraries (`ofi_rxm`) that lose their own
 /// process over that.
 pub(crate) fn bid_farewell() {

@@ -1,4 +1,4 @@
-//! What is settled when the library starts: the [`job`] and this PE's place in it, the [`placement`] of the node's PEs, and the
+//! Decisions at the library's start: the [`job`] and this PE's place in it, the [`placement`] of the node's PEs, and the
 //! [`state`] that lasts until the last finalize. The steps themselves are in `calls::init::lifetime`.
 
 pub(crate) mod job;

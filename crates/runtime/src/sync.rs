@@ -45,7 +45,7 @@ mod modelled {
     pub(crate) use loom::cell::UnsafeCell as Cell;
     pub(crate) use loom::thread::yield_now;
 
-    /// What a model may do wrong on purpose.
+    /// The mistake that a model makes on purpose.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Mistake {
         /// Every store and read-modify-write publishes nothing.

@@ -22,7 +22,7 @@ use crate::start::job;
 use crate::start::state;
 use crate::wait::bell::Bell;
 
-/// Whom and what a wait needs: it ends with a sentence when that PE is gone, and is reported when it can never end.
+/// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
 /// A look of the last three kinds is loads that change nothing, of memory that only stores of PEs change. So a look in vain
 /// proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on.
@@ -52,14 +52,14 @@ pub(crate) trait Gathering {
     fn meeting(&self) -> TeamMeeting;
 }
 
-/// Who waits for what.
+/// One wait: the call, its object and the PE that must act.
 #[derive(Clone, Copy)]
 pub(crate) struct Reason<'a> {
     /// The call that waits.
     pub(crate) call: &'static str,
-    /// What it looks at.
+    /// The address that it looks at.
     pub(crate) address: usize,
-    /// Who must act.
+    /// The PE that must act.
     pub(crate) needs: Needs<'a>,
 }
 

@@ -20,7 +20,7 @@ use crate::diagnosis::errors;
 /// overlapping sets apart.
 pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_barrier";
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(NAME)) };
     with(NAME, start, log_stride, size, sync as usize, |team| barrier::synchronise(Call::new(team, NAME)));
 }
@@ -119,7 +119,8 @@ pub unsafe fn alltoallv(
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
-        // SAFETY: the caller's promises are those of the engine.
+        // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
+        // for everything that arrives.
         unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }
@@ -144,7 +145,8 @@ pub unsafe fn alltoallv_packed(
     let into = Into::Packed { target: target.cast(), room, total };
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
-        // SAFETY: the caller's promises are those of the engine.
+        // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
+        // for everything that arrives.
         unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
     });
 }

@@ -32,9 +32,9 @@ fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> Option<*mut T> {
 #[inline(always)]
 pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T {
     match object(via, source, pe) {
-        // SAFETY: `object` returns a mapped, aligned object; the caller keeps the standard's rules for it. So below.
+        // SAFETY: `object` returns a mapped, aligned object; which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::load(there) },
-        // SAFETY: passed on. So below.
+        // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
         None => unsafe { indirect::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
     }
 }
@@ -46,10 +46,10 @@ pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T
 #[inline(always)]
 pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) {
     match object(via, dest, pe) {
-        // SAFETY: as in `fetch`.
+        // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::store(there, value) },
         None => {
-            // SAFETY: as in `fetch`.
+            // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
             unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
         }
     }
@@ -61,7 +61,7 @@ pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) 
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
-    // SAFETY: as in `fetch`.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe {
         if network::does_atomics() {
             swap(World(call), own, value, job::MY_PE.load(Relaxed));
@@ -78,9 +78,9 @@ pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
 #[inline(always)]
 pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
     match object(via, dest, pe) {
-        // SAFETY: as in `fetch`.
+        // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::swap(there, value) },
-        // SAFETY: as in `fetch`.
+        // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
         None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
     }
 }
@@ -92,11 +92,11 @@ pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int)
 #[inline(always)]
 pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T {
     match object(via, dest, pe) {
-        // SAFETY: as in `fetch`.
+        // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::compare_swap(there, cond, value) },
         None => {
             let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
-            // SAFETY: as in `fetch`.
+            // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
             unsafe { indirect::amo(via.call(), via.context(), dest, amo, true, pe) }
         }
     }
@@ -108,7 +108,7 @@ pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond:
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) -> T {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe { fetch_add(via, dest, T::ONE, pe) }
 }
 
@@ -118,7 +118,7 @@ pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_in
 /// As for [`fetch`].
 #[inline(always)]
 pub unsafe fn inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe { add(via, dest, T::ONE, pe) }
 }
 
@@ -131,9 +131,10 @@ macro_rules! operation {
         #[inline(always)]
         pub unsafe fn $fetching<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
             match object(via, dest, pe) {
-                // SAFETY: as in `fetch`.
+                // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller
+                // promises.
                 Some(there) => unsafe { T::$fetching(there, value) },
-                // SAFETY: as in `fetch`.
+                // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
                 None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
             }
         }
@@ -143,7 +144,7 @@ macro_rules! operation {
         /// As for [`fetch`].
         #[inline(always)]
         pub unsafe fn $plain<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) {
-            // SAFETY: as in `fetch`.
+            // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
             unsafe {
                 match object(via, dest, pe) {
                     Some(there) => T::$fetching(there, value),
@@ -157,7 +158,8 @@ macro_rules! operation {
         /// As for [`fetch`]; `result` is writable until the next quiet.
         #[inline(always)]
         pub unsafe fn $nbi<V: Via, T: AtomicInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
-            // SAFETY: as in `fetch`, and the caller vouches for `result`.
+            // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is
+            // writable until the next quiet.
             unsafe { result.write_unaligned($fetching(via, dest, value, pe)) }
         }
     )*};
@@ -176,7 +178,8 @@ operation!(
 /// As for [`fetch`]; `result` is writable until the next quiet. So below.
 #[inline(always)]
 pub unsafe fn fetch_nbi<V: Via, T: Atomic>(via: V, result: *mut T, source: *const T, pe: c_int) {
-    // SAFETY: as in `fetch`, and the caller vouches for `result`. So below.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
+    // until the next quiet.
     unsafe { result.write_unaligned(fetch(via, source, pe)) }
 }
 
@@ -186,7 +189,8 @@ pub unsafe fn fetch_nbi<V: Via, T: Atomic>(via: V, result: *mut T, source: *cons
 /// As for [`fetch_nbi`].
 #[inline(always)]
 pub unsafe fn swap_nbi<V: Via, T: Atomic>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
-    // SAFETY: as in `fetch_nbi`.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
+    // until the next quiet.
     unsafe { result.write_unaligned(swap(via, dest, value, pe)) }
 }
 
@@ -203,7 +207,8 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AtomicInteger>(
     value: T,
     pe: c_int,
 ) {
-    // SAFETY: as in `fetch_nbi`.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
+    // until the next quiet.
     unsafe { result.write_unaligned(compare_swap(via, dest, cond, value, pe)) }
 }
 
@@ -213,6 +218,7 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AtomicInteger>(
 /// As for [`fetch_nbi`].
 #[inline(always)]
 pub unsafe fn fetch_inc_nbi<V: Via, T: AtomicInteger>(via: V, result: *mut T, dest: *mut T, pe: c_int) {
-    // SAFETY: as in `fetch_nbi`.
+    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
+    // until the next quiet.
     unsafe { result.write_unaligned(fetch_inc(via, dest, pe)) }
 }

@@ -1,4 +1,4 @@
-//! What a binding in Rust needs beyond the prototypes of the standard: errors as values, the house style for mistakes
+//! The needs of a binding in Rust beyond the prototypes of the standard: errors as values, the house style for mistakes
 //! that end the job, and an exchange of a few words that notices when the members of a team are in different calls.
 
 use core::ffi::c_int;

@@ -103,7 +103,8 @@ pub unsafe fn alltoallv(
     const NAME: &str = "shmemx_team_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     let call = Call::new(live(NAME, team), NAME);
-    // SAFETY: the caller's promises are those of the engine.
+    // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
+    // everything that arrives.
     unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }
 
@@ -124,6 +125,7 @@ pub unsafe fn alltoallv_packed(
     const NAME: &str = "shmemx_team_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
     let call = Call::new(live(NAME, team), NAME);
-    // SAFETY: the caller's promises are those of the engine.
+    // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
+    // everything that arrives.
     unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
 }

@@ -26,7 +26,7 @@ pub struct SessionConfig {
 pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
     let Some(world) = Team::world().state() else { errors::not_initialised("shmem_ctx_create") };
     let made = on(world, options);
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `context` is writable.
     unsafe { context.write(made.unwrap_or(Context::INVALID)) };
     if made.is_some() { 0 } else { -1 }
 }
@@ -37,7 +37,7 @@ pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
 /// See [`create`].
 pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context) -> c_int {
     let made = team.named("shmem_team_create_ctx", "team").and_then(|team| on(team, options));
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `context` is writable.
     unsafe { context.write(made.unwrap_or(Context::INVALID)) };
     if made.is_some() { 0 } else { -1 }
 }
@@ -79,7 +79,7 @@ pub unsafe fn destroy(context: Context) {
 /// `team` is writable.
 pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
     let found = context.checked("shmem_ctx_get_team").team().map(TeamState::handle);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `team` is writable.
     unsafe { team.write(found.unwrap_or(Team::INVALID)) };
     if found.is_some() { 0 } else { -1 }
 }
@@ -90,7 +90,7 @@ pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
 /// `config` is readable unless `config_mask` is 0.
 pub unsafe fn session_start(context: Context, options: c_long, config: *const SessionConfig, config_mask: c_long) {
     let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `config` is readable if the mask names a field.
     let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
     context.checked("shmem_ctx_session_start").start_session(options, total);
 }

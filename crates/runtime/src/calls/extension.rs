@@ -49,7 +49,7 @@ pub unsafe fn local_complete() {}
 /// # Safety
 /// The context has not been destroyed.
 pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
-    // SAFETY: no obligations.
+    // SAFETY: the caller promises that the context has not been destroyed.
     unsafe { order::quiet(via) };
     1
 }
@@ -59,7 +59,7 @@ pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
 /// # Safety
 /// See [`quiet_test`].
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
-    // SAFETY: no obligations.
+    // SAFETY: the caller promises that the context has not been destroyed.
     unsafe { order::fence(via) };
     1
 }
@@ -80,7 +80,7 @@ pub unsafe fn thread_unregister() {}
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_quiet() {
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(World("shmemx_thread_quiet")) }
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn thread_quiet() {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_fence() {
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::fence(World("shmemx_thread_fence")) }
 }
 

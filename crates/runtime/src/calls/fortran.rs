@@ -1,4 +1,4 @@
-//! What only Fortran's interface has: its team handles and locks, names padded with blanks, and heap calls of its own.
+//! Calls that only Fortran's interface has: its team handles and locks, names padded with blanks, and heap calls of its own.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -25,7 +25,8 @@ pub fn count(call: &'static str, nelems: c_int) -> usize {
 /// `handle` is readable.
 pub unsafe fn team(handle: *const i64) -> Team {
     const _: () = assert!(size_of::<Team>() == size_of::<i64>());
-    // SAFETY: the caller's promise, and a split has written what is not predefined, unless it is zero: no team.
+    // SAFETY: the caller promises that `handle` is readable. A split has written every handle that is not predefined,
+    // unless it is zero, which stands for no team.
     unsafe {
         match handle.read() {
             1 => Team::world(),
@@ -41,7 +42,7 @@ pub unsafe fn team(handle: *const i64) -> Team {
 /// # Safety
 /// `handle` is readable, and writable unless it is one of the constants, with which the call does not return.
 pub unsafe fn team_destroy(handle: *mut i64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `handle` is readable, and writable where the call returns.
     unsafe {
         let mut team = team(handle);
         team_extension::destroy(&raw mut team);
@@ -101,13 +102,13 @@ pub unsafe fn complex_xor_to_all<C>(
     sync: *mut core::ffi::c_long,
 ) {
     let words = nreduce.saturating_mul((size_of::<C>() / size_of::<u32>()) as c_int);
-    // SAFETY: passed on; `words` words are `nreduce` numbers.
+    // SAFETY: the caller promises symmetric arrays of `nreduce` complex numbers, which are `words` words.
     unsafe {
         active_set::xor_to_all::<u32>(dest.cast(), source.cast(), words, start, log_stride, size, work.cast(), sync)
     }
 }
 
-/// What stands in the way of a heap call, by its number in Fortran.
+/// The reason why a heap call fails, by its number in Fortran.
 #[derive(Clone, Copy)]
 enum Obstacle {
     Length = -1,
@@ -176,7 +177,7 @@ pub unsafe fn shpalloc(addr: *mut *mut c_void, length: c_int, errcode: *mut c_in
         let made = memory::allocate(CALL, bytes, 1, |_| {});
         if made.is_null() { Err(Obstacle::Memory) } else { Ok(made) }
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the arguments are writable, and that `addr` is readable.
     unsafe {
         if let Ok(made) = made {
             addr.write(made);
@@ -191,7 +192,7 @@ pub unsafe fn shpalloc(addr: *mut *mut c_void, length: c_int, errcode: *mut c_in
 /// See [`shpalloc`].
 pub unsafe fn shpdeallc(addr: *mut *mut c_void, errcode: *mut c_int, abort: c_int) {
     const CALL: &str = "SHPDEALLC";
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the arguments are writable, and that `addr` is readable.
     unsafe {
         let there = block(CALL, *addr);
         if there.is_ok() {
@@ -207,7 +208,7 @@ pub unsafe fn shpdeallc(addr: *mut *mut c_void, errcode: *mut c_int, abort: c_in
 /// See [`shpalloc`].
 pub unsafe fn shpclmove(addr: *mut *mut c_void, length: c_int, status: *mut c_int, abort: c_int) {
     const CALL: &str = "SHPCLMOVE";
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the arguments are writable, and that `addr` is readable.
     unsafe {
         let old = *addr;
         let resized = bytes(length).and_then(|bytes| {

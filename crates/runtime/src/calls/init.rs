@@ -39,7 +39,7 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
     match result {
         Ok(level) => {
             if !provided.is_null() {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises that `provided` is writable, and it is not null.
                 unsafe { provided.write(level) };
             }
             0
@@ -65,7 +65,7 @@ pub unsafe fn finalize() {
 /// See [`init`].
 pub unsafe fn start_pes(_npes: c_int) {
     if !state::is_open() {
-        // SAFETY: no obligations.
+        // SAFETY: the caller promises what `init` asks: all PEs call, and no other thread is in a call of the library.
         unsafe { init() };
         lifetime::end_at_exit();
     }
@@ -105,7 +105,7 @@ pub unsafe fn n_pes() -> c_int {
 /// # Safety
 /// `provided` is writable.
 pub unsafe fn query_thread(provided: *mut c_int) {
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `provided` is writable.
     unsafe { provided.write(state::current().map_or(SINGLE, |life| life.thread_level)) }
 }
 
@@ -114,7 +114,7 @@ pub unsafe fn query_thread(provided: *mut c_int) {
 /// # Safety
 /// `initialized` is writable.
 pub unsafe fn query_initialized(initialized: *mut c_int) {
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `initialized` is writable.
     unsafe { initialized.write(state::is_open().into()) }
 }
 
@@ -123,7 +123,7 @@ pub unsafe fn query_initialized(initialized: *mut c_int) {
 /// # Safety
 /// Both are writable.
 pub unsafe fn info_get_version(major: *mut c_int, minor: *mut c_int) {
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `major` and `minor` are writable.
     unsafe {
         major.write(crate::MAJOR_VERSION);
         minor.write(crate::MINOR_VERSION);
@@ -136,7 +136,7 @@ pub unsafe fn info_get_version(major: *mut c_int, minor: *mut c_int) {
 /// `name` has room for `SHMEM_MAX_NAME_LEN` characters.
 pub unsafe fn info_get_name(name: *mut c_char) {
     const _: () = assert!(crate::VENDOR.len() < 256);
-    // SAFETY: as above; the string and its end are shorter than the promised room.
+    // SAFETY: the caller promises room for `SHMEM_MAX_NAME_LEN` characters at `name`; the string and its end are shorter.
     unsafe {
         name.copy_from_nonoverlapping(crate::VENDOR.as_ptr().cast(), crate::VENDOR.len());
         name.add(crate::VENDOR.len()).write(0);

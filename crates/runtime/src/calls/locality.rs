@@ -12,7 +12,7 @@ use crate::transfers::direct::{FAST, near};
 ///
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
-/// Whoever goes through the address races with everybody who writes there.
+/// An access through the address races with all other accesses to the object.
 pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer("shmem_ptr", dest, Team::world(), pe)
 }
@@ -47,7 +47,11 @@ fn symmetric(address: *const c_void) -> bool {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_accessible(pe: c_int) -> c_int {
-    (state::is_open() && (pe as u32) < job::identity().map_or(0, |(_, pes)| pes)).into()
+    exists(pe).into()
+}
+
+fn exists(pe: c_int) -> bool {
+    state::is_open() && (pe as u32) < job::identity().map_or(0, |(_, pes)| pes)
 }
 
 /// Whether `address` is symmetric and can be reached on `pe`.
@@ -55,9 +59,7 @@ pub unsafe fn pe_accessible(pe: c_int) -> c_int {
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
-    // SAFETY: no obligations.
-    let pe_is = unsafe { pe_accessible(pe) } != 0;
-    (pe_is && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
+    (exists(pe) && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
 }
 
 /// Caches are coherent on every machine this library runs on.

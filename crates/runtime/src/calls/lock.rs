@@ -94,34 +94,36 @@ impl<H: Half> Variable<H> {
 impl<H: Half> Words for Variable<H> {
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (H::of_bits(from.into()), H::of_bits(to.into()));
-        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it. So below.
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
         unsafe { amo::compare_swap(World(self.call), self.tail_word(), from, to, self.home) }.bits() as u32
     }
 
     fn swap_tail(&self, to: u32) -> u32 {
-        // SAFETY: as above.
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
         unsafe { amo::swap(World(self.call), self.tail_word(), H::of_bits(to.into()), self.home) }.bits() as u32
     }
 
     fn place(&self) -> u32 {
-        // SAFETY: as above; the caller's own copy.
+        // SAFETY: `new` found the variable in symmetric memory, and this is the caller's own copy; halves are aligned in
+        // it.
         unsafe { H::load(self.place_word()) }.bits() as u32
     }
 
     fn take_turn(&self) {
         let others = H::of_bits(!u64::from(queue::TURN));
-        // SAFETY: as above. The old value is asked for because the word is looked at again.
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it. The old value is asked for
+        // because the word is looked at again.
         unsafe { amo::fetch_and(World(self.call), self.place_word(), others, me() as c_int - 1) };
     }
 
     fn clear_place(&self) {
-        // SAFETY: as above.
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
         unsafe { amo::store(self.call, self.place_word(), H::of_bits(0)) };
     }
 
     fn add_to_place(&self, owner: u32, bits: u32) {
         let pe = self.pe(owner);
-        // SAFETY: as above.
+        // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
         unsafe { amo::or(World(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
         if let Some(window) = rung(pe) {
             ControlBlock::of(window).bell().ring();
@@ -171,7 +173,7 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
 /// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
 /// read-modify-write that releases it; what is on its way to other nodes is waited for.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::fence(World(call)) };
     if network::is_open() {
         Context::default_context().quiet(call);

@@ -46,7 +46,7 @@ struct Agreement {
 /// The barrier at the end of a heap call; this PE must back `missing` bytes.
 fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
     let Some(world) = Team::world().state() else { errors::not_initialised(call) };
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(call)) };
     let (mut all, mut growing) = (true, false);
     let mut other = None;
@@ -127,7 +127,7 @@ pub(super) fn block_around(call: &'static str, ptr: *mut c_void) -> Option<*mut 
     lock(open_life(call)).block_around(offset_of(ptr)).map(address)
 }
 
-/// What all allocating calls do. `fill` runs on the new block before the barrier.
+/// The common part of all allocating calls. `fill` runs on the new block before the barrier.
 pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
     let life = open_life(call);
     if bytes == 0 {
@@ -265,7 +265,7 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
         return allocate(CALL, bytes, 1, |_| {});
     }
     if bytes == 0 {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises a block of the heap that nobody uses any more, and all PEs make this call.
         unsafe { free(ptr) };
         return null_mut();
     }

@@ -70,7 +70,7 @@ pub unsafe fn quiet<V: Via>(via: V) {
 #[inline(always)]
 pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
     if n > 0 {
-        // SAFETY: no obligations.
+        // SAFETY: the caller promises that the context has not been destroyed.
         unsafe { quiet(via) }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mu
     let (bytes, value_bits) = (size_of::<T>() as u8, value.bits());
     let reason =
         reason(call, ivar, 1, Comparand { comparison: comparison as u8 + 1, bytes, signed, value: value_bits });
-    // SAFETY: the caller's promise holds as long as the wait.
+    // SAFETY: until the wait ends, the caller promises a valid, aligned object that others change atomically.
     let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
     match comparison {
@@ -79,7 +79,7 @@ pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mu
 /// As the standard asks: `ivar` is a symmetric object of the caller. So for all calls of this file.
 #[inline(always)]
 pub unsafe fn wait_until<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     unsafe { until("shmem_wait_until", ivar, cmp, value) };
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn wait_until<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value
 /// See [`wait_until`].
 #[inline(always)]
 pub unsafe fn wait<T: Atomic + PartialOrd>(ivar: *mut T, value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     unsafe { until("shmem_wait", ivar, 2, value) };
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn wait<T: Atomic + PartialOrd>(ivar: *mut T, value: T) {
 #[inline(always)]
 pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -> c_int {
     let comparison = Comparison::of("shmem_test", cmp);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     let seen = unsafe { T::load(ivar) };
     let holds = comparison.holds(seen, value);
     if !holds {
@@ -117,7 +117,7 @@ fn polled() {
     }
 }
 
-/// What each variable is compared with.
+/// The value, or values, that the variables are compared with.
 trait Values<T>: Copy {
     /// The value for element `i`.
     ///
@@ -190,7 +190,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`chosen`](Self::chosen).
     unsafe fn is_empty(self) -> bool {
-        // SAFETY: indices below `nelems`. So below.
+        // SAFETY: indices below `nelems`.
         (0..self.nelems).all(|i| unsafe { !self.chosen(i) })
     }
 
@@ -199,7 +199,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`satisfied`](Self::satisfied).
     unsafe fn all(self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
         (0..self.nelems).all(|i| unsafe { !self.chosen(i) || self.satisfied(i) })
     }
 
@@ -210,7 +210,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     unsafe fn any(self) -> Option<usize> {
         let begin = ROTATION.load(Relaxed);
         let mut order = (0..self.nelems).map(|step| (begin % self.nelems + step) % self.nelems);
-        // SAFETY: as above.
+        // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
         let found = order.find(|&i| unsafe { self.chosen(i) && self.satisfied(i) });
         if let Some(i) = found {
             ROTATION.store(i + 1, Relaxed);
@@ -225,7 +225,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     unsafe fn some(self, indices: *mut usize) -> usize {
         let mut count = 0;
         for i in 0..self.nelems {
-            // SAFETY: as above; `indices` has room for `nelems` entries.
+            // SAFETY: `i` is below `nelems`; the caller promises as many variables, statuses unless null, and `indices`.
             unsafe {
                 if self.chosen(i) && self.satisfied(i) {
                     indices.add(count).write(i);
@@ -241,7 +241,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`satisfied`](Self::satisfied), as long as it waits.
     unsafe fn wait_all(self, call: &'static str) {
-        // SAFETY: as above. So below.
+        // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
         wait::until(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
     }
 
@@ -250,11 +250,11 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`wait_all`](Self::wait_all).
     unsafe fn wait_any(self, call: &'static str) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements of the status unless it is null.
         if unsafe { self.is_empty() } {
             return usize::MAX;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
         wait::until(self.reason(call), None, move || unsafe { self.any() })
     }
 
@@ -263,11 +263,11 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`wait_all`](Self::wait_all), and [`some`](Self::some) for `indices`.
     unsafe fn wait_some(self, call: &'static str, indices: *mut usize) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller promises `nelems` elements of the status unless it is null.
         if unsafe { self.is_empty() } {
             return 0;
         }
-        // SAFETY: as above.
+        // SAFETY: until the wait ends, the caller promises `nelems` variables that others change, and room for as many `indices`.
         let look = move || unsafe { self.some(indices) };
         wait::until(self.reason(call), None, move || Some(look()).filter(|count| *count > 0))
     }
@@ -289,7 +289,7 @@ macro_rules! set_calls {
         ) {
             const CALL: &str = concat!("shmem_", stringify!($all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: the caller's promise. So below.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
             unsafe { set.wait_all(CALL) }
         }
 
@@ -306,7 +306,7 @@ macro_rules! set_calls {
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
             unsafe { set.wait_any(CALL) }
         }
 
@@ -324,7 +324,7 @@ macro_rules! set_calls {
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
             unsafe { set.wait_some(CALL, indices) }
         }
 
@@ -341,7 +341,7 @@ macro_rules! set_calls {
         ) -> c_int {
             const CALL: &str = concat!("shmem_", stringify!($test_all));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
             let holds = unsafe { set.all() };
             if !holds {
                 polled();
@@ -362,7 +362,7 @@ macro_rules! set_calls {
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_any));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
             let found = if nelems == 0 { None } else { unsafe { set.any() } };
             if found.is_none() {
                 polled();
@@ -384,7 +384,7 @@ macro_rules! set_calls {
         ) -> usize {
             const CALL: &str = concat!("shmem_", stringify!($test_some));
             let set = Set { ivars, nelems, status, comparison: Comparison::of(CALL, cmp), values: $values($value) };
-            // SAFETY: as above.
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
             let count = unsafe { set.some(indices) };
             if count == 0 {
                 polled();

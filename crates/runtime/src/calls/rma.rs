@@ -23,7 +23,7 @@ fn bytes<T>(n: usize) -> usize {
 /// `from` is valid for reading `n` bytes and `to` for writing them.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the caller's promise covers `n` bytes on both sides, and each arm moves exactly `n`.
+    // SAFETY: the caller promises `n` bytes on both sides, and each arm moves exactly `n`.
     unsafe {
         match n {
             8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
@@ -91,7 +91,8 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
     match near(source, n, via.world(pe)) {
         // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: the caller promises `n` writable bytes at `dest`, and `indirect::get` looks at the source's address
+        // itself.
         None => unsafe { indirect::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
@@ -104,9 +105,10 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
 pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
     let n = bytes::<T>(nelems);
     match near(dest, n, via.world(pe)) {
-        // SAFETY: as in `put`.
+        // SAFETY: `near` checked all `n` bytes of the destination; the caller promises the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: the caller promises that the source stays untouched until the next quiet, and `indirect::put_nbi` looks
+        // at the destination's address itself.
         None => unsafe { indirect::put_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
@@ -119,15 +121,16 @@ pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
 pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
     let n = bytes::<T>(nelems);
     match near(source, n, via.world(pe)) {
-        // SAFETY: as in `get`.
+        // SAFETY: `near` checked all `n` bytes of the source; the caller promises the destination.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
-        // SAFETY: passed on unchanged.
+        // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get_nbi` looks
+        // at the source's address itself.
         None => unsafe { indirect::get_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
-/// What `count` pieces of `piece` elements cover, `stride` elements apart, in bytes: how far they reach back from the start of
-/// the first piece, which is where a negative stride leads, and how much they cover from the lowest byte on.
+/// The extent of `count` pieces of `piece` elements, `stride` elements apart, in bytes: how far they reach back from the start
+/// of the first piece, which is where a negative stride leads, and how much they cover from the lowest byte on.
 #[inline(always)]
 fn cover<T>(stride: isize, piece: usize, count: usize) -> (usize, usize) {
     let between = bytes::<T>(stride.unsigned_abs().saturating_mul(count.saturating_sub(1)));

@@ -33,7 +33,8 @@ pub unsafe fn put_signal<V: Via, T>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promises.
+    // SAFETY: the caller promises a symmetric destination and a source of `nelems` elements, and that `sig_addr` is a
+    // symmetric signal.
     unsafe { transfer(via, dest, source, nelems, sig_addr, signal, sig_op, false, pe) }
 }
 
@@ -54,7 +55,8 @@ unsafe fn transfer<V: Via, T>(
     nbi: bool,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promises.
+    // SAFETY: the caller promises a symmetric destination and a source of `nelems` elements, which stays untouched until
+    // the next quiet if `nbi`, and that `sig_addr` is a symmetric signal.
     unsafe {
         if atomic_window(via.world(pe)).is_none() {
             let n = nelems.saturating_mul(size_of::<T>());
@@ -95,7 +97,8 @@ pub unsafe fn put_signal_nbi<V: Via, T>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promises.
+    // SAFETY: the caller promises a symmetric destination, a source of `nelems` elements that stays untouched until the
+    // next quiet, and that `sig_addr` is a symmetric signal.
     unsafe { transfer(via, dest, source, nelems, sig_addr, signal, sig_op, true, pe) }
 }
 
@@ -105,7 +108,7 @@ pub unsafe fn put_signal_nbi<V: Via, T>(
 /// `sig_addr` is a symmetric signal object. So below.
 #[inline(always)]
 pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `sig_addr` is a symmetric signal.
     unsafe { amo::set(via, sig_addr, signal, pe) }
     nudge(via, pe);
 }
@@ -124,7 +127,7 @@ fn nudge<V: Via>(via: V, pe: c_int) {
 /// See [`signal_set`].
 #[inline(always)]
 pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `sig_addr` is a symmetric signal.
     unsafe { amo::add(via, sig_addr, signal, pe) }
     nudge(via, pe);
 }
@@ -135,7 +138,7 @@ pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
 /// See [`signal_set`].
 #[inline(always)]
 pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
-    // SAFETY: as above; the object is the caller's own.
+    // SAFETY: the caller promises that `sig_addr` is a symmetric signal of its own.
     unsafe { u64::load(sig_addr.cast_mut()) }
 }
 
@@ -145,6 +148,6 @@ pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
 /// See [`signal_set`].
 #[inline(always)]
 pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, value: u64) -> u64 {
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `sig_addr` is a symmetric signal of its own.
     unsafe { p2p::until("shmem_signal_wait_until", sig_addr, cmp, value) }
 }

@@ -13,7 +13,7 @@ use crate::teams::members::Members;
 use crate::teams::team::{Held, Team, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
-/// What a split returns that made no team.
+/// The result of a split that made no team.
 const FAILED: c_int = -1;
 
 /// `shmem_team_config_t` of the header.
@@ -59,7 +59,7 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int {
     let Some(team) = team.named("shmem_team_get_config", "team") else { return -1 };
     if mask & NUM_CONTEXTS != 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `config` is writable if the mask names a field.
         unsafe { (*config).num_contexts = team.contexts_wanted.load(Relaxed) };
     }
     0
@@ -88,14 +88,14 @@ pub unsafe fn split_strided(
     new_team: *mut Team,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_strided";
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
     unsafe { new_team.write(Team::INVALID) };
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
     match child.number(parent.my.into()) {
-        // SAFETY: as above.
+        // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
         Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
         None => leasing::decline(lease),
     }
@@ -117,7 +117,8 @@ pub unsafe fn split_2d(
     y_team: *mut Team,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_2d";
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
+    // name a field.
     unsafe {
         x_team.write(Team::INVALID);
         y_team.write(Team::INVALID);
@@ -130,7 +131,8 @@ pub unsafe fn split_2d(
         leasing::decline(x_lease);
         return FAILED;
     };
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
+    // name a field.
     unsafe {
         x_team.write(make(parent.subset(&grid.row), grid.row.size, grid.x, x_lease, x_config, x_mask));
         y_team.write(make(parent.subset(&grid.column), grid.column.size, grid.y, y_lease, y_config, y_mask));
@@ -153,7 +155,7 @@ pub(crate) unsafe fn make(
     let held = Held::inherited(&mut lease);
     let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held);
     if mask & NUM_CONTEXTS != 0 && !config.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `config` is readable if the mask names a field.
         team.contexts_wanted.store(unsafe { (*config).num_contexts }, Relaxed);
     }
     Team::enlist(Box::new(team))

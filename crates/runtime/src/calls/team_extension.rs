@@ -51,7 +51,7 @@ fn no_slot(call: &'static str) -> ! {
 /// # Safety
 /// `new_team` is writable. So below.
 pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { meet("shmemx_team_split_strided", parent, start, stride, size, new_team) }
 }
 
@@ -60,7 +60,7 @@ pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_i
 /// # Safety
 /// See [`split_strided`].
 pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { meet("shmemx_team_create_strided", Team::world(), start, stride, size, new_team) }
 }
 
@@ -69,7 +69,7 @@ pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team:
 unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
     let parent = standard::live_argument(call, "parent_team", parent);
     let child = checked(call, parent, start, stride, size);
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(Team::INVALID) };
     if child.number(parent.my.into()).is_none() {
         return;
@@ -85,7 +85,7 @@ unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, si
         // SAFETY: no config.
         unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }
     });
-    // SAFETY: as above.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(made) };
 }
 
@@ -130,7 +130,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
         }
     });
     let lease = leasing::pop(NAME, parent).unwrap_or_else(|| no_slot(NAME));
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(Team::INVALID) };
     if color == COLOR_UNDEFINED {
         leasing::decline(lease);
@@ -141,7 +141,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     let size = list.len() as u32;
     let my = same.iter().position(|&(_, member)| member == parent.my);
     let my = my.unwrap_or_else(|| unreachable!("the caller has its own colour")) as u32;
-    // SAFETY: as above; no config.
+    // SAFETY: the caller promises that `new_team` is writable; there is no config.
     unsafe { new_team.write(standard::make(Members::of(list), size, my, lease, core::ptr::null(), 0)) };
 }
 
@@ -150,7 +150,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
 /// # Safety
 /// See [`split_strided`], for both.
 pub unsafe fn split_2d(parent: Team, xrange: c_int, yrange: c_int, x_team: *mut Team, y_team: *mut Team) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable, and all members of the parent call.
     unsafe { split_grid("shmemx_team_split_2d", parent, &[xrange, yrange], &[x_team, y_team]) }
 }
 
@@ -167,7 +167,7 @@ pub unsafe fn split_3d(
     y_team: *mut Team,
     z_team: *mut Team,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `x_team`, `y_team` and `z_team` are writable, and all members of the parent call.
     unsafe { split_grid("shmemx_team_split_3d", parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
 }
 
@@ -187,13 +187,13 @@ unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams:
     let extents: Vec<i64> = extents.iter().map(|&extent| extent.into()).collect();
     for (axis, &team) in teams.iter().enumerate() {
         let lease = leasing::pop(call, parent).unwrap_or_else(|| no_slot(call));
-        // SAFETY: the caller's promise. So below.
+        // SAFETY: the caller promises that each of `teams` is writable.
         unsafe { team.write(Team::INVALID) };
         match parent.numbers().split_axis(&extents, axis, parent.my) {
             Ok(Some(members)) => {
                 let my = members.number(parent.my.into()).unwrap_or_else(|| unreachable!("a member is in its team"));
                 let made = (parent.subset(&members), members.size);
-                // SAFETY: as above; no config.
+                // SAFETY: the caller promises that each of `teams` is writable; there is no config.
                 unsafe { team.write(standard::make(made.0, made.1, my, lease, core::ptr::null(), 0)) };
             }
             _ => leasing::decline(lease),
@@ -207,7 +207,7 @@ unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams:
 /// `team` is writable.
 pub unsafe fn destroy(team: *mut Team) {
     const NAME: &str = "shmemx_team_destroy";
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `team` is writable.
     unsafe {
         standard::end(NAME, *team, standard::live(NAME, *team));
         *team = Team::INVALID;
@@ -237,7 +237,7 @@ pub unsafe fn n_pes(team: Team) -> c_int {
 pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
     standard::live_argument("shmemx_team_translate_pe", "team1", source);
     standard::live_argument("shmemx_team_translate_pe", "team2", dest);
-    // SAFETY: no obligations.
+    // SAFETY: the caller promises two teams that have not been destroyed.
     unsafe { standard::translate_pe(source, pe, dest) }
 }
 
@@ -248,7 +248,7 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     const NAME: &str = "shmemx_team_barrier";
     let team = standard::live(NAME, team);
-    // SAFETY: no obligations.
+    // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(NAME)) };
     collectives::synchronise(Call::new(team, NAME));
 }

@@ -28,10 +28,11 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     let mine = call.team.my as usize * bytes;
     if all <= PAYLOAD_BYTES {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `all` bytes at `source`, and the branch has shown that they fit a payload.
         let words = unsafe { payload(source, all) };
         barrier::exchange(call, &words[..words_of(all)], |member, theirs| {
-            // SAFETY: as above: block `my` of the member's payload becomes block `member`.
+            // SAFETY: the caller promises `bytes` bytes for each member at `dest`; block `my` of the member's payload
+            // becomes block `member`.
             unsafe {
                 let block = theirs.as_ptr().cast::<u8>().add(mine);
                 ptr::copy_nonoverlapping(block, dest.add(member as usize * bytes), bytes);
@@ -40,7 +41,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     if let Some(span) = &call.team.span
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
         && unsafe { between_nodes::blocks::alltoall_by_nodes(call, span, dest, source, bytes) }
     {
         return;
@@ -98,9 +99,10 @@ pub(crate) unsafe fn alltoalls(
                 unsafe { call.fetch(member, theirs.wrapping_add(i * sst), place(member, i), element) };
             }
         } else {
-            // What lies close together comes in one piece, with what is between.
+            // Elements that lie close together come in one piece, with the bytes between them.
             let mut piece = vec![0; reach];
-            // SAFETY: as above; the piece has the room, and stays where it is until all is fetched.
+            // SAFETY: the member has entered, so its source is ready; the piece has the room, and stays where it is until
+            // all is fetched.
             unsafe { call.fetch(member, theirs, piece.as_mut_ptr(), reach) };
             pieces.push((member, piece));
             if pieces.len() * reach > PIECES {

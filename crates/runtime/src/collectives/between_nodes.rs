@@ -112,7 +112,8 @@ unsafe fn run(
     let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
-    // SAFETY: the caller's promise; `Way::find` has looked at the room.
+    // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
+    // looked at the room of the landing zone.
     unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
     wire.has_lent()
@@ -169,7 +170,7 @@ unsafe fn gather_parts(
     let share = Share { offset, mine, total, windows: &windows[..rounds as usize] };
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `dest` has all parts, and that the caller's own part is there.
     unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, there) }
 }
 
@@ -301,7 +302,7 @@ pub(crate) unsafe fn combine(
     let number = team.next_exchange();
     let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
     let mut payload = [0; PAYLOAD_WORDS];
-    // SAFETY: the caller's promise; the elements are at most a payload.
+    // SAFETY: the caller promises `n` elements at `source`, and they are at most a payload.
     unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
     write_line(team.place(team.my), parity, &payload);
     gather(call, span, number);
@@ -327,12 +328,12 @@ pub(crate) unsafe fn combine(
     // SAFETY: the sum has `n` elements; all of it goes by mail.
     unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {
-        // SAFETY: as above.
+        // SAFETY: the sum has `n` elements, which are at most a payload.
         unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
         write_line(leader, parity, &payload);
     }
     release(call, span, number, |words| &words.released);
-    // SAFETY: the caller's promise; the leader writes this line again two exchanges later.
+    // SAFETY: the caller promises `n` elements at `dest`; the leader writes this line again two exchanges later.
     unsafe { read_line(leader, parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes)) };
     true
 }

@@ -26,7 +26,7 @@ pub(crate) unsafe fn broadcast(
         // The root's own destination stays as it is where nothing goes to it.
         call.needs(if to_root || call.team.my != root { dest } else { source }, source);
     }
-    // SAFETY: the caller's promise. So where the executor is asked below.
+    // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
         return;
     }
@@ -45,7 +45,8 @@ pub(crate) unsafe fn broadcast(
         call.at(root, source, bytes);
         barrier::announce(call, || {
             if to_root && !ptr::eq(dest, source) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the
+                // root.
                 unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
             }
         });

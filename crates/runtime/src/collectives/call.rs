@@ -149,7 +149,7 @@ impl Call<'_> {
         }
     }
 
-    /// What names the caller's symmetric `address` on all members.
+    /// The name of the caller's symmetric `address` on all members.
     pub(crate) fn name_of(self, address: *const u8, bytes: usize) -> u64 {
         let at = address as usize;
         FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, at, bytes))

@@ -30,7 +30,7 @@ use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
 
 pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
 
-/// What carries puts and signals to the other members.
+/// The carrier of puts and signals to the other members.
 pub(crate) trait Wire {
     /// Writes `bytes` bytes to member `to`, `offset` bytes behind the start of `place`, then signals it: who sees the
     /// signal sees the bytes. `from` may be overwritten on return.
@@ -84,7 +84,8 @@ pub(crate) unsafe fn run(
     };
     for pc in 0.. {
         match schedule.step(plan, me, pc) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // for it on all members.
             Step::Put { to, from, into, len, signal } => unsafe {
                 wire.put(to, locate(from), into.place, bytes(into.at), bytes(len), signal);
             },
@@ -93,12 +94,15 @@ pub(crate) unsafe fn run(
             Step::Reduce { into, left, right, stride, terms, len } => {
                 let kernel = arrays.kernel.expect("only reductions reduce");
                 let right = |term: u32| locate(Loc { at: right.at + u64::from(term) * stride, ..right }).cast_const();
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with
+                // room for it.
                 unsafe { fold(kernel, locate(into), locate(left), right, terms, len as usize) }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // for it.
             Step::Copy { into, from, len } => unsafe { ptr::copy(locate(from), locate(into), bytes(len)) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // for it.
             Step::Zero { into, len } => unsafe { ptr::write_bytes(locate(into), 0, bytes(len)) },
             Step::Skip => {}
             Step::Done => return,
@@ -121,7 +125,7 @@ unsafe fn fold(kernel: Kernel, into: *mut u8, left: *const u8, right: impl Fn(u3
         for (operand, term) in operands[1..=row].iter_mut().zip(done..) {
             *operand = right(term);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` elements at each pointer, and `into` is the same as a source or apart from it.
         unsafe { kernel.fold(into, &operands[..=row], n, Store::Cached) };
         done += row as u32;
         if done == terms {

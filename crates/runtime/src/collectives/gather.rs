@@ -26,10 +26,10 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         return;
     }
     if bytes <= PAYLOAD_BYTES {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit a payload.
         let words = unsafe { payload(source, bytes) };
         barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-            // SAFETY: as above; the destination has a block for every member.
+            // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each line has as many.
             unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
         });
         return;
@@ -69,10 +69,11 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let mut words = [0; PAYLOAD_WORDS];
     (words[0], words[1]) = (bytes as u64, place_of(dest));
     if bytes <= INLINE {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit the rest of the
+        // payload.
         unsafe { ptr::copy_nonoverlapping(source, words[2..].as_mut_ptr().cast(), bytes) };
     } else {
-        // Who has nothing to give need not have the array that the others give from (COL-8).
+        // A member with nothing to give need not have the array that the others give from (COL-8).
         words[2] = call.name_of(source, bytes);
     }
     let (mut offset, mut all_inline, mut elsewhere) = (0_usize, true, None);

@@ -6,7 +6,7 @@
 //! not called it yet, however programs order their calls, and a source may be reused on return because the closing
 //! exchange comes after everybody's last load.
 //!
-//! What fits the payload of an exchange travels with it, and the collective costs what a barrier costs.
+//! Data that fits the payload of an exchange travels with it, and the collective costs what a barrier costs.
 
 use core::ptr;
 
@@ -28,7 +28,7 @@ impl Call<'_> {
     #[inline(always)]
     pub(crate) unsafe fn fetch(self, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
         if self.team.span.is_some() {
-            // SAFETY: passed on.
+            // SAFETY: the caller promises `bytes` writable bytes at `to`.
             return unsafe { between_nodes::bytes::fetch(self, member, from, to, bytes) };
         }
         // SAFETY: `at` found all of it; the caller vouches for the rest.
@@ -108,7 +108,7 @@ pub(crate) fn place_of(address: *const u8) -> u64 {
 #[inline(always)]
 pub(crate) unsafe fn payload(source: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
     let mut words = [0; PAYLOAD_WORDS];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `bytes` readable bytes at `source`, at most as many as the words have.
     unsafe { ptr::copy_nonoverlapping(source, words.as_mut_ptr().cast(), bytes) };
     words
 }

@@ -31,28 +31,28 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     call.needs(dest.cast(), source.cast());
     if call.team.scheduled {
         let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
         if unsafe { executor::reduce(call, O::OP, kind, kernel, dest.cast(), source.cast(), n) } {
             return;
         }
     }
     if let Some(span) = &call.team.span
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
         && unsafe { between_nodes::<O, T>(call, span, dest, source, n) }
     {
         return;
     }
     if n == 1 && size_of::<T>() <= 8 {
-        // SAFETY: passed on; the size was looked at.
+        // SAFETY: the caller promises symmetric arrays of `n` elements, and `n` is 1 here.
         unsafe { of_one::<O, T>(call, dest, source) }
     } else if bytes <= PAYLOAD_BYTES {
-        // SAFETY: passed on; the size was looked at.
+        // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload here.
         unsafe { in_payload::<O, T>(call, dest, source, n) }
     } else if call.team.size == 1 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` elements at `dest` and `source`.
         unsafe { ptr::copy(source, dest, n) }
     } else {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
         unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
     }
 }
@@ -82,7 +82,7 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
     let (kernel, operator) = ((Kernel::of::<O, T>(), size_of::<T>()), executor::allowed(O::OP, T::KIND));
     let (in_order, short) = (operator == Allowed::FixedTree, n * size_of::<T>() <= PAYLOAD_BYTES);
     let (dest, source) = (dest.cast::<u8>(), source.cast::<u8>());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
         match (in_order, short) {
             (true, true) => false,

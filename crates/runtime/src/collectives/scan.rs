@@ -29,7 +29,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     call.needs(dest.cast(), source.cast());
     if call.team.scheduled {
         let kernel = Kernel::of::<Sum, T>();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {
             return;
         }
@@ -60,7 +60,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     if call.team.span.is_some() {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         return unsafe { between_nodes::reduce::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes);

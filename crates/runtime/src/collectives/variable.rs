@@ -10,7 +10,7 @@ use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
 
-/// What one member sends: a block for each member.
+/// The contribution of one member: a block for each member.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
     pub(crate) source: *const u8,
@@ -55,10 +55,11 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
         let i = member as usize;
         let (to, size) = match into {
             Into::Places { target, offsets, sizes } => {
-                // SAFETY: as above; our own arrays.
+                // SAFETY: the caller promises that its own arrays have an element for each member.
                 let (to, room) = unsafe { (target.wrapping_add(offsets.add(i).read()), sizes.add(i).read()) };
                 let size = fitting(call, member, size, room);
-                // SAFETY: as above.
+                // SAFETY: the caller promises that its own arrays have an element for each member, and that `sizes` is
+                // writable.
                 unsafe { sizes.add(i).write(size) };
                 (to, size)
             }
@@ -78,7 +79,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
         }
     }
     if let Into::Packed { total, .. } = into {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `total` is writable.
         unsafe { total.write(packed) };
     }
     call.fetched();

@@ -1,4 +1,4 @@
-//! What `SHMEM_DEBUG` shows: the events of init, wire-up and teardown, one line each on standard error.
+//! The output of `SHMEM_DEBUG`: the events of init, wire-up and teardown, one line each on standard error.
 
 use std::fmt::Write as _;
 use std::sync::Once;

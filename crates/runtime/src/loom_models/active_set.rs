@@ -8,7 +8,7 @@ use crate::collectives::barrier::exchange;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
 
-/// What one PE keeps: a single place, so that every other pair has to take it over.
+/// The memory of one PE: a single place, so that every other pair has to take it over.
 struct Board {
     lock: AtomicU32,
     clock: AtomicU32,
@@ -32,7 +32,7 @@ impl Board {
         Places {
             // SAFETY: the board lives as long as the model's threads, which alone use the places.
             lock: unsafe { &*(&raw const self.lock) },
-            // SAFETY: as above.
+            // SAFETY: the board lives as long as the model's threads, which alone use the places.
             clock: unsafe { &*(&raw const self.clock) },
             base: (&raw const *self.memory) as usize,
             each: size_of::<Memory>(),

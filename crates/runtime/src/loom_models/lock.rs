@@ -44,12 +44,12 @@ impl Board {
 struct Pe<'a> {
     board: &'a Board,
     my: u32,
-    /// Who asked before (plus one).
+    /// The PE that asked before (plus one).
     before: Note<u32>,
     forgets: Option<Step>,
 }
 
-/// What a careless PE leaves out.
+/// The step that a careless PE leaves out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Swapping the tail in one step.
@@ -119,7 +119,7 @@ impl<'a> Pe<'a> {
         queue::test(self, self.my + 1)
     }
 
-    /// What is done while the lock is held: looks who had it last, for whoever had to wait that is who asked before.
+    /// The work under the lock: looks who had it last, which for a PE that had to wait is the one that asked before.
     fn use_it(&self) {
         let before = self.before.get();
         self.board.last.with_mut(|last| {

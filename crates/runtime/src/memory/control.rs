@@ -40,7 +40,7 @@ const SLOTS_AT: usize = 4096;
 pub(crate) const SPANNING: usize = 2048;
 const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
 const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
-/// What other nodes reach.
+/// The part that other nodes reach.
 pub(crate) const REACHED: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
 const SETS_AT: usize = REACHED;
 /// Room for active sets.
@@ -99,7 +99,7 @@ pub(crate) fn own() -> usize {
     OWN.load(Relaxed)
 }
 
-/// What a PE of the node tells the others about itself.
+/// The state of a PE, for the others of the node.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -116,7 +116,7 @@ pub(crate) enum State {
 /// Slots that are lent to who meets without being a team.
 #[repr(C)]
 pub(crate) struct Registry {
-    /// Who has the slot; zero: nobody.
+    /// The owner of the slot; zero: nobody.
     pub(crate) names: [AtomicU64; REGISTRY],
     /// How often it has been given back, in the upper half; how many of those who have it now have left, in the lower.
     pub(crate) turns: [AtomicU64; REGISTRY],
@@ -144,7 +144,7 @@ pub(crate) struct ControlBlock {
     pub(crate) registry: Registry,
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
-    /// What the PE's threads wait for.
+    /// The waits of the PE's threads.
     pub(crate) records: Records,
     /// One if something else than a PE may store to this PE's variables while it waits.
     pub(crate) others_may_store: core::sync::atomic::AtomicU32,
@@ -174,7 +174,8 @@ impl ControlBlock {
 
     /// The one of the node's PE in window `window`.
     pub(crate) fn of(window: u32) -> &'static Self {
-        // SAFETY: as in `own`; callers pass windows of the node only.
+        // SAFETY: `open` was given mapped windows, which are unmapped only by the last finalize; callers pass windows of
+        // the node only. All fields are atomics.
         unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
     }
 
@@ -183,7 +184,7 @@ impl ControlBlock {
         Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
     }
 
-    /// What the PE last said of itself.
+    /// The last state that the PE has published.
     pub(crate) fn state(&self) -> State {
         match self.state.load(Acquire) {
             0 => State::Starting,
@@ -210,11 +211,11 @@ pub(crate) const PAYLOAD_WORDS: usize = 7;
 pub(crate) struct Line {
     /// Number of the synchronisation that the payload belongs to, with the signature of the owner's call.
     pub(crate) sequence: AtomicU64,
-    /// What travels with it; accessed as plain memory under the protocol above.
+    /// The payload; accessed as plain memory under the protocol above.
     pub(crate) payload: Cell<[u64; PAYLOAD_WORDS]>,
 }
 
-/// What one member has in one slot.
+/// The lines of one member in one slot.
 #[repr(C)]
 pub(crate) struct Slot {
     /// Even and odd synchronisations.
@@ -271,7 +272,8 @@ pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
 pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
     debug_assert!(slot < AREAS);
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + AREAS_AT + slot as usize * size_of::<Area>();
-    // SAFETY: as in `slot`.
+    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
+    // control arena and aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Area) }
 }
 
@@ -279,7 +281,8 @@ pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
 pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
     debug_assert!((slot as usize) < SPANNING);
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAIL_AT + slot as usize * size_of::<Mail>();
-    // SAFETY: as in `slot`.
+    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
+    // control arena and aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Mail) }
 }
 
@@ -287,7 +290,8 @@ pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
 pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
     debug_assert!(zone < ZONES);
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + zone as usize * size_of::<Zones>();
-    // SAFETY: as in `slot`.
+    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
+    // control arena and aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Zones) }
 }
 

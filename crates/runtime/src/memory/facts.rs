@@ -1,4 +1,4 @@
-//! What the PEs of a node tell each other before they share memory: each its own facts, the leader the terms of the heap.
+//! Facts that the PEs of a node tell each other before they share memory: each its own, the leader the terms of the heap.
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Wait;
@@ -6,7 +6,7 @@ use oxshmem_bootstrap::Job;
 use oxshmem_os::{cpus, program};
 use serde::{Deserialize, Serialize};
 
-/// What a PE says of itself.
+/// The facts of one PE.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 pub(crate) struct MemberFacts {
@@ -39,7 +39,7 @@ fn whole<T>((message, rest): (T, &[u8])) -> Option<T> {
     rest.is_empty().then_some(message)
 }
 
-/// What the leader decides for the node.
+/// The leader's decisions for the node.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 pub(crate) struct HeapTerms {

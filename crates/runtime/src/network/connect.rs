@@ -44,7 +44,7 @@ pub(crate) fn open(
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };
-    // What has to have its pages is registered as it gets them.
+    // Memory that must have its pages is registered as it gets them.
     let heap_now = if network::pins(&*fabric) { committed } else { windows.heap_window() };
     fabric.register(Region::Heap, segment(heap, heap_now))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
@@ -91,7 +91,7 @@ pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
 
 const SECRET: usize = 48;
 
-/// What PE 0 has said: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
+/// The words of PE 0: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
 fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {
     let words = wireup::announced(job, epoch, circle)?;
     let Some((secret, first)) = words.split_first_chunk() else {

@@ -96,8 +96,8 @@ impl ContextLane {
         wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
     }
 
-    /// What was issued before takes effect before what comes after: the lane's own operations, and the loads and stores
-    /// that reach PEs of this node.
+    /// Orders everything issued before in front of everything that comes after: the lane's own operations, and the loads and
+    /// stores that reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
         self.issue(call, None, |lane| lane.fence());
         if self.near.load(Relaxed) {

@@ -17,7 +17,7 @@ use crate::start::placement;
 /// A transport that a user can name: `SHMEM_TRANSPORT=name` or `name:detail`.
 struct Candidate {
     name: &'static str,
-    /// What it could do on this node. It opens nothing that stays open.
+    /// Its offer on this node. It opens nothing that stays open.
     offers: fn(&Settings, &Wanted<'_>) -> Offers,
     /// Opens one of the offers.
     open: fn(&Joining<'_>, &Opening<'_>) -> Opened,
@@ -32,23 +32,23 @@ const CANDIDATES: &[Candidate] = &[
     Candidate { name: "tcp", offers: tcp_offers, open: tcp_open },
 ];
 
-/// What is wanted of a candidate.
+/// The demands on a candidate.
 struct Wanted<'w> {
     /// The user has named this candidate; otherwise it is asked because it may be the best.
     named: bool,
-    /// What stands behind the colon.
+    /// The text behind the colon.
     detail: Option<&'w str>,
     /// How many PEs the job has.
     pes: u32,
-    /// Who is to do atomics.
+    /// The wish about atomics: by the card, by the processor, or the better one.
     atomics: Atomics,
 }
 
-/// What a candidate could do on one node.
+/// The offer of a candidate on one node.
 #[derive(Default)]
 struct Offers {
     ways: Vec<Offer>,
-    /// What it could not do, with reasons.
+    /// The reasons against the parts that it does not offer.
     rejected: Vec<Rejected>,
 }
 
@@ -85,7 +85,7 @@ struct Offer {
     own: Own,
 }
 
-/// What atomics a way has of its own.
+/// The atomics that a way has of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Own {
     /// The card does them.
@@ -109,11 +109,11 @@ enum Grade {
     Card,
 }
 
-/// Who joins the network.
+/// The identity of a PE that joins the network.
 pub(crate) struct Joining<'j> {
     pub(crate) job: &'static Job,
     pub(crate) settings: &'j Settings,
-    /// What the job's PEs know and nobody else: an identity and a key.
+    /// The secrets of the job's PEs: an identity and a key.
     pub(crate) secret: &'j [u8; 48],
     /// Where this node lives.
     pub(crate) quarters: &'j Quarters,
@@ -121,7 +121,7 @@ pub(crate) struct Joining<'j> {
 
 /// The nodes' decision on the way that is opened.
 struct Opening<'o> {
-    /// What stands behind the colon.
+    /// The text behind the colon.
     detail: &'o str,
     /// Whether the network does atomics.
     atomics: bool,
@@ -129,13 +129,13 @@ struct Opening<'o> {
     one_host: bool,
 }
 
-/// What was chosen, and why nothing else.
+/// The choice, and the reasons against everything else.
 pub(crate) struct Chosen {
     pub(crate) fabric: Box<dyn Fabric>,
     pub(crate) rejected: Vec<String>,
     /// Whether PEs outnumber processors on this node's machine, with those of its other nodes.
     pub(crate) crowded: bool,
-    /// Who does atomics, and why.
+    /// The place where atomics are done, and the reason.
     pub(crate) atomics: String,
 }
 
@@ -151,7 +151,7 @@ struct Vote {
     quarters: Quarters,
 }
 
-/// What PE 0 tells all.
+/// The verdict that PE 0 tells all.
 #[derive(Serialize, Deserialize)]
 struct Decision {
     /// `None`: nothing carries the job.
@@ -209,7 +209,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
     Ok(Chosen { fabric, rejected, crowded, atomics: domain.to_string() })
 }
 
-/// What PE 0 makes of all votes, in the order of the nodes; `pes` says how many PEs a node has.
+/// The verdict of PE 0 on all votes, in the order of the nodes; `pes` says how many PEs a node has.
 fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> Decision {
     let nodes: Vec<(&Quarters, usize)> = (0..).zip(votes).map(|(node, vote)| (&vote.quarters, pes(node))).collect();
     let ballots: Vec<&Ballot> = votes.iter().map(|vote| &vote.ballot).collect();
@@ -237,7 +237,7 @@ fn no_way(settings: &Settings, nodes: u32, rejected: &[String]) -> Error {
 
 /// The user's word.
 enum Asked<'s> {
-    /// Whatever is best.
+    /// The best of all.
     Best,
     /// None between nodes.
     Nothing,
@@ -300,7 +300,7 @@ impl fmt::Display for Domain {
     }
 }
 
-/// What this node could do.
+/// The votes of this node.
 fn mine(settings: &Settings, asked: &Asked<'_>, pes: u32) -> Ballot {
     let mut ways: Vec<(Grade, Way)> = Vec::new();
     let mut rejected = Vec::new();
@@ -361,7 +361,7 @@ fn agreed(ballots: &[&Ballot], atomics: Atomics, alone: bool) -> (Option<(Way, D
     (chosen, rejected)
 }
 
-/// Who does the atomics of a job whose nodes have these of their own; or why what the user wants cannot be. On a node the
+/// The place of the atomics of a job whose nodes have these of their own; or why what the user wants cannot be. On a node the
 /// processor is a hundred times faster, so left alone only PEs that have none beside them use the card.
 fn domain(atomics: Atomics, alone: bool, owns: &[Own]) -> Result<Domain, String> {
     let lacking = owns.iter().enumerate().find_map(|(node, own)| match own {
@@ -598,7 +598,7 @@ mod tests {
             assert_eq!(domain(ballots(), Atomics::Network, 2), network);
             assert_eq!(domain(ballots(), Atomics::Processor, 1), Some(false));
         }
-        // Who insists gets a transport that has them, and learns why not the others.
+        // A user who insists gets a transport that has them, and learns why not the others.
         let decided = decided(cards(), Atomics::Network, 2);
         assert_eq!(name(&decided), Some("ofi:cxi"));
         assert_eq!(reasons(&decided.rejected), ["tcp (no atomics of the network: of tcp, on node 0)"]);

@@ -47,7 +47,8 @@ pub(crate) fn join(
     SCATTERED.store(!members.windows(2).all(|pair| pair[1] == pair[0] + 1), Relaxed);
     // SAFETY: `leave` is a function of this library, which is never unloaded.
     unsafe { libc::atexit(leave) };
-    // SAFETY: as above; `forked` only stores to atomics and makes system calls, as the child of a fork may.
+    // SAFETY: `forked` is a function of this library, which is never unloaded. It only stores to atomics and makes system
+    // calls, as the child of a fork may.
     if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {
         return Err(Error::new("the system refused to watch for forks").because("pthread_atfork failed"));
     }

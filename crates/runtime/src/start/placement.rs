@@ -14,16 +14,16 @@ use oxshmem_topology::place::{self, Groups};
 use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
 use parking_lot::{Mutex, MutexGuard};
 
-/// What the PEs of the node were told, by window, and which window is the caller's; nothing while the library is not
+/// The instructions to the PEs of the node, by window, and the caller's window; nothing while the library is not
 /// initialised.
 static SHARES: Mutex<(Vec<Share>, usize)> = Mutex::new((Vec::new(), 0));
 /// The leader's words for `SHMEM_INFO`.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 
-/// What the leader has decided, for the others to receive.
+/// The leader's decisions, for the others to receive.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
-    /// What each PE is told.
+    /// The instruction to each PE.
     pub(crate) shares: Vec<Share>,
     /// The node's cores, for as long as the job uses them.
     pub(crate) claims: Claims,

@@ -1,4 +1,4 @@
-//! What exists between the first init and the last finalize, which may come more than once.
+//! The state between the first init and the last finalize, which may come more than once.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -50,7 +50,7 @@ pub(crate) fn begin(life: LibraryState) {
     LIFE.store(Box::into_raw(Box::new(life)), Release);
 }
 
-/// What threads may still be doing when the last finalize ends a life.
+/// The calls that threads may still be in when the last finalize ends a life.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Others {
     /// Nothing that concerns the library: what the standard asks of programs.
@@ -68,7 +68,7 @@ pub(crate) unsafe fn end(others: Others) {
     match others {
         // SAFETY: `begin` leaked it from a box, and nobody uses it any more.
         Others::Done => drop(unsafe { Box::from_raw(life) }),
-        // SAFETY: as above, and it stays.
+        // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
         Others::MayUseStatics => unsafe { &*life }.windows.close_heap(),
     }
 }

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-/// What a handle points to: zero until init makes a context (`context`) or a team (`team`) of it.
+/// The object behind a handle: zero until init makes a context (`context`) or a team (`team`) of it.
 #[repr(C, align(8))]
 pub(crate) struct Object([AtomicU64; 8]);
 

@@ -19,7 +19,7 @@ use crate::wait::Needs;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context(pub(crate) *const ContextObject);
 
-/// What a context knows. The first line holds what the data path needs: how its PE numbers become world numbers.
+/// The state of a context. The first line holds what the data path needs: how its PE numbers become world numbers.
 ///
 /// The default context's object is defined in C (a program may name its address in a static initialiser, and may
 /// thereby own the copy that counts), as zeroed memory of this size; init fills it and the last finalize clears it.

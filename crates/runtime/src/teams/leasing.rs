@@ -24,7 +24,7 @@ const WORLD_SHARE: u16 = 32;
 /// Teams that the library makes for itself, beside the world.
 const PREDEFINED: u64 = 2;
 
-/// What this PE has not given to a team.
+/// The slots that this PE has not given to a team.
 struct Ledger {
     slots: Slots<PIECES>,
     /// No line of this PE has passed this number.
@@ -43,7 +43,7 @@ pub(crate) struct Lease {
 }
 
 impl Held {
-    /// What a child of a splitting parent starts with.
+    /// The first state of a child of a splitting parent.
     pub(crate) fn inherited(lease: &mut Lease) -> Self {
         Self { leases: std::mem::take(&mut lease.children), base: lease.base }
     }

@@ -1,4 +1,4 @@
-//! Who belongs to a team: the world numbers of its members.
+//! The members of a team, as world numbers.
 
 use oxshmem_schedule::team::Triplet;
 

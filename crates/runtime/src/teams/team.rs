@@ -25,7 +25,7 @@ use crate::wait::Needs;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Team(pub(crate) *const TeamObject);
 
-/// What a handle points to. The predefined teams' objects are defined in C; see `constants`.
+/// The object behind a handle. The predefined teams' objects are defined in C; see `constants`.
 #[repr(C)]
 pub struct TeamObject {
     /// Stored with release and loaded with acquire: the state is plain memory, and a predefined handle exists before it.
@@ -152,7 +152,7 @@ impl TeamState {
         Members::of((0..part.size).map(|i| self.world(number(i))).collect())
     }
 
-    /// What tells the team from its members' other teams; the same on all members.
+    /// A number that tells the team from its members' other teams; the same on all members.
     pub(crate) fn identity(&self) -> u64 {
         self.slot.map_or(0, u64::from)
     }

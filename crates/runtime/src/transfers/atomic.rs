@@ -81,42 +81,42 @@ macro_rules! atomic_integer {
             }
             #[inline(always)]
             unsafe fn store(at: *mut Self, value: Self) {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.store(value, Release)
             }
             #[inline(always)]
             unsafe fn swap(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.swap(value, AcqRel)
             }
         }
-        // SAFETY: as above.
+        // SAFETY: each method is one access of the standard library's atomic on the object that the caller vouches for.
         unsafe impl AtomicInteger for $int {
             const ONE: Self = 1;
             #[inline(always)]
             unsafe fn fetch_add(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_add(value, AcqRel)
             }
             #[inline(always)]
             unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 let object = unsafe { core::sync::atomic::$atomic::from_ptr(at) };
                 object.compare_exchange(cond, value, AcqRel, Acquire).unwrap_or_else(|there| there)
             }
             #[inline(always)]
             unsafe fn fetch_and(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_and(value, AcqRel)
             }
             #[inline(always)]
             unsafe fn fetch_or(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_or(value, AcqRel)
             }
             #[inline(always)]
             unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises that the object is valid and aligned.
                 unsafe { core::sync::atomic::$atomic::from_ptr(at) }.fetch_xor(value, AcqRel)
             }
         }
@@ -147,12 +147,12 @@ macro_rules! atomic_float {
             }
             #[inline(always)]
             unsafe fn store(at: *mut Self, value: Self) {
-                // SAFETY: as above.
+                // SAFETY: the caller promises a valid, aligned object; the integer has the same size and alignment.
                 unsafe { <$bits>::store(at.cast(), value.to_bits()) }
             }
             #[inline(always)]
             unsafe fn swap(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the caller promises a valid, aligned object; the integer has the same size and alignment.
                 <$float>::from_bits(unsafe { <$bits>::swap(at.cast(), value.to_bits()) })
             }
         }

@@ -13,7 +13,7 @@ pub(crate) struct Extent {
     start: AtomicUsize,
     /// How much of it is in use; zero while there is none. Grows when the heap commits pages.
     len: AtomicUsize,
-    /// What leads from an own address to the same object in window 0.
+    /// The displacement from an own address to the same object in window 0.
     bias: AtomicUsize,
     /// Windows are this far apart: a power of two, but a multiplication costs less than a shift by a variable.
     stride: AtomicUsize,
@@ -121,7 +121,7 @@ impl Fast {
         }
     }
 
-    /// What names the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
+    /// The name of the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
     pub(crate) fn name(&self, address: usize, bytes: usize) -> Option<u64> {
         let offset = |extent: &Extent| (address - extent.own().0) as u64;
         match () {

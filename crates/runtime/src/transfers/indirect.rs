@@ -25,7 +25,7 @@ pub(crate) enum Found {
     There(Remote),
 }
 
-/// What is to happen there.
+/// The kind of access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Transfer,
@@ -146,7 +146,7 @@ pub(crate) unsafe fn get_nbi(
         return;
     }
     match locate(call, context, source as usize, n, What::Transfer, pe) {
-        // SAFETY: as in `get`.
+        // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
         Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         Found::There(from) => {
             // SAFETY: `locate` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
@@ -173,7 +173,7 @@ pub(crate) unsafe fn put_nbi(
         return;
     }
     match locate(call, context, dest as usize, n, What::Transfer, pe) {
-        // SAFETY: as in `put`.
+        // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
         Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         Found::There(to) => {
             // SAFETY: `locate` found `n` bytes inside a region; the caller keeps the source until the next quiet.
@@ -304,7 +304,7 @@ impl Lanes {
 /// # Safety
 /// The object is mapped and aligned.
 unsafe fn here(at: usize, bytes: usize, amo: Amo) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the object is mapped and aligned.
     unsafe {
         match bytes {
             1 => of_width(at as *mut u8, amo),
@@ -353,7 +353,7 @@ pub(crate) unsafe fn put_signal(
     }
     match locate(call, context, signal as usize, 8, What::Atomic, pe) {
         Found::Here(there) => {
-            // SAFETY: the caller's promise for the data; the signal is mapped and aligned.
+            // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
                 put(call, context, dest, source, n, pe);
                 here(there, 8, update.amo());

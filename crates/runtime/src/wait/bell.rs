@@ -1,11 +1,11 @@
-//! What wakes a sleeper before its nap is over.
+//! The bell wakes a sleeper before its nap is over.
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 use std::time::Duration;
 
 use crate::sync::{AtomicU32, fence, futex};
 
-/// What a waiter sleeps on, and what tells others that somebody sleeps.
+/// The word that a waiter sleeps on, which also tells others that somebody sleeps.
 ///
 /// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. Whoever
 /// ends the wait changes the waited-for state, then looks at `sleepers`. Both have a full fence between, so either the

@@ -68,7 +68,7 @@ fn inits() -> MutexGuard<'static, u32> {
     INITS.lock()
 }
 
-/// What PE 0 prints at the start (INIT-13), and the warnings about the environment.
+/// The lines that PE 0 prints at the start (INIT-13), and the warnings about the environment.
 fn greet(settings: &Settings, warnings: &[String]) {
     for warning in warnings {
         eprintln!("oxshmem: {warning}");
@@ -150,7 +150,7 @@ pub(crate) fn finalize(others: Others) {
     match *inits {
         0 => {}
         1 => {
-            // Who has passed the barrier serves nobody any more.
+            // After this barrier a PE no longer serves its peers.
             lane::complete_all("shmem_finalize");
             order::barrier_all_named("shmem_finalize", CallKind::Finalize);
             end(others);
@@ -168,7 +168,7 @@ fn end(others: Others) {
     ENDS_AT_EXIT.store(false, Relaxed);
     if network::is_open() {
         deadlock::end();
-        // What the last synchronisation has sent must arrive, and be acknowledged, before anybody stops serving.
+        // The messages of the last synchronisation must arrive, and be acknowledged, before anybody stops serving.
         Context::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
         if let Some(Err(error)) = job::joined().map(Job::fence) {

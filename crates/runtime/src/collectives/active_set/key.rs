@@ -1,4 +1,4 @@
-//! What tells the meeting of one set from those of others.
+//! The key that tells the meeting of one set from those of others.
 
 use oxshmem_schedule::team::Triplet;
 

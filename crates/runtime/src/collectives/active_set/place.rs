@@ -20,7 +20,7 @@ pub(crate) struct Place {
     array: AtomicU64,
 }
 
-/// What a place has for seat number i: the slot of member i, and the mark of the PE in window i.
+/// A place's entry for seat number i: the slot of member i, and the mark of the PE in window i.
 ///
 /// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too
 /// early is taken away from the one who is about to write it.
@@ -62,8 +62,8 @@ impl Door {
     #[inline(always)]
     pub(super) fn enter(&self, is_right: impl FnOnce(&Place) -> bool) -> bool {
         self.mark.fetch_add(1, SeqCst);
-        // Who closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed. One of
-        // the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        // A PE that closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed.
+        // One of the two sees the other. Acquire: who closed it before is seen with what he wrote.
         fence_after_update();
         if self.place.closed.load(Acquire) == 0 && is_right(self.place) {
             return true;

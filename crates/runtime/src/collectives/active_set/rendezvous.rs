@@ -109,7 +109,7 @@ fn near() -> Option<&'static Registry> {
     Some(&ControlBlock::of(window).registry)
 }
 
-/// Who has which slot now.
+/// The present owner of each slot.
 fn names(call: &'static str) -> [u64; REGISTRY] {
     if let Some(registry) = near() {
         return registry.names.each_ref().map(|name| name.load(Acquire));

@@ -44,12 +44,12 @@ pub(crate) unsafe fn gather_blocks(
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
-            // SAFETY: as above.
+            // SAFETY: the node's blocks are there, because its members have met.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };
             false
         }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `dest` is symmetric and has all blocks.
     unsafe { copy_from_leader(call, span, dest, total, lent) };
 }
 

@@ -1,4 +1,4 @@
-//! What long collectives of teams that span nodes are made of, and broadcasts.
+//! The parts of long collectives of teams that span nodes, and broadcasts.
 //!
 //! As on one node, nobody writes into another member's memory before that member has entered, and nobody leaves before
 //! what it gave has been read. What is alike for all members of a node crosses the network once, to the leader's
@@ -147,7 +147,8 @@ pub(crate) unsafe fn broadcast(
 pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: bool) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
-        // SAFETY: the caller's promise; the leader does not leave before all have met again.
+        // SAFETY: the caller promises that `dest` is symmetric and has `bytes` bytes; the leader does not leave before all
+        // have met again.
         unsafe { ptr::copy_nonoverlapping(call.at(span.my_leader(), dest, bytes), dest, bytes) };
     }
     if lent {

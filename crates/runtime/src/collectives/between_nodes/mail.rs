@@ -109,7 +109,7 @@ pub(super) struct Leaders<'a> {
     mail: &'static Mail,
     traffic: Traffic,
     parity: usize,
-    /// What the words of this run's mail say.
+    /// The meaning of the words of this run's mail.
     stamp: u32,
     zones: Option<&'static Zones>,
     /// Bytes of the zone's copies that this run has used.
@@ -187,7 +187,7 @@ impl<'a> Leaders<'a> {
         self.landing
     }
 
-    /// What the counter held before the run.
+    /// The value of the counter before the run.
     pub(super) fn counted(&self) -> u64 {
         self.mail.counted[self.parity].load(Relaxed)
     }
@@ -222,7 +222,7 @@ impl<'a> Leaders<'a> {
     /// `from` is readable for `bytes` bytes, which fit the mail.
     unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
         let mut message = [0_u64; BOXES];
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `bytes` readable bytes at `from`.
         let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
         let length = write(&mut message, self.stamp, self.call.signature, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
@@ -306,7 +306,8 @@ impl Wire for Leaders<'_> {
         if let Signal::Set { word, .. } = signal
             && length(bytes) <= self.way.room
         {
-            // SAFETY: passed on; it fits.
+            // SAFETY: the caller promises `bytes` readable bytes at `from`, and the comparison has shown that they fit the
+            // mail.
             return unsafe { self.send(to, word, from, place, offset, bytes) };
         }
         let start = match place {
@@ -343,7 +344,8 @@ impl Wire for Leaders<'_> {
         }
         if bytes > COPIED && self.way.schedule.lends() {
             self.lent.set(true);
-            // SAFETY: the caller's promise; the operand stays until the run is over, and then until it is complete.
+            // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, which then
+            // waits until the transfer is complete.
             return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
         }
         lane::issue(self.call.name, |lane| {

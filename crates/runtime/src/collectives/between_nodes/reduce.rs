@@ -1,7 +1,8 @@
 //! Reductions and prefix sums of long arrays, for teams that span nodes.
 //!
-//! What minds no order is combined on each node, then among the leaders. Sums whose order counts are folded in team order, so
-//! that their bits are those of one node: every member fetches one slice of all operands, and puts its result to everybody.
+//! An operation that minds no order is combined on each node, then among the leaders. Sums whose order counts are folded in
+//! team order, so that their bits are those of one node: every member fetches one slice of all operands, and puts its result
+//! to everybody.
 
 use core::ptr;
 
@@ -78,7 +79,7 @@ pub(crate) unsafe fn reduce_in_order(
     source: *const u8,
     n: usize,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
         by_slices(call, element, dest, source, n, |operands, results, count| {
             let result = results[0];
@@ -94,7 +95,7 @@ pub(crate) unsafe fn reduce_in_order(
 /// As for `collectives::scan`.
 #[cold]
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
     unsafe {
         by_slices(call, size_of::<T>(), dest.cast(), source.cast(), n, |operands, results, count| {
             let kernel = Kernel::of::<Sum, T>();

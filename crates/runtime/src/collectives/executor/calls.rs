@@ -67,7 +67,8 @@ impl Chosen<'_> {
         let plan = Plan { call: turn.call, ..plan };
         let me = Caller { counted: area.counted(part), share, ..Caller::new(team.my) };
         let wire = Memory { call: self.call, area, slot: self.slot, part, dest: arrays.dest };
-        // SAFETY: the caller's promise; `choose` has looked at the area's room.
+        // SAFETY: the caller promises arrays with the elements that the schedule touches, on all members; `choose` has
+        // looked at the area's room.
         unsafe { run(&wire, area.landing(part), &self.schedule, &plan, &me, arrays) };
         area.account(part, self.schedule.arrivals(&plan, team.my));
     }
@@ -114,7 +115,7 @@ pub(crate) fn sync(call: Call<'_>) -> bool {
     true
 }
 
-/// What the operator allows a schedule to do with operands of that kind.
+/// The freedom that the operator gives to a schedule with operands of that kind.
 pub(crate) fn allowed(op: Op, kind: Kind) -> Operator {
     let integer =
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 | Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
@@ -140,7 +141,7 @@ pub(crate) unsafe fn reduce(
     source: *const u8,
     n: usize,
 ) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe { elementwise(call, Collective::Reduce(allowed(op, kind)), kind, kernel, dest, source, n) }
 }
 
@@ -158,7 +159,7 @@ pub(crate) unsafe fn scan(
     n: usize,
 ) -> bool {
     let collective = if inclusive { Collective::Inscan } else { Collective::Exscan };
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe { elementwise(call, collective, kind, kernel, dest, source, n) }
 }
 
@@ -174,7 +175,8 @@ unsafe fn elementwise(
     let element = kind.size();
     let Some(chosen) = choose(call, collective, plan(call, n), element) else { return false };
     chosen.check_arrays((dest, n * element), (source, n * element));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint, and `by_pieces` stays inside of
+    // them.
     unsafe { chosen.by_pieces(Arrays { dest, room: n * element, source, element, kernel: Some(kernel) }) };
     true
 }
@@ -192,7 +194,7 @@ pub(crate) unsafe fn broadcast(
     to_root: bool,
 ) -> bool {
     let plan = Plan { root, root_apart: !to_root, ..plan(call, bytes) };
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     unsafe { moving(call, Collective::Broadcast, plan, (dest, bytes), (source, bytes)) }
 }
 
@@ -202,7 +204,7 @@ pub(crate) unsafe fn broadcast(
 #[inline(never)]
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) -> bool {
     let all = bytes.saturating_mul(call.team.size as usize);
-    // SAFETY: passed on.
+    // SAFETY: the caller promises a symmetric source of `bytes` bytes and a destination with as many for each member.
     unsafe { moving(call, Collective::Fcollect, plan(call, bytes), (dest, all), (source, bytes)) }
 }
 
@@ -212,7 +214,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 #[inline(never)]
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) -> bool {
     let all = bytes.saturating_mul(call.team.size as usize);
-    // SAFETY: passed on.
+    // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
     unsafe { moving(call, Collective::Alltoall, plan(call, bytes), (dest, all), (source, all)) }
 }
 
@@ -226,7 +228,7 @@ unsafe fn moving(
 ) -> bool {
     let Some(chosen) = choose(call, collective, plan, 1).and_then(Chosen::whole) else { return false };
     chosen.check_arrays(dest, source);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises symmetric arrays of these lengths.
     unsafe {
         chosen.perform(chosen.plan, NO_SHARE, Arrays { dest: dest.0, room: dest.1, source: source.0, ..NO_ARRAYS })
     };
@@ -264,7 +266,8 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     debug_assert_eq!(rounds + 2, Shares::results(call.team.size) as usize);
     let share = Share { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
     blocks.check_arrays((dest, share.total as usize), (source, bytes));
-    // SAFETY: the caller's promise; the shares are those of this call.
+    // SAFETY: the caller promises symmetric arrays: the caller's block at `source`, and room for all blocks at `dest`. The
+    // shares are those of this call.
     unsafe { blocks.perform(blocks.plan, share, Arrays { dest, room: share.total as usize, source, ..NO_ARRAYS }) };
     true
 }

@@ -31,7 +31,8 @@ impl Wire for Memory<'_> {
                 Place::Dest => self.call.at(to, self.dest.wrapping_add(offset), bytes),
                 Place::Source => unreachable!("no schedule writes a source"),
             };
-            // SAFETY: the caller's promise; the ranges are in different windows.
+            // SAFETY: the caller promises `bytes` readable bytes at `from` and room at the place; the ranges are in
+            // different windows.
             unsafe { ptr::copy_nonoverlapping(from, into, bytes) };
         }
         match signal {

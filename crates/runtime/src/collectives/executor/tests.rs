@@ -34,7 +34,7 @@ impl Wire for Threads<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
         let (area, dest) = (self.areas[to as usize], self.dests[to as usize] as *mut u8);
         let start = if place == Place::Dest { dest } else { area.landing(self.part) };
-        // SAFETY: passed on.
+        // SAFETY: the executor promises `bytes` readable bytes at `from` and room at the place.
         unsafe { ptr::copy_nonoverlapping(from, start.wrapping_add(offset), bytes) };
         match signal {
             Signal::Set { word, value } => area.word(self.part, word).store(value, Release),
@@ -65,7 +65,7 @@ fn given(rank: usize, call: usize, i: usize) -> i64 {
     (rank * 10_000 + call * 100 + i + 1) as i64
 }
 
-/// What member `rank` of `size` must get from call `call`.
+/// The result that member `rank` of `size` must get from call `call`.
 fn wanted(collective: Collective, rank: usize, size: usize, call: usize) -> Vec<i64> {
     let sum = |ranks: core::ops::Range<usize>| {
         (0..COUNT).map(|i| ranks.clone().map(|rank| given(rank, call, i)).sum()).collect()

@@ -1,4 +1,4 @@
-//! What the schedules of a team need in the control window of each member.
+//! The memory that the schedules of a team need in the control window of each member.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -71,7 +71,7 @@ impl Area {
         &self.counters[part.parity].0
     }
 
-    /// What the counter held before the call.
+    /// The value of the counter before the call.
     pub(crate) fn counted(&self, part: Part) -> u64 {
         self.counted.0[part.parity].load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the leaders of nodes have in the control window of each other: mail, and zones for what is longer. How they use
+//! The memory of the leaders of nodes in each other's control window: mail, and zones for longer data. How they use
 //! both is told in `between_nodes::mail`.
 
 use core::cell::UnsafeCell;
@@ -12,7 +12,7 @@ pub(crate) const WORDS: usize = 32;
 /// holds a payload.
 pub(crate) const BOXES: usize = 320;
 
-/// What the leaders of one slot tell one of them.
+/// The lines in which the leaders of one slot write to one of them.
 #[repr(C, align(4096))]
 pub(crate) struct Mail {
     /// Mail, by parity. The owner's network writes whole words; the owner reads each with one load.
