@@ -16,12 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::suite::issue;
-use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
-use oxshmem_transport_ofi::{Options, Selection, open};
+use oxshmem_transport::{Agreed, Cards, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport_ofi::PROVIDER;
 
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
 const ROUNDS: u64 = 200;
@@ -270,8 +271,10 @@ impl Cards for Both {
 impl Ours {
     fn open(provider: &str, me: u32, link: &mut Link) -> Self {
         let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
-        let fabric = open(&Options { me, pes: 2, selection }).expect("the provider opens");
+        let settings = Settings::default();
+        let choice = Agreed { detail: provider, ..Agreed::default() };
+        let fabric = (PROVIDER.open)(&Participant::new(me, 2, &settings, &[0; 48]), &choice);
+        let fabric = fabric.expect("the provider opens");
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: 16 };
         fabric.register(Region::Heap, segment).expect("memory is registered");
         let (mine, theirs) = (fabric.card(), link.swap(&fabric.card()));

@@ -15,7 +15,7 @@ use crate::operation::{Purpose, context};
 use crate::port::{Depth, Port};
 
 /// Whether the endpoint of this selection does all atomics itself, or why not. Nothing stays open.
-pub fn atomics(selection: &Selection) -> Result<(), Error> {
+pub(crate) fn available(selection: &Selection) -> Result<(), Error> {
     let selection = Selection { atomics: true, ..selection.clone() };
     let chosen = choose(library(selection.pes)?, &selection)?;
     Port::open(chosen.first, Depth { issued: 2, receives: 1 }, 1)?.has_atomics()

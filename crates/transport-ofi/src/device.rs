@@ -17,60 +17,60 @@ use oxshmem_os::interfaces;
 use crate::library::{library, meaning};
 
 /// As many rails as a PE may have. Nodes have at most eight cards.
-pub const MOST_RAILS: usize = 8;
+pub(crate) const MOST_RAILS: usize = 8;
 
 /// What the user wants; what is not named is free.
 #[derive(Clone, Default, Debug)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// `verbs;ofi_rxm`, `cxi`, ...: whole, or its first part.
-    pub provider: Option<String>,
+    pub(crate) provider: Option<String>,
     /// The fabric.
-    pub fabric: Option<String>,
+    pub(crate) fabric: Option<String>,
     /// The domain: a card, an interface; or several, separated by commas, for rails in this order.
-    pub domain: Option<String>,
+    pub(crate) domain: Option<String>,
     /// The cards from the nearest one on, used in this order if they are there.
-    pub nearest: Vec<String>,
+    pub(crate) nearest: Vec<String>,
     /// Over how many cards long transfers are spread; without it over as many as `cards_each` says, if they are cards.
-    pub rails: Option<usize>,
+    pub(crate) rails: Option<usize>,
     /// How many of the node's cards are this PE's, if they are shared evenly.
-    pub cards_each: usize,
-    /// How many PEs the job has; 0 if that is not known.
-    pub pes: u32,
+    pub(crate) cards_each: usize,
+    /// Number of PEs of the job.
+    pub(crate) pes: u32,
     /// The endpoint is to do atomics.
-    pub atomics: bool,
+    pub(crate) atomics: bool,
 }
 
-/// Something that could carry the job.
+/// A kind of endpoint that could carry the job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offer {
+pub(crate) struct EndpointKind {
     /// The provider's full name.
-    pub provider: String,
+    pub(crate) provider: String,
     /// The domain it would use.
-    pub domain: String,
+    pub(crate) domain: String,
     /// A card does the work: it wants memory that is really there. The others are software on this machine's processors.
-    pub card: bool,
+    pub(crate) card: bool,
     /// It reaches other hosts.
-    pub remote: bool,
+    pub(crate) remote: bool,
     /// The provider drives the card itself; otherwise one provider makes our kind of endpoint of another's.
-    pub native: bool,
+    pub(crate) native: bool,
 }
 
 /// What libfabric offers of what `selection` wants, best first; or why there is nothing.
-pub fn offers(selection: &Selection) -> Result<Vec<Offer>, Error> {
-    let mut offers: Vec<Offer> = Vec::new();
+pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Error> {
+    let mut endpoints: Vec<EndpointKind> = Vec::new();
     for info in list(library(selection.pes)?, selection)? {
-        let offer = info.offer();
-        if offers.iter().all(|known| known.provider != offer.provider) {
-            offers.push(offer);
+        let endpoint = info.endpoint();
+        if endpoints.iter().all(|known| known.provider != endpoint.provider) {
+            endpoints.push(endpoint);
         }
     }
-    offers.sort_by_key(Offer::order);
-    Ok(offers)
+    endpoints.sort_by_key(EndpointKind::order);
+    Ok(endpoints)
 }
 
 /// Whether the kernel shows a device of a kind that libfabric drives. To ask libfabric itself takes a quarter of a second,
 /// because it opens the libraries of all cards. Providers without such a device are software.
-pub fn has_device() -> bool {
+pub(crate) fn has_device() -> bool {
     has_device_below(Path::new("/sys/class"))
 }
 
@@ -89,7 +89,7 @@ fn has_device_below(classes: &Path) -> bool {
 /// endpoints of their own over sockets; a put takes milliseconds there, so the layered `tcp` goes before it.)
 const STANDING: &[&str] = &["cxi", "verbs", "efa", "psm3", "opx", "psm2", "usnic", "", "tcp", "udp", "net", "sockets"];
 
-impl Offer {
+impl EndpointKind {
     /// The lesser, the better: what reaches other hosts, by the standing of its provider; a card before software and the
     /// provider's own endpoints before those of a layer above.
     fn order(&self) -> (bool, usize, bool, bool) {
@@ -245,13 +245,13 @@ impl Info {
         }
     }
 
-    pub(crate) fn offer(&self) -> Offer {
+    pub(crate) fn endpoint(&self) -> EndpointKind {
         let provider = self.provider();
         // Who says nothing of either reaches everybody.
         let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
         let remote = reach != fi::FI_LOCAL_COMM;
         let card = wants_pages(self.domain().mr_mode) && remote;
-        Offer { native: !provider.contains(';'), provider, domain: self.domain_name(), card, remote }
+        EndpointKind { native: !provider.contains(';'), provider, domain: self.domain_name(), card, remote }
     }
 
     /// A speed and a network, if the entry knows its card.
@@ -347,9 +347,9 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
     let place = |info: &Info| order.iter().position(|name| info.domain_name() == *name).unwrap_or(order.len());
     let leading_out = interfaces::leading_out();
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| (place(info), info.offer().order(), !leading_out.contains(&info.domain_name())));
+    found.sort_by_key(|info| (place(info), info.endpoint().order(), !leading_out.contains(&info.domain_name())));
     let first = found.remove(0);
-    let usual = if first.offer().card { selection.cards_each } else { 1 };
+    let usual = if first.endpoint().card { selection.cards_each } else { 1 };
     let wanted = selection.rails.unwrap_or(usual).clamp(1, MOST_RAILS);
     let (mut further, mut missing) = (Vec::new(), Vec::new());
     found.sort_by_key(place);
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn networks_made_for_this_go_before_sockets_and_the_slow_ones_last() {
-        let offer = |provider: &str, card, remote| Offer {
+        let offer = |provider: &str, card, remote| EndpointKind {
             provider: provider.into(),
             domain: String::new(),
             card,
@@ -501,7 +501,7 @@ mod tests {
             offer("efa", true, true),
             offer("cxi", true, true),
         ];
-        offers.sort_by_key(Offer::order);
+        offers.sort_by_key(EndpointKind::order);
         let names: Vec<&str> = offers.iter().map(|offer| offer.provider.as_str()).collect();
         let wanted = [
             "cxi",

@@ -1,7 +1,6 @@
 //! The provider over libfabric.
 //!
-//! libfabric is opened at run time; [`offers`] says what it has here, [`open`] makes an endpoint of
-//! one offer. What an entry of libfabric's list says of itself is obeyed; its name decides only which of several is taken.
+//! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes an endpoint of one offer. What an entry of libfabric's list says of itself is obeyed; its name decides only which of several is taken.
 //!
 //! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
 //! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.
@@ -51,15 +50,13 @@ mod message;
 mod mock;
 mod naps;
 mod notes;
-mod open;
 mod operation;
 mod peers;
 mod port;
 mod progress;
+mod provider;
 mod rails;
 mod region;
 mod server;
 
-pub use atomic::atomics;
-pub use device::{MOST_RAILS, Offer, Selection, has_device, offers};
-pub use open::{Options, open};
+pub use provider::PROVIDER;

@@ -99,7 +99,7 @@ impl Port {
             check(code).map_err(|code| failed("the endpoint's completion queue", code))?;
             // A card serves peers by itself. Software without a descriptor must be looked after, by somebody who should know
             // whether peers ask for anything.
-            let looks = descriptor.is_none() && !info.offer().card;
+            let looks = descriptor.is_none() && !info.endpoint().card;
             let served = if looks { open_counter(domain, ep) } else { None };
             let counter_guard = served.map(|counter| Object(&raw mut (*counter).fid));
             // `shm` names its memory by the number of the process. What a killed process of the same number has left is

@@ -3,47 +3,67 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use oxshmem_transport::{Fabric, suite};
-use oxshmem_transport_ofi::{Options, Selection, atomics, offers, open};
+use oxshmem_base::Error;
+use oxshmem_base::knobs::{Atomics, Settings};
+use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, Wanted, suite};
+use oxshmem_transport_ofi::PROVIDER;
 
 /// One job at a time: a hundred threads on a small machine would show nothing more.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// The suite on `pes` PEs over the provider, if it is here.
 fn over(provider: &str, pes: u32) {
-    with(&Selection { provider: Some(provider.into()), ..Selection::default() }, pes);
+    with(provider, &Settings::default(), pes);
 }
 
 /// The same with atomics of the provider's own.
 fn atomics_of(provider: &str, pes: u32) {
-    let selection = Selection { provider: Some(provider.into()), atomics: true, ..Selection::default() };
-    match atomics(&selection) {
-        Ok(()) => with(&selection, pes),
-        Err(error) => println!("not run: {}", error.to_string().replace('\n', " ")),
-    }
+    with(provider, &Settings { atomics: Atomics::Network, ..Settings::default() }, pes);
 }
 
 /// The same over two rails, of which one is the interface of this host alone.
 fn over_two_rails(provider: &str, pes: u32) {
-    let selection = Selection { provider: Some(provider.into()), ..Selection::default() };
-    let interface = match offers(&selection).map(|mut offers| offers.remove(0).domain) {
-        Ok(interface) if interface != "lo" => interface,
-        Ok(_) => return println!("not run: libfabric sees no interface but lo"),
-        Err(error) => return println!("not run: {}", error.to_string().replace('\n', " ")),
-    };
-    let selection = Selection { domain: Some(format!("{interface},lo")), rails: Some(2), ..selection };
-    let words = open(&Options { me: 0, pes: 1, selection: selection.clone() }).expect("the endpoints open").describe();
+    let Ok(fabric) = alone_over(provider, &Settings::default()) else { return over(provider, pes) };
+    let words = fabric.describe();
+    let interface = words.split_once(" on ").and_then(|(_, rest)| rest.split(',').next()).expect("it names a domain");
+    if interface == "lo" {
+        return println!("not run: libfabric sees no interface but lo");
+    }
+    let settings = Settings { ofi_domain: Some(format!("{interface},lo")), rails: Some(2), ..Settings::default() };
+    let words = alone_over(provider, &settings).expect("the endpoints open").describe();
     assert!(words.contains(&format!(" on {interface} and lo")), "{words}");
-    with(&selection, pes);
+    with(provider, &settings, pes);
 }
 
-fn with(selection: &Selection, pes: u32) {
+/// The offers to a user who names `ofi:provider`.
+fn offers(provider: Option<&str>, settings: &Settings) -> Offers {
+    let wanted = Wanted { named: true, detail: provider };
+    (PROVIDER.offers)(&Participant::new(0, 1, settings, &[0; 48]), &wanted)
+}
+
+fn choice<'c>(provider: &'c str, settings: &Settings) -> Agreed<'c> {
+    Agreed { detail: provider, atomics: settings.atomics == Atomics::Network, one_host: true }
+}
+
+/// The only PE of a job.
+fn alone_over(provider: &str, settings: &Settings) -> Result<Box<dyn Fabric>, Error> {
+    (PROVIDER.open)(&Participant::new(0, 1, settings, &[0; 48]), &choice(provider, settings))
+}
+
+fn with(provider: &str, settings: &Settings, pes: u32) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = offers(selection) {
-        return println!("not run: {}", error.to_string().replace('\n', " "));
+    let Offers { ways, rejected } = offers(Some(provider), settings);
+    let why = match &ways[..] {
+        [way, ..] => match &way.atomics {
+            NetworkAtomics::None(why) if settings.atomics == Atomics::Network => why.clone(),
+            _ => String::new(),
+        },
+        [] => rejected.iter().map(ToString::to_string).collect(),
+    };
+    if !why.is_empty() {
+        return println!("not run: {why}");
     }
-    let fabric = |me| open(&Options { me, pes, selection: selection.clone() }).expect("the endpoint opens");
-    suite::threads(pes, |pes| (0..pes).map(fabric).collect::<Vec<Box<dyn Fabric>>>());
+    suite::threads(pes, suite::over(&PROVIDER, settings, &choice(provider, settings)));
 }
 
 /// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`. There a test of the suite can take
@@ -71,7 +91,7 @@ fn asked(why_not: &str) -> bool {
     asked
 }
 
-/// Whatever this version makes of `tcp`: endpoints of its own or those of the layer above.
+/// The endpoints that this version calls `tcp`: its own or those of the layer above.
 #[test]
 fn tcp_two() {
     over("tcp", 2);
@@ -129,19 +149,17 @@ fn alone() {
 
 #[test]
 fn what_is_not_there_is_said() {
-    let selection = Selection { provider: Some("carrier_pigeon".into()), ..Selection::default() };
-    match offers(&selection) {
-        Ok(offers) => panic!("libfabric offers {offers:?}"),
-        Err(error) => {
-            assert!(error.to_string().contains("carrier_pigeon") || error.to_string().contains("libfabric.so.1"))
-        }
-    }
+    let Offers { ways, rejected } = offers(Some("carrier_pigeon"), &Settings::default());
+    assert!(ways.is_empty(), "libfabric offers {ways:?}");
+    let [why] = &rejected[..] else { panic!("one reason, not {rejected:?}") };
+    assert!(why.why.contains("carrier_pigeon") || why.why.contains("libfabric.so.1"), "{why}");
 }
 
 #[test]
 fn the_deprecated_provider_is_never_offered() {
-    match offers(&Selection::default()) {
-        Ok(offers) => assert!(!offers.iter().any(|offer| offer.provider.starts_with("sockets")), "{offers:?}"),
-        Err(error) => println!("not run: {}", error.to_string().replace('\n', " ")),
+    let Offers { ways, rejected } = offers(None, &Settings::default());
+    if ways.is_empty() {
+        return println!("not run: {rejected:?}");
     }
+    assert!(!ways.iter().any(|offer| offer.detail.starts_with("sockets")), "{ways:?}");
 }

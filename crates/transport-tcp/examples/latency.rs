@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::issue;
-use oxshmem_transport::{Amo, Cards, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, Width};
-use oxshmem_transport_tcp::{Options, open};
+use oxshmem_transport::{
+    Agreed, Amo, Cards, Fabric, Issuer, Lane, LaneOptions, Participant, Region, Remote, Segment, Width,
+};
+use oxshmem_transport_tcp::PROVIDER;
 
 const MIB: usize = 1 << 20;
 const ROUNDS: usize = 15;
@@ -306,7 +309,8 @@ impl Cards for Card {
 /// Exchanges cards over the bare connection.
 fn join(me: u32, mut raw: TcpStream) -> Pe {
     raw.set_nodelay(true).expect("sockets can do that");
-    let fabric = open(Options::new(me, 2, *b"a measurement...", [1; 32])).expect("TCP opens");
+    let settings = Settings::default();
+    let fabric = (PROVIDER.open)(&Participant::new(me, 2, &settings, &[1; 48]), &Agreed::default()).expect("TCP opens");
     let words: Vec<_> =
         (0..(DATA as usize + 16 * MIB) / 8).map(|i| AtomicU64::new(if i < 512 { 0 } else { 1 })).collect();
     let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };

@@ -3,7 +3,7 @@
 //! [`proto`] is the protocol: state machines without clock and without input or output. Around it stand the memory that
 //! peers reach (`region`), one connection per pair of PEs and rail (`link`, `connect`), the operations of contexts
 //! (`lane`, `lanes`), the thread and the callers that move everything on (`progress`), strangers at the door (`lobby`), and the
-//! addresses of this host (`interfaces`, `card`). `net` is what they share; [`open`] puts them together.
+//! addresses of this host (`interfaces`, `card`). `net` is what they share; [`PROVIDER`] puts them together.
 //!
 //! The target's processor executes everything, so atomics are atomic against processor atomics of the target's node.
 
@@ -15,11 +15,11 @@ mod lanes;
 mod link;
 mod lobby;
 mod net;
-mod open;
 mod progress;
 pub mod proto;
+mod provider;
 mod region;
 mod socket;
 mod unreachable;
 
-pub use open::{Options, open};
+pub use provider::PROVIDER;

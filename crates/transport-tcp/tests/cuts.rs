@@ -83,10 +83,10 @@ impl Relay {
 }
 
 /// A pair whose every connection goes through the relay.
-fn relayed(relay: &Relay, give_up: Duration, encrypt: bool) -> [Pe; 2] {
-    let [mut a, mut b] = pair(|options| {
-        options.give_up = give_up;
-        options.encrypt = encrypt;
+fn relayed(relay: &Relay, timeout: u64, encrypt: bool) -> [Pe; 2] {
+    let [mut a, mut b] = pair(|settings| {
+        settings.tcp_timeout = timeout;
+        settings.tcp_encrypt = encrypt;
     });
     let cards = vec![a.card_at(relay.before(a.port())), b.card_at(relay.before(b.port()))];
     a.connect(cards.clone());
@@ -97,7 +97,7 @@ fn relayed(relay: &Relay, give_up: Duration, encrypt: bool) -> [Pe; 2] {
 /// Works while the relay misbehaves for `outage`, several times.
 fn survives(mode: u8, outage: Duration, times: u32, encrypt: bool) -> (u64, Relay) {
     let relay = Relay::default();
-    let [mut a, b] = relayed(&relay, Duration::from_secs(20), encrypt);
+    let [mut a, b] = relayed(&relay, 20, encrypt);
     let mut round = 0;
     for _ in 0..times {
         for _ in 0..3 {
@@ -145,7 +145,7 @@ fn connections_that_break_under_seal() {
 #[test]
 fn fault_L3_a_flipped_bit_of_a_sealed_frame_is_a_new_connection_and_never_data() {
     let relay = Relay::default();
-    let [mut a, b] = relayed(&relay, Duration::from_secs(20), true);
+    let [mut a, b] = relayed(&relay, 20, true);
     a.work(1, 1).expect("the relay forwards");
     relay.mode.store(FLIP, Ordering::SeqCst);
     for round in 2..=12 {
@@ -160,7 +160,7 @@ fn fault_L3_a_flipped_bit_of_a_sealed_frame_is_a_new_connection_and_never_data()
 #[test]
 fn a_cable_that_stays_pulled() {
     let relay = Relay::default();
-    let [mut a, _b] = relayed(&relay, Duration::from_secs(3), false);
+    let [mut a, _b] = relayed(&relay, 3, false);
     a.work(1, 1).expect("the relay forwards");
     relay.mode.store(STALL, Ordering::SeqCst);
     let start = Instant::now();

@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use job::{JOB, Pe, SECRET, pair};
-use oxshmem_transport_tcp::Options;
+use job::{Pe, SECRET, pair};
+use oxshmem_base::knobs::Settings;
 
 fn knock(port: u16) -> TcpStream {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the port is open")
@@ -97,9 +97,10 @@ fn a_wrong_secret() {
     a.connect(cards.clone());
     b.connect(cards.clone());
     // It knows the job and its cards, and says that it is PE 0.
-    let mut options = Options::new(0, 2, JOB, [0; 32]);
-    options.give_up = Duration::from_millis(500);
-    let mut stranger = Pe::open(options);
+    let hasty = Settings { tcp_timeout: 1, ..Settings::default() };
+    let mut secret = SECRET;
+    secret[16..].fill(0);
+    let mut stranger = Pe::open(0, &hasty, &secret);
     stranger.connect(cards.clone());
     let error = stranger.work(1, 1).expect_err("it must not get in").to_string();
     assert!(error.contains("PE 1 on host ") && error.contains("127.0.0.1:"), "{error}");
@@ -107,9 +108,9 @@ fn a_wrong_secret() {
     sent_away(&b, 1);
     assert_eq!(b.count(), 0);
     // The same secret, another job.
-    let mut options = Options::new(0, 2, [7; 16], SECRET);
-    options.give_up = Duration::from_millis(500);
-    let mut neighbour = Pe::open(options);
+    let mut secret = SECRET;
+    secret[..16].fill(7);
+    let mut neighbour = Pe::open(0, &hasty, &secret);
     neighbour.connect(cards);
     neighbour.work(1, 1).expect_err("it must not get in");
     a.work(1, 1).expect("the job goes on");

@@ -4,9 +4,9 @@ mod job;
 
 use std::time::{Duration, Instant};
 
-use job::{JOB, Pe, SECRET};
+use job::{Pe, SECRET};
+use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::processes::{self, Other};
-use oxshmem_transport_tcp::{Options, open};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +14,7 @@ fn main() {
     match words.first().map(String::as_str) {
         Some("suite") => {
             let (me, pes) = (number(1), number(2));
-            processes::take_part(open(Options::new(me, pes, JOB, SECRET)).expect("TCP opens"), me, pes);
+            processes::take_part(job::open(me, pes, &Settings::default(), &SECRET), me, pes);
         }
         Some("victim") => victim(),
         _ => {
@@ -31,9 +31,7 @@ fn main() {
 /// PE 1 is killed while PE 0 moves data to and from it; the error says which PE it was and where.
 fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
-    let mut options = Options::new(0, 2, JOB, SECRET);
-    options.give_up = Duration::from_secs(20);
-    let mut pe = Pe::open(options);
+    let mut pe = Pe::open(0, &Settings { tcp_timeout: 20, ..Settings::default() }, &SECRET);
     let (mut victim, theirs) = Other::start(&["victim"]);
     let cards = vec![pe.fabric.card(), theirs];
     victim.tell(&cards);
@@ -51,7 +49,7 @@ fn a_peer_that_dies_is_named() {
 }
 
 fn victim() {
-    let mut pe = Pe::open(Options::new(1, 2, JOB, SECRET));
+    let mut pe = Pe::open(1, &Settings::default(), &SECRET);
     pe.connect(processes::introduce(&pe.fabric.card(), 2));
     processes::compute();
 }

@@ -1,53 +1,50 @@
 //! The suite of all providers over TCP, with threads as PEs.
 
-use oxshmem_transport::{Fabric, suite};
-use oxshmem_transport_tcp::{Options, open};
+use oxshmem_base::knobs::Settings;
+use oxshmem_transport::{Agreed, suite};
+use oxshmem_transport_tcp::PROVIDER;
 
-fn tcp(change: impl Fn(&mut Options)) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
-    move |pes| {
-        let open_one = |me| {
-            let mut options = Options::new(me, pes, *b"the suite's job.", [7; 32]);
-            change(&mut options);
-            open(options).expect("TCP opens")
-        };
-        (0..pes).map(open_one).collect()
-    }
+/// Runs the suite with these variables.
+fn with(pes: u32, change: impl Fn(&mut Settings)) {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    suite::threads(pes, suite::over(&PROVIDER, &settings, &Agreed::default()));
 }
 
 #[test]
 fn two_pes() {
-    suite::threads(2, tcp(|_| {}));
+    with(2, |_| {});
 }
 
 #[test]
 fn four_pes() {
-    suite::threads(4, tcp(|_| {}));
+    with(4, |_| {});
 }
 
 #[test]
 fn eight_pes() {
-    suite::threads(8, tcp(|_| {}));
+    with(8, |_| {});
 }
 
 #[test]
 fn three_rails() {
-    suite::threads(2, tcp(|options| options.rails = 3));
+    with(2, |settings| settings.rails = Some(3));
 }
 
 #[test]
 fn encrypted() {
-    suite::threads(3, tcp(|options| options.encrypt = true));
+    with(3, |settings| settings.tcp_encrypt = true);
 }
 
 #[test]
 fn alone() {
-    suite::threads(1, tcp(|_| {}));
+    with(1, |_| {});
 }
 
 /// In every job all PEs meet at once, so that every pair connects from both sides at the same time.
 #[test]
 fn both_sides_connect_at_once() {
     for _ in 0..20 {
-        suite::threads_of(4, tcp(|_| {}), &[]);
+        suite::threads_of(4, suite::over(&PROVIDER, &Settings::default(), &Agreed::default()), &[]);
     }
 }

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::issue;
-use oxshmem_transport::{Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment};
-use oxshmem_transport_ucx::{Options, open};
+use oxshmem_transport::{Agreed, Cards, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport_ucx::PROVIDER;
 use oxshmem_ucx_sys as sys;
 use oxshmem_ucx_sys::inline::{self, Started};
 
@@ -79,8 +80,10 @@ impl Pe {
     /// PE 0 starts PE 1; they tell each other through pipes where they are.
     fn new(me: u32, tls: &str) -> Self {
         let words: Vec<_> = (0..(DATA + MIB) / 8).map(|_| AtomicU64::new(0)).collect();
-        let fabric = open(Options { me, pes: 2, tls: Some(tls.into()), cards: Vec::new(), atomics: false })
-            .unwrap_or_else(|error| panic!("{error}"));
+        let settings = Settings::default();
+        let choice = Agreed { detail: tls, ..Agreed::default() };
+        let fabric = (PROVIDER.open)(&Participant::new(me, 2, &settings, &[0; 48]), &choice);
+        let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
         fabric.register(Region::Heap, segment).expect("it registers");
         let (mut bare, told) = Bare::new(tls, segment);

@@ -3,12 +3,12 @@
 //! A PE has one worker that serves (`service`) and one for each lane (`channel`). A lane's worker reaches the serving
 //! worker of a peer: memory by puts and gets with the peer's keys, which are asked for when they are first needed
 //! (`keys`); atomics, signals and such questions by active messages (`letter`). A thread and the callers who wait move
-//! the serving worker on (`progress`). `handle` owns what UCX hands out, `load` opens the library, [`open`] puts the parts
-//! together.
+//! the serving worker on (`progress`). `handle` owns what UCX hands out, `load` opens the library, [`PROVIDER`] puts the
+//! parts together.
 //!
 //! The target's processor executes all atomics, so they are atomic against processor atomics of the target's node,
 //! whichever transport UCX has chosen: UCX does not say against what its own ones are atomic. So these are used only for all
-//! of a job's at once ([`Options::atomics`], `channel::atomic`), those of a PE on itself too.
+//! of a job's at once (`channel::atomic`), those of a PE on itself too.
 
 mod card;
 mod channel;
@@ -18,11 +18,10 @@ mod lane;
 mod letter;
 mod load;
 mod net;
-mod open;
 mod progress;
+mod provider;
 mod region;
 mod service;
 mod usable;
 
-pub use open::{Options, atomics, open, probe};
-pub use usable::usable_card;
+pub use provider::PROVIDER;

@@ -12,7 +12,7 @@ use crate::card::{active_ports, names};
 
 /// Says whether some card of the verbs family has an active port, a device file that this process may open, and, if it is
 /// on Ethernet, an address of this network namespace; otherwise what the cards lack.
-pub fn usable_card() -> Result<(), String> {
+pub(crate) fn usable_card() -> Result<(), String> {
     let ours = interfaces::addresses().unwrap_or_default().into_iter().map(|(ip, _)| ip);
     among(Path::new("/"), &ours.collect::<Vec<_>>())
 }

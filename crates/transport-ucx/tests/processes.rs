@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::processes::{self, Other};
 use oxshmem_transport::suite::{AllCards, issue};
-use oxshmem_transport::{Amo, Fabric, Lane, LaneOptions, Region, Remote, Segment, Width};
-use oxshmem_transport_ucx::{Options, open};
+use oxshmem_transport::{Agreed, Amo, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
+use oxshmem_transport_ucx::PROVIDER;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -42,7 +43,8 @@ fn everything() {
 }
 
 fn fabric(tls: &str, me: u32, pes: u32) -> Result<Box<dyn Fabric>, Error> {
-    open(Options { me, pes, tls: (tls != "all").then(|| tls.into()), cards: Vec::new(), atomics: false })
+    let choice = Agreed { detail: if tls == "all" { "" } else { tls }, ..Agreed::default() };
+    (PROVIDER.open)(&Participant::new(me, pes, &Settings::default(), &[0; 48]), &choice)
 }
 
 fn suite_of(tls: &str, pes: u32) {

@@ -1,7 +1,8 @@
 //! The suite of all providers over UCX, with threads as PEs.
 
-use oxshmem_transport::{Fabric, suite};
-use oxshmem_transport_ucx::{Options, open};
+use oxshmem_base::knobs::Settings;
+use oxshmem_transport::{Agreed, Participant, suite};
+use oxshmem_transport_ucx::PROVIDER;
 
 /// Runs the suite over these transports of UCX, or says why not.
 fn over(tls: &str, pes: u32) {
@@ -10,13 +11,11 @@ fn over(tls: &str, pes: u32) {
 
 /// Also with UCX's own atomics.
 fn with(tls: &str, pes: u32, atomics: bool) {
-    let open_one = |me, pes| open(Options { me, pes, tls: Some(tls.into()), cards: Vec::new(), atomics });
-    if let Err(error) = open_one(0, 1) {
+    let (settings, choice) = (Settings::default(), Agreed { detail: tls, atomics, one_host: true });
+    if let Err(error) = (PROVIDER.open)(&Participant::new(0, 1, &settings, &[0; 48]), &choice) {
         return println!("not run: {error}");
     }
-    suite::threads(pes, |pes| {
-        (0..pes).map(|me| open_one(me, pes).expect("UCX opens")).collect::<Vec<Box<dyn Fabric>>>()
-    });
+    suite::threads(pes, suite::over(&PROVIDER, &settings, &choice));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod lock;
 pub mod loopback;
 mod memory;
 mod operation;
+mod provider;
 pub mod software;
 #[cfg(feature = "suite")]
 pub mod suite;
@@ -30,3 +31,4 @@ pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{Memory, OutOfRange, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};
+pub use provider::{Agreed, Grade, NetworkAtomics, Offer, Offers, Participant, Provider, Rejected, Wanted};

@@ -3,6 +3,7 @@
 //! the trait can be tested against the worst network there is.
 
 mod card;
+mod provider;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,6 +20,8 @@ use crate::{
     Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
     OperationLock, OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
+
+pub use provider::PROVIDER;
 
 /// The kind of network.
 #[derive(Clone, Copy, Debug)]
@@ -40,23 +43,8 @@ impl Default for Options {
 
 /// The fabrics of `pes` PEs of one process.
 pub fn fabrics(pes: u32, options: Options) -> Vec<Loopback> {
-    let world = Arc::new(World {
-        memories: (0..pes).map(|_| Memory::default()).collect(),
-        mail: (0..pes).map(|_| Mailbox::default()).collect(),
-        cards: (0..pes).map(|_| Mutex::default()).collect(),
-    });
-    let mut features = Features::ONE_SIDED | Features::GROWS;
-    features.set(Features::ORDERED, options.adversary.is_none());
-    let capabilities = Capabilities { features, amo: options.amo, inject: 4096, signal: Some(options.longest) };
-    (0..pes)
-        .map(|me| Loopback {
-            me,
-            world: world.clone(),
-            options,
-            capabilities: capabilities.clone(),
-            queues: Mutex::default(),
-        })
-        .collect()
+    let world = Arc::new(World::new(pes));
+    (0..pes).map(|me| Loopback::new(me, world.clone(), options)).collect()
 }
 
 /// One PE's view of the process.
@@ -82,7 +70,24 @@ struct Mailbox {
     arrived: Condvar,
 }
 
+impl World {
+    fn new(pes: u32) -> Self {
+        Self {
+            memories: (0..pes).map(|_| Memory::default()).collect(),
+            mail: (0..pes).map(|_| Mailbox::default()).collect(),
+            cards: (0..pes).map(|_| Mutex::default()).collect(),
+        }
+    }
+}
+
 impl Loopback {
+    fn new(me: u32, world: Arc<World>, options: Options) -> Self {
+        let mut features = Features::ONE_SIDED | Features::GROWS;
+        features.set(Features::ORDERED, options.adversary.is_none());
+        let capabilities = Capabilities { features, amo: options.amo, inject: 4096, signal: Some(options.longest) };
+        Self { me, world, options, capabilities, queues: Mutex::default() }
+    }
+
     /// The message service of this PE, for [`crate::software::fill`].
     pub fn messages(&self) -> Box<dyn Messages> {
         Box::new(Mail { me: self.me, world: self.world.clone() })

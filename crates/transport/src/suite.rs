@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 
-use crate::{Cards, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment};
+use crate::{Agreed, Cards, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
 
 /// How long a wait may last before it is called a hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -76,6 +77,22 @@ pub fn threads_of(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>, tests
             std::thread::Builder::new().spawn_scoped(scope, body).expect("a thread for every PE");
         }
     });
+}
+
+/// A factory for [`threads`]: all PEs of a job over this provider.
+pub fn over<'p>(
+    provider: &'p Provider,
+    settings: &'p Settings,
+    choice: &'p Agreed<'p>,
+) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> + 'p {
+    /// Each job has its own secret.
+    static JOBS: AtomicU64 = AtomicU64::new(0);
+    move |pes| {
+        let mut secret = [0; 48];
+        secret[..8].copy_from_slice(&JOBS.fetch_add(1, Ordering::Relaxed).to_ne_bytes());
+        let open = |me| (provider.open)(&Participant::new(me, pes, settings, &secret), choice);
+        (0..pes).map(|me| open(me).expect("the provider opens")).collect()
+    }
 }
 
 /// Runs `tests` as this PE; the other PEs do the same.

@@ -3,9 +3,10 @@
 //! Under Miri: `MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation"`. Its emulation of weak memory
 //! cannot follow atomics of several sizes in one place, which torn puts are.
 
-use oxshmem_transport::loopback::{Options, fabrics};
+use oxshmem_base::knobs::Settings;
+use oxshmem_transport::loopback::{Options, PROVIDER, fabrics};
 use oxshmem_transport::trace::Traced;
-use oxshmem_transport::{Amo, AmoDomain, Fabric, Region, Remote, Segment, Width, software, suite};
+use oxshmem_transport::{Agreed, Amo, AmoDomain, Fabric, Region, Remote, Segment, Width, software, suite};
 
 fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| fabrics(pes, options).into_iter().map(|fabric| Box::new(fabric) as Box<dyn Fabric>).collect()
@@ -25,6 +26,15 @@ fn filled(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
 fn in_order() {
     for pes in if cfg!(miri) { vec![2] } else { vec![1, 2, 3, 8] } {
         suite::threads(pes, plain(Options::default()));
+    }
+}
+
+#[test]
+fn opened_as_a_provider() {
+    let settings = Settings::default();
+    for (detail, atomics) in [("", false), ("6", true)] {
+        let choice = Agreed { detail, atomics, one_host: true };
+        suite::threads(2, suite::over(&PROVIDER, &settings, &choice));
     }
 }
 

@@ -9,6 +9,7 @@ mod debts;
 mod imports;
 mod lines;
 mod names;
+mod providers;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,11 @@ const RULES: &[Rule] = &[
         find: lines::subjects,
     },
     Rule { name: "name", meaning: "one type name has several meanings", find: names::shared },
+    Rule {
+        name: "provider",
+        meaning: "code outside a provider's crate and the table of providers names it",
+        find: providers::named,
+    },
 ];
 
 /// One breach of a rule: `place` is what the list of debts counts by, `detail` is for the reader.

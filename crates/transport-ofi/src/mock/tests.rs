@@ -9,7 +9,7 @@ use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segme
 use super::calls::MOCK;
 use super::world::{Pending, What, with, world};
 use crate::device::Selection;
-use crate::open::{Ofi, Options, open_with};
+use crate::provider::{Ofi, open_with};
 
 /// One job at a time: there is one network.
 fn alone() -> MutexGuard<'static, ()> {
@@ -21,15 +21,15 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// PE `me` of a job over so many rails of one of the mock's providers.
 fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
-    let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
-    open_with(&MOCK, &Options { me, pes, selection }).expect("the mock opens")
+    let selection = Selection { provider: Some(provider.into()), rails: Some(rails), pes, ..Selection::default() };
+    open_with(&MOCK, me, &selection).expect("the mock opens")
 }
 
 /// The same with the provider's atomics.
 fn pe_with_atomics(provider: &str, me: u32, pes: u32, rails: usize) -> Result<Box<dyn Fabric>, Error> {
     let provider = Some(provider.into());
-    let selection = Selection { provider, rails: Some(rails), atomics: true, ..Selection::default() };
-    open_with(&MOCK, &Options { me, pes, selection })
+    let selection = Selection { provider, rails: Some(rails), pes, atomics: true, ..Selection::default() };
+    open_with(&MOCK, me, &selection)
 }
 
 /// The suite with the provider's own atomics.
@@ -119,11 +119,9 @@ fn peers_meet_on_the_rails_that_both_have() {
 /// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
 /// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
 fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
-    let options = |me| {
-        let selection = Selection { provider: Some(provider.into()), rails: Some(rails), ..Selection::default() };
-        Options { me, pes: 2, selection }
-    };
-    let pes = [0, 1].map(|me| Ofi::open(&MOCK, &options(me)).expect("the mock opens"));
+    let provider = Some(provider.into());
+    let selection = Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() };
+    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, &selection).expect("the mock opens"));
     let ends: Vec<usize> = with(|world| (0..world.ends.len() / 2).collect());
     let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
     for (pe, memory) in pes.iter().zip(&mut memory) {
@@ -240,9 +238,10 @@ fn a_rail_that_cannot_be_opened_says_why() {
 fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
     let _alone = alone();
     let cards = |provider: &str, change: &dyn Fn(&mut Selection)| {
-        let mut selection = Selection { provider: Some(provider.into()), cards_each: 2, ..Selection::default() };
+        let mut selection =
+            Selection { provider: Some(provider.into()), cards_each: 2, pes: 1, ..Selection::default() };
         change(&mut selection);
-        let words = open_with(&MOCK, &Options { me: 0, pes: 1, selection }).expect("the mock opens").describe();
+        let words = open_with(&MOCK, 0, &selection).expect("the mock opens").describe();
         words.split([',', '(']).next().and_then(|words| Some(words.split_once(" on ")?.1.trim().to_owned()))
     };
     let near = ["mock_slingshot_2", "mock_slingshot_1", "mock_slingshot"].map(String::from);

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::{AllCards, issue};
-use oxshmem_transport::{Amo, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, Width};
-use oxshmem_transport_tcp::{Options, open};
+use oxshmem_transport::{Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
+use oxshmem_transport_tcp::PROVIDER;
 
-pub(crate) const JOB: [u8; 16] = *b"a job of a test.";
-pub(crate) const SECRET: [u8; 32] = [42; 32];
+/// The secret of the job: its identity, then its key.
+pub(crate) const SECRET: [u8; 48] = *b"a job of a test.and a key that nobody else has..";
 /// Words in each heap.
 pub(crate) const WORDS: usize = 1 << 20;
 
@@ -22,8 +23,9 @@ pub(crate) struct Pe {
 }
 
 impl Pe {
-    pub(crate) fn open(options: Options) -> Self {
-        let fabric = open(options).expect("TCP opens");
+    /// PE `me` of the job of two that knows this secret.
+    pub(crate) fn open(me: u32, settings: &Settings, secret: &[u8; 48]) -> Self {
+        let fabric = open(me, 2, settings, secret);
         let words: Vec<_> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: WORDS * 8 };
         fabric.register(Region::Heap, segment).expect("it registers");
@@ -91,10 +93,12 @@ impl Pe {
 }
 
 /// PEs 0 and 1, not connected yet.
-pub(crate) fn pair(change: impl Fn(&mut Options)) -> [Pe; 2] {
-    [0, 1].map(|me| {
-        let mut options = Options::new(me, 2, JOB, SECRET);
-        change(&mut options);
-        Pe::open(options)
-    })
+pub(crate) fn pair(change: impl Fn(&mut Settings)) -> [Pe; 2] {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    [0, 1].map(|me| Pe::open(me, &settings, &SECRET))
+}
+
+pub(crate) fn open(me: u32, pes: u32, settings: &Settings, secret: &[u8; 48]) -> Box<dyn Fabric> {
+    (PROVIDER.open)(&Participant::new(me, pes, settings, secret), &Agreed::default()).expect("TCP opens")
 }

@@ -1,4 +1,4 @@
-//! Puts the parts together.
+//! The offers of the provider, and how it opens.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,8 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_base::knobs::Atomics;
 use oxshmem_transport::{
-    AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Region, Segment, software,
+    Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer, Offers,
+    Participant, Provider, Region, Segment, Wanted, software,
 };
 use parking_lot::Mutex;
 
@@ -18,37 +20,39 @@ use crate::lane::UcxLane;
 use crate::letter::ASK;
 use crate::net::Net;
 use crate::service::on_ask;
+use crate::usable::usable_card;
 
-/// How this PE takes part.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// World number of this PE.
-    pub me: u32,
-    /// PEs of the job.
-    pub pes: u32,
-    /// UCX's transports, in the words of `UCX_TLS` (`SHMEM_TRANSPORT=ucx:...`); without it the environment or UCX decides.
-    pub tls: Option<String>,
-    /// The cards to use at once (`mlx5_0`), unless `UCX_NET_DEVICES` names others; without them UCX
-    /// chooses among all that lead to other hosts.
-    pub cards: Vec<String>,
-    /// UCX does the job's atomics; otherwise the target's processor.
-    pub atomics: bool,
+/// UCX, offered unasked where there is an InfiniBand card that can be used. Elsewhere its TCP is no better than ours.
+pub static PROVIDER: Provider = Provider { name: "ucx", offers, open };
+
+fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
+    let card = usable_card();
+    if let (false, Err(why)) = (wanted.named, &card) {
+        return Offers::none("ucx", why);
+    }
+    let can_open = |atomics| {
+        let context = Context::new(wanted.detail, Devices::with(&[]), 1, atomics);
+        context.and_then(Worker::new).map(drop).map_err(|error| error.in_one_line())
+    };
+    if let Err(why) = can_open(false) {
+        return Offers::none("ucx", why);
+    }
+    let grade = if card.is_ok() { Grade::Card } else { Grade::Software };
+    let atomics = match participant.settings.atomics {
+        // UCX has them everywhere: its software does the atomics that no transport does.
+        Atomics::Network => can_open(true).map_or_else(NetworkAtomics::None, |()| NetworkAtomics::Software),
+        _ => NetworkAtomics::None("UCX does not tell whether a card does its own".into()),
+    };
+    Offers::one(Offer { grade, detail: wanted.detail.unwrap_or_default().into(), atomics })
 }
 
-/// Whether these transports of UCX, or any, could be used here. Nothing stays open.
-pub fn probe(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, Devices::with(&[]), 1, false)?).map(drop)
-}
-
-/// Whether UCX has atomics over these transports. It has them everywhere: what no transport does, it does itself.
-pub fn atomics(tls: Option<&str>) -> Result<(), Error> {
-    Worker::new(Context::new(tls, Devices::with(&[]), 1, true)?).map(drop)
-}
-
-/// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
-pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
-    let Options { me, pes, tls, cards, atomics } = options;
-    let context = Context::new(tls.as_deref(), Devices::with(&cards), pes, atomics)?;
+/// The detail names UCX's transports, in the words of `UCX_TLS`. Without it the environment or UCX decides.
+fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
+    let Participant { me, pes, settings, cards, .. } = *participant;
+    let atomics = choice.atomics;
+    let tls = Some(choice.detail.to_owned()).filter(|tls| !tls.is_empty());
+    let cards = &cards[..cards.len().min(settings.rails.unwrap_or(1).into())];
+    let context = Context::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(me, pes, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).

@@ -1,4 +1,4 @@
-//! Puts the parts together.
+//! The offers of the provider, and how it opens.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +12,8 @@ use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    AmoDomain, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, Region, Segment, software,
+    Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, Memory, NetworkAtomics, Offer,
+    Offers, Participant, Provider, Region, Segment, Wanted, software,
 };
 use parking_lot::{Mutex, RwLock};
 use ring::rand::SystemRandom;
@@ -27,60 +28,29 @@ use crate::progress::{LISTENER, Poller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::proto::wire::SMALL;
 
-/// How this PE takes part.
-#[derive(Clone)]
-pub struct Options {
-    /// World number of this PE.
-    pub me: u32,
-    /// PEs of the job.
-    pub pes: u32,
-    /// The job.
-    pub job: [u8; 16],
-    /// What its PEs know and nobody else.
-    pub secret: [u8; 32],
-    /// Interfaces or addresses to use, separated by commas (`SHMEM_TCP_INTERFACE`).
-    pub interface: Option<String>,
-    /// The address by which the launcher reached this node.
-    pub hint: Option<IpAddr>,
-    /// Whether all PEs of the job are on this host, so that loopback is enough unless `interface` says otherwise.
-    pub one_host: bool,
-    /// The ports to listen on, from the first to the last (`SHMEM_TCP_PORTS`).
-    pub ports: Option<(u16, u16)>,
-    /// Connections per pair of PEs over which long transfers are spread (`SHMEM_RAILS`).
-    pub rails: u16,
-    /// Whether frames are encrypted (`SHMEM_TCP_ENCRYPT`).
-    pub encrypt: bool,
-    /// How long a silent peer is waited for (`SHMEM_TCP_TIMEOUT`).
-    pub give_up: Duration,
-}
+/// TCP needs no card, so it can always be had.
+pub static PROVIDER: Provider = Provider { name: "tcp", offers, open };
 
-impl Options {
-    /// The usual way to take part.
-    pub fn new(me: u32, pes: u32, job: [u8; 16], secret: [u8; 32]) -> Self {
-        let give_up = Duration::from_secs(30);
-        Self {
-            me,
-            pes,
-            job,
-            secret,
-            interface: None,
-            hint: None,
-            one_host: false,
-            ports: None,
-            rails: 1,
-            encrypt: false,
-            give_up,
+fn offers(_participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
+    match wanted.detail {
+        None => {
+            let atomics = NetworkAtomics::None("tcp has none of its own".into());
+            Offers::one(Offer { grade: Grade::Sockets, detail: String::new(), atomics })
+        }
+        Some(detail) => {
+            Offers::none(format!("tcp:{detail}"), "tcp has no variants; SHMEM_TCP_INTERFACE chooses an interface")
         }
     }
 }
 
-/// Opens the provider: from now on peers can connect, and wait to be served until [`Fabric::connect`].
-pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
+fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
-    let loopback = options.one_host && options.interface.is_none();
-    let addresses = interfaces::published(options.interface.as_deref(), options.hint, loopback)?;
-    let only = ((options.interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
-    let listener = listen(only, options.ports)?;
+    let Participant { me, pes, settings, secret, reached, .. } = *participant;
+    let interface = settings.tcp_interface.as_deref();
+    let loopback = choice.one_host && interface.is_none();
+    let addresses = interfaces::published(interface, reached, loopback)?;
+    let only = ((interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
+    let listener = listen(only, settings.tcp_ports)?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let (callers, thread) =
         Poller::new().and_then(|callers| Ok((callers, Poller::new()?))).map_err(failed("sockets cannot be polled"))?;
@@ -90,15 +60,17 @@ pub fn open(options: Options) -> Result<Box<dyn Fabric>, Error> {
         return Err(Error::new("TCP: sockets cannot be polled"));
     };
     let waker = Waker::new(thread.registry(), Token(WAKER)).map_err(failed("the progress thread cannot be woken"))?;
-    let Options { me, pes, job, secret, encrypt, .. } = options;
-    let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(options.rails.max(1).into());
+    let (job, secret) = secret.split_at(16);
+    let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
+    let rails = settings.rails.unwrap_or(1).max(1);
+    let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
     let net = Net {
         me,
-        credentials: Credentials { job, secret, encrypt },
+        credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
         card: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
-        ports: options.ports,
-        rails: options.rails.max(1),
-        give_up: options.give_up,
+        ports: settings.tcp_ports,
+        rails,
+        give_up: Duration::from_secs(settings.tcp_timeout),
         memory: Memory::default(),
         cards: OnceLock::new(),
         by_token: (0..links).map(|_| OnceLock::new()).collect(),

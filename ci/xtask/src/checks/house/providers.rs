@@ -1,0 +1,85 @@
+//! Names of providers outside the provider's crate and the one table.
+//!
+//! The rest of the product knows a provider by its properties only. Words for users (messages, names of variables) may name a
+//! library; code may not: neither a provider's crate nor a string that is exactly a provider's name.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use super::{Breach, Source};
+
+/// The folders of providers' crates begin with this.
+const CRATES: &str = "crates/transport-";
+/// The table of all providers.
+const TABLE: &str = "crates/runtime/src/network/vote/providers.rs";
+
+/// Each name as one breach.
+pub(super) fn named(sources: &[Source]) -> Vec<Breach> {
+    let providers: BTreeSet<&str> = sources.iter().filter_map(|source| provider_of(&source.path)).collect();
+    let product = sources.iter().filter(|source| source.is_product() && source.path.starts_with("crates/"));
+    let others = product.filter(|source| provider_of(&source.path).is_none() && source.path != TABLE);
+    others
+        .flat_map(|source| {
+            // A file that does not lex does not compile either: the compiler says so.
+            let mut names = Vec::new();
+            collect(source.text.parse().unwrap_or_default(), &providers, &mut names);
+            let breach = |name| Breach { place: source.path.clone(), detail: format!("{} names {name}", source.path) };
+            names.into_iter().map(breach).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The provider whose crate the file belongs to.
+fn provider_of(path: &str) -> Option<&str> {
+    path.strip_prefix(CRATES)?.split('/').next()
+}
+
+/// Collects the tokens that name a provider, tests aside.
+fn collect(tokens: TokenStream, providers: &BTreeSet<&str>, names: &mut Vec<String>) {
+    let mut is_test = false;
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let text = group.stream().to_string();
+                is_test |= text.starts_with("cfg") && text.contains("test");
+                let is_body = group.delimiter() == Delimiter::Brace;
+                if !(is_body && std::mem::take(&mut is_test)) {
+                    collect(group.stream(), providers, names);
+                }
+            }
+            TokenTree::Ident(word) => {
+                let word = word.to_string();
+                let named = word.strip_prefix("oxshmem_transport_").unwrap_or_default();
+                names.extend(providers.contains(named).then_some(word.clone()));
+            }
+            TokenTree::Literal(text) => {
+                let text = text.to_string();
+                names.extend(providers.contains(text.trim_matches('"')).then_some(text.clone()));
+            }
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_named_in_its_crate_and_in_the_table_only() {
+        let sources = [
+            Source::made("crates/transport-pigeon/src/lib.rs", r#"const NAME: &str = "pigeon";"#),
+            Source::made(TABLE, "const ALL: &[&Provider] = &[&oxshmem_transport_pigeon::PROVIDER];"),
+            Source::made("crates/runtime/src/a.rs", "use oxshmem_transport_pigeon as carrier;"),
+            Source::made("crates/runtime/src/b.rs", r#"fn f(name: &str) -> bool { name == "pigeon" }"#),
+            Source::made(
+                "crates/runtime/src/c.rs",
+                r#"/// pigeon
+                fn f() -> &'static str { "set SHMEM_TRANSPORT=pigeon" } #[cfg(test)] #[allow(unused)] mod tests { const N: &str = "pigeon"; }"#,
+            ),
+        ];
+        let places: Vec<String> = named(&sources).into_iter().map(|breach| breach.place).collect();
+        assert_eq!(places, ["crates/runtime/src/a.rs", "crates/runtime/src/b.rs"]);
+    }
+}
