@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod bench;
 pub mod binding;
 pub mod calibrate;
 pub mod cargo;

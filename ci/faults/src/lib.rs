@@ -91,6 +91,11 @@ impl Job {
         Job { command, limit: LIMIT }
     }
 
+    /// Another tool, which starts jobs itself; its arguments follow.
+    pub fn of(name: &str) -> Job {
+        Job { command: tool(name), limit: LIMIT }
+    }
+
     /// Runs the job inside a control group.
     pub fn inside(mut self, group: &MemoryGroup) -> Job {
         group.hold(&mut self.command);

@@ -1,4 +1,5 @@
-//! `oxshmem`: what collectives cost on large machines, how they go step by step, and which one a call takes.
+//! `oxshmem`: what operations cost here, what collectives cost on large machines, how they go step by step, and which one a
+//! call takes.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
+use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::{calibrate, machine, node, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
@@ -13,7 +15,8 @@ use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
 use oxshmem_schedule::step::Plan;
 
-/// Shows the schedules of oxshmem's collectives: simulated on large machines, step by step, and how they are chosen.
+/// Measures what operations cost, and shows the schedules of oxshmem's collectives: simulated on large machines, step by step,
+/// and how they are chosen.
 #[derive(Parser)]
 #[command(name = "oxshmem", version, max_term_width = 100)]
 struct Options {
@@ -23,6 +26,8 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Measure what every operation costs here, by size, and draw a report
+    Bench(Box<BenchArgs>),
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
@@ -166,6 +171,7 @@ fn collective(name: &str) -> Result<Collective, String> {
 fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
     let text = match options.task {
+        Task::Bench(bench) => bench.run(),
         Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
         Task::Simulate(simulate) if simulate.start => start::report(),
         Task::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),

@@ -71,6 +71,7 @@ const FOUND: &[(&str, &str)] = &[
     ("shmem_team_config_t", "man7/shmem_team_config_t.7"),
     ("cargo-oxrun", "man1/cargo-oxrun.1"),
     ("oshfort", "man1/oshcc.1"),
+    ("oxshmem-bench", "man1/oxshmem-bench.1"),
     ("oxshmem-simulate", "man1/oxshmem-explain.1"),
     ("shmem_long_max_to_all", "man3/shmem_max_to_all.3"),
 ];

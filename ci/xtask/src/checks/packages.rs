@@ -40,6 +40,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     // Remote shells.
     ("ssh", "openssh-client"),
     ("/usr/sbin/sshd", "openssh-server"),
+    // Opens reports.
+    ("chromium", "chromium"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

@@ -1,7 +1,7 @@
 //! The layout of an installation. Everything in it finds its neighbours by relative paths, so it can be moved.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::product::library::{SYSTEM, link_to, write};
@@ -37,7 +37,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Makes the folders.
 pub(crate) fn folders(prefix: &Path) -> Outcome {
-    for folder in ["bin", "include/mpp", "lib/pkgconfig", "lib/cmake/oxshmem"] {
+    for folder in ["bin", "include/mpp", "libexec/oxshmem", "lib/pkgconfig", "lib/cmake/oxshmem"] {
         let path = prefix.join(folder);
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
@@ -66,6 +66,7 @@ pub(crate) fn files(built: &Path, prefix: &Path) -> Outcome {
     program(prefix, "oshdemo")?;
     program(prefix, "oshmeasure")?;
     program(prefix, "oshtune")?;
+    bench(prefix)?;
     super::manual::install(prefix)?;
     examples(prefix)?;
     for package in ["oxshmem", "oshmem", "sandia-openshmem"] {
@@ -106,18 +107,37 @@ fn modules(prefix: &Path) -> Outcome {
 
 /// Compiles a program of the tools, so that `oshrun --demo` and `oxshmem simulate --calibrate` need no compiler.
 fn program(prefix: &Path, name: &str) -> Outcome {
+    compile(prefix, &prefix.join("bin").join(name), &[top().join(format!("launcher/demo/{name}.c"))], "$ORIGIN/../lib")
+}
+
+/// Compiles a program that finds the library by a path relative to its own place.
+fn compile(prefix: &Path, program: &Path, sources: &[PathBuf], library: &str) -> Outcome {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     command::run(
         Command::new(compiler)
             .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(prefix.join("bin").join(name))
-            .arg(top().join(format!("launcher/demo/{name}.c")))
+            .arg(program)
+            .args(sources)
             .arg("-I")
             .arg(prefix.join("include"))
             .arg("-L")
             .arg(prefix.join("lib"))
-            .args(["-loxshmem", "-Wl,-rpath,$ORIGIN/../lib"]),
+            .args(["-loxshmem", "-lm", &format!("-Wl,-rpath,{library}")]),
     )
+}
+
+/// Compiles the patterns of `oxshmem bench`, and installs their sources, which it compiles for other libraries.
+fn bench(prefix: &Path) -> Outcome {
+    let (from, to) = (top().join("launcher/bench"), prefix.join("share/oxshmem/bench"));
+    fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+    let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let mut sources = Vec::new();
+    for file in entries.flatten().map(|entry| entry.path()) {
+        copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        sources.extend(Some(file).filter(|file| file.extension().is_some_and(|ending| ending == "c")));
+    }
+    sources.sort();
+    compile(prefix, &prefix.join("libexec/oxshmem/oshbench"), &sources, "$ORIGIN/../../lib")
 }
 
 fn copy(from: &Path, to: &Path) -> Outcome {

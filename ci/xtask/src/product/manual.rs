@@ -16,6 +16,7 @@ const HELP: &[(&str, &str)] = &[
     ("oshcc", "-showme:help"),
     ("osh_info", "--help"),
     ("cargo-oxrun", "--help"),
+    ("oxshmem bench", "--help"),
     ("oxshmem explain", "--help"),
     ("oxshmem schedule", "--help"),
     ("oxshmem simulate", "--help"),

@@ -1,0 +1,200 @@
+//! `oxshmem bench`: figures, checks, other libraries and the report.
+
+#![allow(non_snake_case, reason = "tests carry a number")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oxshmem_faults::{Ended, Job, prefix, tool};
+use serde_json::Value;
+
+/// A folder for the files of one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for results");
+    folder
+}
+
+/// Runs the tool with these words and this file for JSON, and returns what it wrote there.
+fn bench(words: &str, json: &Path) -> (Ended, Value) {
+    let words = words.split_whitespace().map(String::from);
+    let ended = Job::of("oxshmem").run(Path::new("bench"), words.chain(["--json".into(), json.display().to_string()]));
+    let ended = ended.expect(0);
+    let text = std::fs::read_to_string(json).expect("the results are written");
+    (ended, serde_json::from_str(&text).expect("the results are JSON"))
+}
+
+/// The figures of a run: library, pattern and form.
+fn names(run: &Value) -> Vec<(String, String, String)> {
+    let text = |figure: &Value, field: &str| figure[field].as_str().unwrap_or_default().to_owned();
+    let figures = run["figures"].as_array().expect("a list of figures");
+    assert!(figures.iter().all(|figure| figure["value"].as_f64().is_some_and(|value| value > 0.0)), "{run}");
+    figures.iter().map(|figure| (text(figure, "contender"), text(figure, "pattern"), text(figure, "form"))).collect()
+}
+
+/// Patterns that every job of at least two PEs measures.
+const EVERYWHERE: &[&str] = &[
+    "p",
+    "g",
+    "put",
+    "get",
+    "put and flag",
+    "put with signal",
+    "put bandwidth",
+    "get bandwidth",
+    "overlap",
+    "atomic",
+    "contended atomic",
+    "barrier",
+    "sync",
+    "broadcast",
+    "collect",
+    "fcollect",
+    "alltoall",
+    "alltoalls",
+    "sum of doubles",
+    "maximum of longs",
+    "inclusive scan",
+    "exclusive scan",
+    "team",
+    "memcpy",
+    "start-up",
+    "memory per PE",
+];
+
+#[test]
+fn bench_1_every_pattern_has_a_figure_on_a_node_and_between_nodes() {
+    let folder = folder("bench-1");
+    for (place, limit) in [("-n 3", "loads and stores"), ("-n 4 --nodes 2", "bare TCP")] {
+        let (csv, html) = (folder.join("figures.csv"), folder.join("report.html"));
+        let words =
+            format!("{place} --quick --rounds 1 --sizes 8,4096 --csv {} --html {}", csv.display(), html.display());
+        let (ended, run) = bench(&words, &folder.join("run.json"));
+        let names = names(&run);
+        for pattern in EVERYWHERE.iter().chain([&limit]) {
+            assert!(names.iter().any(|(_, known, _)| known == pattern), "{place}: {pattern} is missing: {ended}");
+        }
+        for form in ["set", "team"] {
+            assert!(names.iter().any(|(_, pattern, known)| pattern == "broadcast" && known == form), "{place}: {form}");
+        }
+        assert_eq!(names.iter().any(|(_, _, form)| form == "all pairs"), place.contains('4'), "{place}");
+        let rows = std::fs::read_to_string(&csv).expect("the rows are written");
+        assert_eq!(rows.lines().count(), names.len() + 1, "{rows}");
+        let page = std::fs::read_to_string(&html).expect("the report is written");
+        assert!(page.contains("data-curve=\"put and quiet\"") && page.trim_end().ends_with("</html>"), "{place}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// A put that spoils its last byte, in front of the library's.
+const LIAR: &str = "#include <shmem.h>\n#include <string.h>\n\
+    void lying_putmem(void *dest, const void *source, size_t bytes, int pe) {\n\
+        static char copy[1 << 16];\n\
+        memcpy(copy, source, bytes);\n\
+        copy[bytes - 1] ^= 1;\n\
+        shmem_putmem(dest, copy, bytes, pe);\n\
+    }\n";
+
+#[test]
+fn bench_2_a_wrong_byte_ends_the_run() {
+    let folder = folder("bench-2");
+    let sources = prefix().join("share/oxshmem/bench");
+    let listing = std::fs::read_dir(&sources).expect("the sources are installed");
+    let files = listing.flatten().map(|entry| entry.path());
+    let (honest, liar) = (folder.join("honest"), folder.join("liar"));
+    let files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|ending| ending == "c")).collect();
+    std::fs::write(folder.join("liar.c"), LIAR).expect("a source");
+    let compile = |program: &Path, more: &[&str]| {
+        let mut compiler = tool("oshcc");
+        compiler.args(["-O1", "-o"]).arg(program).args(&files).args(more).arg("-lm").current_dir(&folder);
+        assert!(compiler.status().expect("oshcc starts").success());
+    };
+    let object = tool("oshcc").args(["-O1", "-c", "liar.c"]).current_dir(&folder).status();
+    assert!(object.expect("oshcc starts").success());
+    compile(&honest, &[]);
+    compile(&liar, &["-Dshmem_putmem=lying_putmem", "liar.o"]);
+    let arguments = ["latency", "100", "100", "8,1024", ""];
+    let ended = Job::new("-n 2").run(&honest, arguments).expect(0);
+    assert!(ended.stdout.contains("\"complete\":true"), "{ended}");
+    Job::new("-n 2").run(&liar, arguments).expect(3).says(&["put () of 8 bytes moved something wrong"]);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
+    let folder = folder("bench-3");
+    let bin = prefix().join("bin");
+    let (oshcc, oshrun) = (bin.join("oshcc"), bin.join("oshrun"));
+    // A launcher that fails for one group stands for a library that cannot do it.
+    let launcher = folder.join("launcher");
+    let script = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = teams ] && {{ echo no teams here >&2; exit 9; }}; done\nexec {} \"$@\"\n",
+        oshrun.display()
+    );
+    std::fs::write(&launcher, script).expect("a script");
+    Command::new("chmod").arg("+x").arg(&launcher).status().expect("chmod is there");
+    let words = format!(
+        "--quick --rounds 2 --sizes 8 --with-oshcc {} --with-oshrun {} --with-name twin",
+        oshcc.display(),
+        launcher.display()
+    );
+    let (ended, run) = bench(&words, &folder.join("run.json"));
+    let names = names(&run);
+    let of = |library: &str| names.iter().filter(|(known, ..)| known == library).count();
+    assert_eq!(of("oxshmem"), of("twin") + 2, "{ended}");
+    assert!(ended.stdout.contains("not measured: teams of twin") && ended.stdout.contains("no teams here"), "{ended}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn bench_3_open_mpi_is_measured_where_it_is() {
+    let folder = folder("bench-3-openmpi");
+    if !Path::new("/usr/bin/oshmem_info").exists() {
+        println!("not run: bench_3_open_mpi_is_measured_where_it_is: there is no /usr/bin/oshmem_info");
+        return;
+    }
+    let (ended, run) = bench("--quick --rounds 1 --sizes 8 --compare openmpi", &folder.join("run.json"));
+    let theirs: Vec<_> = names(&run).into_iter().filter(|(library, ..)| library == "Open MPI").collect();
+    for pattern in ["put", "get", "put bandwidth", "atomic", "barrier", "broadcast", "sum of doubles"] {
+        assert!(theirs.iter().any(|(_, known, _)| known == pattern), "{pattern} is missing: {ended}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Runs Chromium on a page, and returns what it printed on both streams.
+fn chromium(words: &[String], page: &Path) -> Ended {
+    let mut job = Job::of("oxshmem");
+    let mut command = Command::new("chromium");
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
+    *job.command() = command;
+    job.run(Path::new(&format!("file://{}", page.display())), words).expect(0)
+}
+
+#[test]
+fn bench_4_a_browser_shows_every_curve_without_an_error() {
+    let name = "bench_4_a_browser_shows_every_curve_without_an_error";
+    if !Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: {name}: there is no chromium (package chromium)");
+        return;
+    }
+    let folder = folder("bench-4");
+    let page = folder.join("report.html");
+    bench(&format!("--quick --rounds 1 --sizes 8,4096 --html {}", page.display()), &folder.join("run.json"));
+    let profile = format!("--user-data-dir={}", folder.join("profile").display());
+    let shown = chromium(&["--dump-dom".into(), profile.clone()], &page);
+    assert!(!shown.stderr.contains("CONSOLE"), "{shown}");
+    for curve in ["put and quiet", "get", "put with signal", "put, both ways", "active set", "inclusive scan"] {
+        assert!(shown.stdout.contains(&format!("data-curve=\"{curve}\"")), "{curve} is missing: {shown}");
+    }
+    assert!(shown.stdout.contains("data-line=\"atomic, fetch_add\""), "{shown}");
+    for width in [1400, 800, 390] {
+        let picture = folder.join(format!("{width}.png"));
+        let words =
+            [format!("--window-size={width},2000"), format!("--screenshot={}", picture.display()), profile.clone()];
+        let shown = chromium(&words, &page);
+        let bytes = std::fs::metadata(&picture).map_or(0, |file| file.len());
+        // An empty page of this size has some kilobytes.
+        assert!(bytes > 30_000, "{width}: {bytes} bytes: {shown}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -1,0 +1,71 @@
+/* What every pattern of `oxshmem bench` needs: who takes part, how a row is timed and how what it moved is checked.
+ *
+ * The program makes standard calls only, those of OpenSHMEM 1.4, so that it can be compiled for other libraries. Patterns of
+ * later versions stand behind VERSION. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <shmem.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version of the standard that the library declares: 104, 105, 106. */
+#ifndef VERSION
+#define VERSION (SHMEM_MAJOR_VERSION * 100 + SHMEM_MINOR_VERSION)
+#endif
+
+/* Whose time a row counts: the first PE's, that of the slowest PE among the first halves of the pairs, that of the slowest
+ * of both halves, or that of the slowest of all. */
+enum clock { FIRST, LEADERS, PAIRS, ALL };
+
+/* One row of the report. All PEs call everything with the same arguments. */
+struct row {
+    const char *pattern, *form;
+    /* Bytes of one operation. */
+    size_t bytes;
+    enum clock clock;
+    /* Makes n repetitions. */
+    void (*batch)(long n);
+    /* Operations of one repetition. */
+    double operations;
+    /* Prepares what is moved, differently for each seed, and spoils the places where it goes. NULL: there is nothing. */
+    void (*prepare)(unsigned seed);
+    /* Whether everything has arrived after so many repetitions. */
+    int (*arrived)(unsigned seed, long n);
+    /* All PEs meet, untimed, before each repetition that is timed by itself. */
+    int meets;
+    /* No repetition is timed by itself. */
+    int batches_only;
+};
+
+/* Measures a row and prints it. */
+void measure(const struct row *row);
+/* Whether the driver asked for the pattern. */
+int wanted(const char *pattern);
+
+/* This PE, all PEs, the other one of the pair, and how many pairs there are. A PE beyond them is in none. */
+extern int me, npes, partner, pairs;
+/* Whether this PE is the first of its pair, and whether it is the second. */
+extern int leads, follows;
+/* Sizes of one sweep. */
+extern size_t sizes[64];
+extern int size_count;
+
+/* The largest size of the sweep. */
+size_t largest(void);
+/* Symmetric memory, touched by its owner; the job ends where there is none. */
+void *symmetric(size_t bytes);
+/* Ends the job with a sentence. */
+void give_up(const char *why);
+/* Nanoseconds of a clock that does not jump. */
+double now(void);
+
+/* The words that PE `pe` sends in its block number `block`. */
+void fill(void *at, size_t bytes, unsigned seed, int pe, int block);
+int is_filled(const void *at, size_t bytes, unsigned seed, int pe, int block);
+
+/* Groups of patterns; each runs in a job of its own. */
+void latency(void), bandwidth(void), overlap(void), atomics(void), barriers(void), collectives(void), reductions(void), teams(void),
+    limits(void), usage(void);
+
+#endif

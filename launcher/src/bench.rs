@@ -1,0 +1,331 @@
+//! `oxshmem bench`: what every operation costs, by size, on the PEs that the user asks for, perhaps beside another library.
+//!
+//! One C program of standard calls (`launcher/bench`) has all patterns. Each group of patterns is a job, each round runs all
+//! groups, and a figure is the median of its rounds. What a pattern has moved is checked between timed parts, never in them.
+
+mod campaign;
+mod contender;
+mod html;
+mod measure;
+mod patterns;
+mod progress;
+mod spread;
+mod surroundings;
+mod sweeps;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use oxshmem_base::{Error, size};
+
+use campaign::{Campaign, FORMAT};
+use contender::{Contender, JobShape};
+use measure::{Effort, measure};
+
+/// The operations to measure, and the places for the results.
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Number of PEs (also -np N) [default: 2]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pes: Option<u32>,
+    /// Let the PEs of this machine count as so many nodes, which reach each other by the network
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+    /// Run on these hosts, as oshrun -H
+    #[arg(short = 'H', long = "host", value_name = "HOSTS", conflicts_with = "nodes")]
+    hosts: Option<String>,
+    /// A minute at most: fewer sizes and rounds
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured; the spread over rounds gives the intervals [default: 12, quick 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// SweepSizes: 8,4096,1M or a range 8..4M, which goes in factors of 2
+    /// [default: 8..4M; quick 8 to 2M in factors of 8]
+    #[arg(long, value_parser = sizes)]
+    sizes: Option<SweepSizes>,
+    /// Only operations whose names contain this
+    #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
+    only: String,
+    /// Measure this library beside ours, in turns: openmpi
+    #[arg(long, value_name = "LIBRARY", value_parser = ["openmpi"], conflicts_with = "with_oshcc")]
+    compare: Option<String>,
+    /// Measure another library beside ours: its compiler wrapper
+    #[arg(long, value_name = "PATH", requires = "with_oshrun")]
+    with_oshcc: Option<PathBuf>,
+    /// Its launcher, with the options that it needs; `-np N` and the program follow
+    #[arg(long, value_name = "COMMAND", requires = "with_oshcc")]
+    with_oshrun: Option<String>,
+    /// Its name in the report
+    #[arg(long, value_name = "NAME", default_value = "other", requires = "with_oshcc")]
+    with_name: String,
+    /// Write everything that was found to this file, for --against and --from
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write one row for each figure to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a report with charts to this file, which needs nothing but itself
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Compare with an earlier run, which --json has written
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Measure nothing: show an earlier run, which --json has written
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["compare", "with_oshcc", "quick", "rounds", "sizes", "pes", "hosts"])]
+    from: Option<PathBuf>,
+    /// Further arguments of oshrun
+    #[arg(last = true, value_name = "OSHRUN ARGUMENTS")]
+    oshrun: Vec<String>,
+}
+
+/// SweepSizes of a sweep, in bytes.
+#[derive(Clone, Debug, PartialEq)]
+struct SweepSizes(Vec<u64>);
+
+/// Everything is moved in words.
+const WORD: u64 = 8;
+
+/// The most sizes of a sweep, and the largest one.
+const MOST_SIZES: usize = 60;
+const LARGEST: u64 = 1 << 30;
+
+fn sizes(text: &str) -> Result<SweepSizes, String> {
+    let size = |part: &str| {
+        let bytes = size::parse(part.trim()).map_err(|error| error.what().to_owned())?;
+        match bytes % WORD == 0 && (WORD..=LARGEST).contains(&bytes) {
+            true => Ok(bytes),
+            false => Err(format!("`{part}` is not a multiple of {WORD} bytes from {WORD} to 1 GiB")),
+        }
+    };
+    let sizes: Vec<u64> = match text.split_once("..") {
+        Some((first, last)) => {
+            let (first, last) = (size(first)?, size(last)?);
+            std::iter::successors(Some(first), |size| size.checked_mul(2)).take_while(|size| *size <= last).collect()
+        }
+        None => text.split(',').map(size).collect::<Result<_, _>>()?,
+    };
+    match sizes.len() {
+        0 => Err(format!("`{text}` is an empty range")),
+        count if count > MOST_SIZES => Err(format!("{count} sizes are more than {MOST_SIZES}")),
+        _ => Ok(SweepSizes(sizes)),
+    }
+}
+
+impl BenchArgs {
+    /// Measures, or reads what was measured, and writes what was asked for. The text is the table.
+    pub fn run(&self) -> Result<String, Error> {
+        let against = self.against.as_deref().map(read).transpose()?;
+        let campaign = match &self.from {
+            Some(file) => read(file)?,
+            None => self.measured()?,
+        };
+        if campaign.figures.is_empty() {
+            return Err(Error::new(format!("nothing was measured: no operation's name contains `{}`", self.only))
+                .fix("leave --only out, or use a word of the table: put, atomic, barrier, broadcast"));
+        }
+        if let Some(file) = &self.json {
+            write(file, &serde_json::to_string(&campaign).expect("numbers and words have a JSON form"))?;
+        }
+        if let Some(file) = &self.csv {
+            write(file, &table::csv(&campaign))?;
+        }
+        if let Some(file) = &self.html {
+            write(file, &html::page(&campaign, against.as_ref()))?;
+        }
+        Ok(table::text(&campaign, against.as_ref()))
+    }
+
+    fn measured(&self) -> Result<Campaign, Error> {
+        let beside_another = self.compare.is_some() || self.with_oshcc.is_some();
+        let shape = JobShape {
+            pes: self.pes,
+            nodes: self.nodes,
+            hosts: self.hosts.as_deref(),
+            oshrun: &self.oshrun,
+            bound: beside_another,
+        };
+        let mut contenders = vec![Contender::ours(&shape)?];
+        let scratch = Scratch::new()?;
+        if self.compare.is_some() {
+            contenders.push(Contender::openmpi(&shape, &scratch.0)?);
+        }
+        if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
+            contenders.push(Contender::other(&self.with_name, compiler, launcher, &shape, &scratch.0)?);
+        }
+        let (date, machine) = (surroundings::now(), surroundings::describe());
+        let mut findings = measure(&contenders, &self.effort())?;
+        Ok(Campaign {
+            format: FORMAT,
+            date,
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            machine,
+            line_rate: self.hosts.as_ref().and_then(|_| surroundings::line_rate()),
+            pes: findings.pes,
+            rounds: findings.rounds,
+            figures: findings.figures(),
+            contenders: findings.subjects,
+            missing: findings.missing,
+        })
+    }
+
+    fn effort(&self) -> Effort {
+        let ms = Duration::from_millis;
+        let (rounds, batch, singles, limit) = match self.quick {
+            true => (6, Duration::from_micros(250), ms(4), Some(Duration::from_secs(50))),
+            false => (12, ms(1), ms(40), None),
+        };
+        let standard = || match self.quick {
+            true => (0..7).map(|step| WORD << (3 * step)).collect(),
+            false => (0..20).map(|step| WORD << step).collect(),
+        };
+        Effort {
+            rounds: self.rounds.unwrap_or(rounds),
+            batch,
+            singles,
+            sizes: self.sizes.as_ref().map_or_else(standard, |SweepSizes(sizes)| sizes.clone()),
+            only: self.only.clone(),
+            limit,
+        }
+    }
+}
+
+/// A folder for programs, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Error> {
+        let folder = std::env::temp_dir().join(format!("oxshmem-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that stays behind harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn cannot_write(path: &Path, error: std::io::Error) -> Error {
+    Error::new(format!("{} cannot be written", path.display())).because(error).fix("choose another place")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(|error| cannot_write(path, error))
+}
+
+/// Reads an earlier run.
+fn read(path: &Path) -> Result<Campaign, Error> {
+    let refused = |why: String| {
+        Error::new(format!("{} is no run of `oxshmem bench`", path.display()))
+            .because(why)
+            .fix("name a file that `oxshmem bench --json FILE` has written")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let campaign: Campaign = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    match campaign.format {
+        FORMAT => Ok(campaign),
+        other => Err(refused(format!("its format is {other}, and this version reads {FORMAT}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::campaign::{Campaign, Entrant, FORMAT, Measurand, Sampling, UnfinishedFigure, Unmeasured};
+    use super::*;
+
+    /// A run that has found nothing.
+    pub(crate) fn empty() -> Campaign {
+        let subject = |name: &str| Entrant {
+            name: name.into(),
+            library: format!("{name} 1"),
+            standard: "1.4".into(),
+            launcher: "oshrun".into(),
+        };
+        Campaign {
+            format: FORMAT,
+            date: "2026-01-01 00:00 UTC".into(),
+            command: "oxshmem bench".into(),
+            machine: vec![("kernel".into(), "6.1".into())],
+            line_rate: Some(12.5e9),
+            pes: 4,
+            rounds: 6,
+            contenders: vec![subject("ours"), subject("Open MPI")],
+            figures: Vec::new(),
+            missing: vec![Unmeasured { contender: "Open MPI".into(), group: "teams".into(), why: "no teams".into() }],
+        }
+    }
+
+    /// A run that has found something of every kind.
+    pub(crate) fn sample() -> Campaign {
+        let mut campaign = empty();
+        let sweeps = [
+            ("put", ""),
+            ("get", ""),
+            ("put and flag", ""),
+            ("put with signal", ""),
+            ("put bandwidth", ""),
+            ("put bandwidth", "both ways"),
+            ("put bandwidth", "all pairs"),
+            ("get bandwidth", ""),
+            ("overlap", "communication"),
+            ("overlap", "computation"),
+            ("overlap", "both"),
+            ("broadcast", "set"),
+            ("broadcast", "team"),
+            ("sum of doubles", "team"),
+            ("memcpy", "limit"),
+        ];
+        let single = [
+            ("p", ""),
+            ("atomic", "fetch_add"),
+            ("barrier", "all"),
+            ("team", "split_2d and destroy"),
+            ("start-up", "shmem_init"),
+            ("memory per PE", "after init"),
+        ];
+        for contender in ["ours", "Open MPI"] {
+            let sizes = |(pattern, form)| [8u64, 512, 32768, 2 << 20].map(move |bytes| (pattern, form, bytes));
+            let all = sweeps.into_iter().flat_map(sizes).chain(single.map(|(pattern, form)| (pattern, form, 0)));
+            for (pattern, form, bytes) in all {
+                let of = Measurand { contender: contender.into(), pattern: pattern.into(), form: form.into(), bytes };
+                let mut pending = UnfinishedFigure::default();
+                for round in 0..6 {
+                    let time = 100.0 + bytes as f64 / 10.0 + f64::from(round);
+                    let singles: Vec<(u64, u64)> = (1..200).map(|step| (time as u64 + step * step / 10, 100)).collect();
+                    let line = serde_json::json!({ "pattern": pattern, "form": form, "bytes": bytes, "batch": 10, "clock": 20.0,
+                        "operations": 1.0, "samples": [time], "singles": singles });
+                    let round: Sampling = serde_json::from_value(line).expect("a round");
+                    pending.add(&round);
+                }
+                campaign.figures.extend(pending.finish(of));
+            }
+        }
+        campaign
+    }
+
+    #[test]
+    fn sizes_are_words_lists_or_ranges() {
+        assert_eq!(sizes("8,4K"), Ok(SweepSizes(vec![8, 4096])));
+        assert_eq!(sizes("8..64"), Ok(SweepSizes(vec![8, 16, 32, 64])));
+        for wrong in ["7", "0", "64..8", "x", "8..4T"] {
+            assert!(sizes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_written_is_read_again_and_others_are_refused() {
+        let file = std::env::temp_dir().join(format!("oxshmem-campaign-{}.json", std::process::id()));
+        let campaign = sample();
+        write(&file, &serde_json::to_string(&campaign).expect("it has a JSON form")).expect("the folder is writable");
+        assert_eq!(read(&file).map(|read| read.figures.len()), Ok(campaign.figures.len()));
+        write(&file, &serde_json::to_string(&Campaign { format: 99, ..campaign }).expect("it has a JSON form"))
+            .expect("as before");
+        assert!(read(&file).is_err_and(|error| error.to_string().contains("format is 99")));
+        let _ = std::fs::remove_file(file);
+    }
+}

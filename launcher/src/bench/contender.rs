@@ -1,0 +1,180 @@
+//! The libraries that are measured, and how jobs of each are started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oxshmem_base::Error;
+
+use crate::machine::beside;
+
+/// The name of our own library.
+pub(crate) const OURS: &str = "oxshmem";
+
+/// A library with the program that was compiled for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Contender {
+    pub(crate) name: String,
+    /// The command that starts a job, without the program.
+    pub(crate) start: Vec<OsString>,
+    /// Variables of the job.
+    environment: Vec<(&'static str, &'static str)>,
+    pub(crate) program: PathBuf,
+}
+
+/// The shape of all jobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobShape<'s> {
+    pub(crate) pes: Option<u32>,
+    pub(crate) nodes: u32,
+    pub(crate) hosts: Option<&'s str>,
+    /// Arguments for our own launcher.
+    pub(crate) oshrun: &'s [String],
+    /// Whether PEs are bound to cores, because another library is measured beside ours.
+    pub(crate) bound: bool,
+}
+
+impl JobShape<'_> {
+    /// PEs of a job that nobody has counted.
+    const DEFAULT_PES: u32 = 2;
+
+    /// How many PEs there are, as far as the command line tells.
+    pub(crate) fn pes(&self) -> u32 {
+        self.pes.unwrap_or(Self::DEFAULT_PES)
+    }
+
+    /// Whether each PE can have a core of its own.
+    fn fits(&self) -> bool {
+        std::thread::available_parallelism().is_ok_and(|cores| self.pes() as usize <= cores.get())
+    }
+}
+
+impl Contender {
+    /// Our own library, whose program is installed.
+    pub(crate) fn ours(shape: &JobShape<'_>) -> Result<Self, Error> {
+        let mut start: Vec<OsString> = vec![beside("oshrun")?.into()];
+        if shape.oshrun.is_empty() || shape.pes.is_some() {
+            start.extend(["-n".into(), shape.pes().to_string().into()]);
+        }
+        if shape.nodes > 1 {
+            start.extend(["--nodes".into(), shape.nodes.to_string().into()]);
+        }
+        if let Some(hosts) = shape.hosts {
+            start.extend(["-H".into(), hosts.into()]);
+        }
+        if shape.bound && shape.fits() {
+            start.push("--bind=core".into());
+        }
+        start.extend(shape.oshrun.iter().map(OsString::from));
+        Ok(Self { name: OURS.into(), start, environment: Vec::new(), program: installed("libexec/oxshmem/oshbench")? })
+    }
+
+    /// Open MPI's OpenSHMEM, the first on `PATH`, compiled below `folder`. Where our PEs count as several nodes, its messages
+    /// go over TCP on the loopback device too.
+    pub(crate) fn openmpi(shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let has_it = |folder: &PathBuf| folder.join("oshmem_info").is_file() && !is_ours(&folder.join("oshmem_info"));
+        let bin = std::env::split_paths(&path).find(has_it).ok_or_else(|| {
+            Error::new("--compare openmpi: Open MPI's OpenSHMEM is not installed")
+                .because("no folder of PATH has an oshmem_info that is not ours")
+                .fix("install it (Debian: apt install openmpi-bin libopenmpi-dev), or name another library: --with-oshcc, --with-oshrun")
+        })?;
+        let mut start: Vec<OsString> = vec![bin.join("oshrun").into(), "--allow-run-as-root".into()];
+        let mut environment = Vec::new();
+        if shape.nodes > 1 {
+            environment = vec![("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo")];
+            start.extend(["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES"].map(OsString::from));
+            for (name, value) in
+                [("osc", "^rdma"), ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo"), ("coll", "^sm")]
+            {
+                start.extend(["--mca", name, value].map(OsString::from));
+            }
+        }
+        if let Some(hosts) = shape.hosts {
+            start.extend(["-H".into(), hosts.into()]);
+        }
+        start.extend(match shape.fits() {
+            true => ["--bind-to", "core"].map(OsString::from).to_vec(),
+            false => ["--bind-to", "none", "--oversubscribe"].map(OsString::from).to_vec(),
+        });
+        start.extend(["-np".into(), shape.pes().to_string().into()]);
+        let program = compiled("Open MPI", &bin.join("oshcc"), folder)?;
+        Ok(Self { name: "Open MPI".into(), start, environment, program })
+    }
+
+    /// Any other library, by its compiler and its launcher with the words that it needs.
+    pub(crate) fn other(
+        name: &str,
+        compiler: &Path,
+        launcher: &str,
+        shape: &JobShape<'_>,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        let mut start: Vec<OsString> = launcher.split_whitespace().map(OsString::from).collect();
+        start.extend(["-np".into(), shape.pes().to_string().into()]);
+        Ok(Self { name: name.into(), start, environment: Vec::new(), program: compiled(name, compiler, folder)? })
+    }
+
+    /// A job of one group.
+    pub(crate) fn job(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new(&self.start[0]);
+        command.args(&self.start[1..]).arg(&self.program).args(arguments).envs(self.environment.iter().copied());
+        command
+    }
+
+    /// How jobs are started, for the report.
+    pub(crate) fn described(&self) -> String {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let words = self.start.iter().map(|word| word.to_string_lossy().into_owned());
+        variables.chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether a tool belongs to this installation, perhaps by another name.
+fn is_ours(tool: &Path) -> bool {
+    let ours = beside("osh_info").ok().and_then(|tool| tool.canonicalize().ok());
+    ours.is_some() && tool.canonicalize().ok() == ours
+}
+
+/// A part of this installation.
+fn installed(part: &str) -> Result<PathBuf, Error> {
+    let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
+    let path = here.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join(part);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(Error::new("the program of `oxshmem bench` is not installed")
+            .because(format!("{} is not there", path.display()))
+            .fix("install oxshmem with `cargo xtask install --prefix DIR` and run DIR/bin/oxshmem")),
+    }
+}
+
+/// Compiles the installed sources with the compiler of another library.
+fn compiled(name: &str, compiler: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    let sources = installed("share/oxshmem/bench")?;
+    let listing = std::fs::read_dir(&sources)
+        .map_err(|error| Error::new(format!("{} cannot be read", sources.display())).because(error))?;
+    let mut files: Vec<PathBuf> = listing
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "c"))
+        .collect();
+    files.sort();
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let program = folder.join(format!("oshbench-{plain}"));
+    let refused = |why: String| {
+        Error::new(format!("the patterns cannot be compiled for {name}"))
+            .because(why)
+            .fix("name its compiler wrapper with --with-oshcc; the sources are in share/oxshmem/bench")
+    };
+    let output = Command::new(compiler)
+        .args(["-std=c11", "-O2", "-Wno-deprecated-declarations", "-o"])
+        .arg(&program)
+        .args(&files)
+        .arg("-lm")
+        .output()
+        .map_err(|error| refused(format!("{}: {error}", compiler.display())))?;
+    match output.status.success() {
+        true => Ok(program),
+        false => Err(refused(String::from_utf8_lossy(&output.stderr).trim_end().to_owned())),
+    }
+}

@@ -1,0 +1,247 @@
+//! The jobs of a campaign: rounds in which every group of patterns runs once under every library, in turns.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use serde::Deserialize;
+
+use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Unmeasured};
+use super::contender::Contender;
+use super::patterns::{GROUPS, START};
+use super::progress::ProgressBar;
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Effort {
+    pub(crate) rounds: u32,
+    /// A batch is so long.
+    pub(crate) batch: Duration,
+    /// The time for repetitions of a small operation that are timed one by one.
+    pub(crate) singles: Duration,
+    pub(crate) sizes: Vec<u64>,
+    /// Patterns whose names contain this.
+    pub(crate) only: String,
+    /// No round begins that would not end by then.
+    pub(crate) limit: Option<Duration>,
+}
+
+/// A job that takes longer than this hangs.
+const JOB_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long a job may take to end after it has been asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A line of PE 0.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PrintedLine {
+    Hello { library: String, standard: String, pes: u32, init: f64 },
+    Sampling(Sampling),
+    Complete { complete: bool },
+}
+
+/// The results so far.
+#[derive(Default)]
+pub(crate) struct Findings {
+    order: Vec<Measurand>,
+    pending: HashMap<Measurand, UnfinishedFigure>,
+    pub(crate) subjects: Vec<Entrant>,
+    pub(crate) missing: Vec<Unmeasured>,
+    pub(crate) pes: u32,
+    pub(crate) rounds: u32,
+}
+
+impl Findings {
+    /// All results, in the order in which they came.
+    pub(crate) fn figures(&mut self) -> Vec<Figure> {
+        let order = std::mem::take(&mut self.order);
+        order.into_iter().filter_map(|of| self.pending.remove(&of)?.finish(of)).collect()
+    }
+
+    fn add(&mut self, contender: &str, round: &Sampling) {
+        let Sampling { pattern, form, bytes, .. } = round.clone();
+        let of = Measurand { contender: contender.to_owned(), pattern, form, bytes };
+        if !self.pending.contains_key(&of) {
+            self.order.push(of.clone());
+        }
+        self.pending.entry(of).or_default().add(round);
+    }
+
+    fn lacks(&self, contender: &str, group: &str) -> bool {
+        self.missing.iter().any(|missing| missing.contender == contender && missing.group == group)
+    }
+}
+
+/// Makes all rounds. What our own library cannot do is an error; what another one cannot do is noted.
+pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findings, Error> {
+    let mut findings = Findings::default();
+    let begun = Instant::now();
+    let steps = effort.rounds as usize * (GROUPS.len() + 1) * contenders.len();
+    let mut progress = ProgressBar::new(steps);
+    for round in 0..effort.rounds {
+        let took = begun.elapsed();
+        let next = took + took / round.max(1);
+        if round > 0 && effort.limit.is_some_and(|limit| next > limit) {
+            break;
+        }
+        for group in [START].into_iter().chain(GROUPS) {
+            // Nobody is always the first.
+            let turn = |place: usize| (place + round as usize) % contenders.len();
+            for (place, contender) in (0..contenders.len()).map(|place| (place, &contenders[turn(place)])) {
+                progress.step(&format!("round {} of {}: {group}, {}", round + 1, effort.rounds, contender.name));
+                if findings.lacks(&contender.name, group) {
+                    continue;
+                }
+                let is_ours = turn(place) == 0;
+                match run(contender, group, effort, &mut findings) {
+                    Ok(()) => {}
+                    Err(error) if is_ours => return Err(error),
+                    Err(error) => findings.missing.push(Unmeasured {
+                        contender: contender.name.clone(),
+                        group: group.to_owned(),
+                        why: error.in_one_line(),
+                    }),
+                }
+            }
+        }
+        findings.rounds = round + 1;
+    }
+    let place = |subject: &Entrant| contenders.iter().position(|contender| contender.name == subject.name);
+    findings.subjects.sort_by_key(place);
+    Ok(findings)
+}
+
+/// Runs one job and adds what it has measured, also of a job that breaks off.
+fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findings) -> Result<(), Error> {
+    let sizes: Vec<String> = effort.sizes.iter().map(u64::to_string).collect();
+    let micros = |time: Duration| time.as_micros().to_string();
+    let arguments =
+        [group.to_owned(), micros(effort.batch), micros(effort.singles), sizes.join(","), effort.only.clone()];
+    let begun = Instant::now();
+    let (output, messages, status) = finished(contender.job(&arguments))?;
+    let took = begun.elapsed();
+    let mut complete = false;
+    for line in output.lines() {
+        match serde_json::from_str(line) {
+            Ok(PrintedLine::Hello { library, standard, pes, init }) => {
+                findings.add(&contender.name, &Sampling::of_time("start-up", "shmem_init", init));
+                findings.pes = pes;
+                let subject =
+                    Entrant { name: contender.name.clone(), library, standard, launcher: contender.described() };
+                if findings.subjects.iter().all(|known| known.name != subject.name) {
+                    findings.subjects.push(subject);
+                }
+            }
+            Ok(PrintedLine::Sampling(round)) => findings.add(&contender.name, &round),
+            Ok(PrintedLine::Complete { complete: said }) => complete = said,
+            // Libraries may print sentences of their own.
+            Err(_) => eprintln!("{line}"),
+        }
+    }
+    // Some libraries crash when they are finalized; what was measured before is good.
+    if !complete {
+        return Err(broken_off(contender, group, status, &messages));
+    }
+    if group == START && effort.only.is_empty() {
+        findings.add(&contender.name, &Sampling::of_time("start-up", "whole job", took.as_nanos() as f64));
+    }
+    Ok(())
+}
+
+fn broken_off(contender: &Contender, group: &str, status: Option<ExitStatus>, messages: &str) -> Error {
+    let what = format!("the job `{group}` of {} did not end its measurements", contender.name);
+    let last: Vec<&str> = messages.lines().filter(|line| !line.trim().is_empty()).take(4).collect();
+    let how =
+        status.map_or_else(|| format!("it took longer than {} s", JOB_LIMIT.as_secs()), |status| status.to_string());
+    let why = if last.is_empty() { how } else { format!("{how}: {}", last.join(" / ")) };
+    Error::new(what).because(why).fix(format!(
+        "run it by itself: {} {} {group} 500 1000 8 ''",
+        contender.described(),
+        contender.program.display()
+    ))
+}
+
+/// The outputs of a job and its status; no status: it had to be stopped.
+fn finished(mut command: Command) -> Result<(String, String, Option<ExitStatus>), Error> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = command.spawn().map_err(|error| {
+        Error::new(format!("{} cannot be started", command.get_program().display()))
+            .because(error)
+            .fix("name the launcher with its path: --with-oshrun PATH")
+    })?;
+    let read = |stream: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // An error ends the stream; the bytes before it are the output.
+            let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let output = read(job.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let messages = read(job.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let status = wait(&mut job);
+    let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
+    Ok((text(output), text(messages), status))
+}
+
+/// Waits for a job, and stops it when its time is over: launchers stop their PEs when they are asked to end.
+fn wait(job: &mut Child) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    let mut asked = None;
+    loop {
+        match job.try_wait() {
+            Ok(Some(status)) => return asked.is_none().then_some(status),
+            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+            Err(_) => return None,
+        }
+        if asked.is_none() && begun.elapsed() > JOB_LIMIT {
+            asked = Some(Instant::now());
+            // The job may just have ended.
+            let _ = Command::new("kill").arg(job.id().to_string()).status();
+        }
+        if asked.is_some_and(|asked: Instant| asked.elapsed() > GRACE) {
+            let _ = job.kill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_pe_0_are_told_apart() {
+        let kind = |line: &str| match serde_json::from_str::<PrintedLine>(line) {
+            Ok(PrintedLine::Hello { pes, .. }) => format!("hello of {pes}"),
+            Ok(PrintedLine::Sampling(round)) => format!("{} of {}", round.pattern, round.samples.len()),
+            Ok(PrintedLine::Complete { .. }) => "complete".into(),
+            Err(_) => "noise".into(),
+        };
+        assert_eq!(kind(r#"{"library":"x","standard":"1.6","pes":4,"init":12}"#), "hello of 4");
+        assert_eq!(
+            kind(
+                r#"{"pattern":"p","form":"","bytes":8,"batch":1,"clock":1.5,"operations":1,"samples":[1,2],"singles":[[3,4]]}"#
+            ),
+            "p of 2"
+        );
+        assert_eq!(kind(r#"{"complete":true}"#), "complete");
+        assert_eq!(kind("a library's greeting"), "noise");
+    }
+
+    #[test]
+    fn a_job_gives_back_what_it_printed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo out; echo err >&2; exit 3"]);
+        let (output, messages, status) = finished(command).expect("sh is there");
+        assert_eq!(
+            (output.as_str(), messages.as_str(), status.and_then(|status| status.code())),
+            ("out\n", "err\n", Some(3))
+        );
+        assert!(
+            finished(Command::new("/nowhere/oshrun")).is_err_and(|error| error.to_string().contains("/nowhere/oshrun"))
+        );
+    }
+}

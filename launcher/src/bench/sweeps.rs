@@ -1,0 +1,216 @@
+//! Charts over sizes: which sweeps stand together, with which limits.
+
+use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
+use oxshmem_report::scale::Division;
+use oxshmem_report::units;
+
+use super::campaign::{Campaign, Figure};
+use super::patterns::overlap;
+
+/// One sweep of a chart: pattern, form, and its name in the legend.
+pub(super) type Sweep = (&'static str, &'static str, &'static str);
+
+/// A chart over sizes.
+pub(super) struct BySize {
+    pub(super) caption: &'static str,
+    sweeps: &'static [Sweep],
+    /// Limits of the machine, which only our own jobs measure.
+    limits: &'static [Sweep],
+    axis: &'static str,
+    value: fn(&Figure, u32) -> f64,
+    write: fn(f64) -> String,
+}
+
+fn nanoseconds(figure: &Figure, _: u32) -> f64 {
+    figure.value
+}
+
+/// A time for an axis, whose labels have no zeros behind the point.
+pub(super) fn short_time(value: f64) -> String {
+    units::time(value).replace(".00 ", " ").replace(".0 ", " ")
+}
+
+fn short_bandwidth(value: f64) -> String {
+    units::bandwidth(value).replace(".00 ", " ").replace(".0 ", " ")
+}
+
+fn short_rate(value: f64) -> String {
+    units::rate(value).replace(".00 ", " ").replace(".0 ", " ")
+}
+
+/// One transfer at a time.
+pub(super) const ONE_WAY: &[BySize] = &[
+    BySize {
+        caption: "Time until a put is complete (put and quiet) and until a get has its data, one at a time between two PEs.",
+        sweeps: &[("put", "", "put and quiet"), ("get", "", "get")],
+        limits: &[
+            ("memcpy", "limit", "limit: memcpy in one process"),
+            ("bare TCP", "limit", "limit: bare TCP, one way"),
+        ],
+        axis: "time of one operation",
+        value: nanoseconds,
+        write: short_time,
+    },
+    BySize {
+        caption: "Time until the target has seen a message: half of a ping-pong of a put with a flag (put, fence, p, wait_until) and of a put with signal.",
+        sweeps: &[("put and flag", "", "put and flag"), ("put with signal", "", "put with signal")],
+        limits: &[
+            ("loads and stores", "limit", "limit: loads and stores, 8 B"),
+            ("memcpy", "limit", "limit: memcpy in one process"),
+            ("bare TCP", "limit", "limit: bare TCP, one way"),
+        ],
+        axis: "time of one message",
+        value: nanoseconds,
+        write: short_time,
+    },
+];
+
+/// Many transfers under way.
+pub(super) const MANY: &[BySize] = &[
+    BySize {
+        caption: "Bandwidth of windows of 64 transfers. Both ways and all pairs: the sum over all who send.",
+        sweeps: &[
+            ("put bandwidth", "", "put, one way"),
+            ("get bandwidth", "", "get, one way"),
+            ("put bandwidth", "both ways", "put, both ways"),
+            ("put bandwidth", "all pairs", "put, all pairs"),
+        ],
+        limits: &[
+            ("memcpy", "limit", "limit: memcpy in one process"),
+            ("bare TCP stream", "limit", "limit: bare TCP stream"),
+        ],
+        axis: "bandwidth",
+        value: Figure::bandwidth,
+        write: short_bandwidth,
+    },
+    BySize {
+        caption: "Rate of the same transfers: messages in a second.",
+        sweeps: &[
+            ("put bandwidth", "", "put, one way"),
+            ("get bandwidth", "", "get, one way"),
+            ("put bandwidth", "both ways", "put, both ways"),
+            ("put bandwidth", "all pairs", "put, all pairs"),
+        ],
+        limits: &[("bare TCP stream", "limit", "limit: bare TCP stream")],
+        axis: "messages per second",
+        value: Figure::rate,
+        write: short_rate,
+    },
+];
+
+/// A chart of a collective over active sets and over teams.
+macro_rules! collective {
+    ($name:literal, $caption:literal) => {
+        BySize {
+            caption: $caption,
+            sweeps: &[($name, "set", "active set"), ($name, "team", "team")],
+            limits: &[],
+            axis: "time of one call",
+            value: nanoseconds,
+            write: short_time,
+        }
+    };
+}
+
+/// Collectives.
+pub(super) const COLLECTIVES: &[BySize] = &[
+    collective!("broadcast", "Broadcast from PE 0, by the size of the array."),
+    collective!("collect", "Collect, by the size of each PE's block."),
+    collective!("fcollect", "Fcollect, by the size of each PE's block."),
+    collective!("alltoall", "Alltoall, by the size of the block for each PE."),
+    collective!(
+        "alltoalls",
+        "Alltoalls with a stride of two words in the source, by the size of the block for each PE."
+    ),
+    collective!("sum of doubles", "Sum of doubles, by the size of the array."),
+    collective!("maximum of longs", "Maximum of 64-bit integers, by the size of the array."),
+    BySize {
+        caption: "Inclusive and exclusive scan of 64-bit integers, by the size of the array.",
+        sweeps: &[("inclusive scan", "team", "inclusive scan"), ("exclusive scan", "team", "exclusive scan")],
+        limits: &[],
+        axis: "time of one call",
+        value: nanoseconds,
+        write: short_time,
+    },
+];
+
+impl BySize {
+    /// The chart, if there is anything to draw but limits.
+    pub(super) fn chart(&self, campaign: &Campaign, against: Option<&Campaign>) -> Option<Chart> {
+        let mut curves = Vec::new();
+        for (hue, (pattern, form, name)) in self.sweeps.iter().enumerate() {
+            for (place, subject) in campaign.contenders.iter().enumerate() {
+                let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
+                let named = match campaign.contenders.len() {
+                    1 => (*name).to_owned(),
+                    _ => format!("{name} ({})", subject.name),
+                };
+                curves.extend(self.curve(campaign, &subject.name, (pattern, form), named, hue, stroke));
+            }
+            if let Some(earlier) = against {
+                let named = format!("{name} (earlier run)");
+                curves.extend(self.curve(earlier, earlier.ours(), (pattern, form), named, hue, Stroke::Dotted));
+            }
+        }
+        if curves.is_empty() {
+            return None;
+        }
+        for (pattern, form, name) in self.limits {
+            curves.extend(self.curve(campaign, campaign.ours(), (pattern, form), (*name).to_owned(), 0, Stroke::Limit));
+        }
+        if let (Some(rate), "bandwidth") = (campaign.line_rate, self.axis) {
+            let mark = |mark: &Mark| Mark { y: rate, around: None, note: String::new(), ..mark.clone() };
+            let marks = curves[0].marks.iter().map(mark).collect();
+            curves.push(Curve { name: "limit: the line between hosts".into(), hue: 0, stroke: Stroke::Limit, marks });
+        }
+        let x = Axis { title: "bytes".into(), division: Division::Binary, write: units::short_size };
+        let y = Axis { title: self.axis.into(), division: Division::Decimal, write: self.write };
+        Some(Chart { title: self.caption.into(), x, y, curves })
+    }
+
+    fn curve(
+        &self,
+        run: &Campaign,
+        contender: &str,
+        (pattern, form): (&str, &str),
+        name: String,
+        hue: usize,
+        stroke: Stroke,
+    ) -> Option<Curve> {
+        let mark = |figure: &Figure| {
+            let at = |value: f64| (self.value)(&Figure { value, ..figure.clone() }, run.pes);
+            let around = figure.interval.map(|(low, high)| (at(low), at(high)));
+            let y = at(figure.value);
+            let note = format!("{name}, {}: {}", units::size(figure.of.bytes as f64), (self.write)(y));
+            Mark { x: figure.of.bytes as f64, y, around, note }
+        };
+        let marks: Vec<Mark> = run.sweep(contender, pattern, form).into_iter().map(mark).collect();
+        (!marks.is_empty()).then_some(Curve { name: name.clone(), hue, stroke, marks })
+    }
+}
+
+/// The share of puts that goes by behind a computation, if any put is long enough; with its caption.
+pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> Option<(&'static str, Chart)> {
+    let curve = |run: &Campaign, contender: &str, name: String, hue: usize, stroke| {
+        let mark = |&(bytes, share): &(u64, f64)| {
+            let (x, y) = (bytes as f64, 100.0 * share);
+            Mark { x, y, around: None, note: format!("{name}, {}: {y:.0} %", units::size(x)) }
+        };
+        let marks: Vec<Mark> = overlap(run, contender).iter().map(mark).collect();
+        (!marks.is_empty()).then_some(Curve { name: name.clone(), hue, stroke, marks })
+    };
+    let now = campaign.contenders.iter().enumerate().filter_map(|(place, subject)| {
+        let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
+        curve(campaign, &subject.name, subject.name.clone(), place, stroke)
+    });
+    let earlier = against.and_then(|run| curve(run, run.ours(), "earlier run".into(), 0, Stroke::Dotted));
+    let curves: Vec<Curve> = now.chain(earlier).collect();
+    if curves.is_empty() {
+        return None;
+    }
+    let caption = "Share of a put that goes by while its PE computes for as long as the put takes alone, for puts of more than \
+                   1 µs. On one node the PE itself copies, so nothing can go by.";
+    let x = Axis { title: "bytes".into(), division: Division::Binary, write: units::short_size };
+    let y = Axis { title: "hidden share".into(), division: Division::Percent, write: |share| format!("{share:.0} %") };
+    Some((caption, Chart { title: caption.into(), x, y, curves }))
+}

@@ -1,0 +1,156 @@
+//! The results as text: a table for the terminal, and rows for programs.
+
+use std::fmt::Write;
+
+use oxshmem_report::statistics::PERCENTILES;
+use oxshmem_report::units;
+
+use super::campaign::{Campaign, Figure};
+use super::patterns::overlap;
+
+/// The table. Figures of an earlier run stand beside those of this one.
+pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
+    let mut text = String::new();
+    for subject in &campaign.contenders {
+        let _ = writeln!(
+            text,
+            "{}: {} (OpenSHMEM {}), started by {}",
+            subject.name, subject.library, subject.standard, subject.launcher
+        );
+    }
+    let _ = writeln!(text, "{} PEs, {} rounds, {}\n", campaign.pes, campaign.rounds, campaign.date);
+    let _ = write!(
+        text,
+        "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",
+        "library", "operation", "bytes", "median", "95 % interval", "batch", "99 %", "99.99 %"
+    );
+    text += if against.is_some() { "  beside the earlier run\n" } else { "\n" };
+    for figure in &campaign.figures {
+        let percentile = |percent| {
+            let value = figure.distribution.as_ref().and_then(|samples| samples.percentile(percent));
+            value.map_or_else(|| "–".into(), units::time)
+        };
+        let _ = write!(
+            text,
+            "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",
+            figure.of.contender,
+            figure.name(),
+            figure.of.bytes,
+            figure.told(campaign.pes),
+            figure.interval_told(campaign.pes).unwrap_or_else(|| "–".into()),
+            figure.batch,
+            percentile(99.0),
+            percentile(99.99)
+        );
+        match against.and_then(|against| change(figure, against)) {
+            Some(change) => writeln!(text, "  {change}"),
+            None => writeln!(text),
+        }
+        .expect("a string takes any text");
+    }
+    for subject in &campaign.contenders {
+        for (bytes, share) in overlap(campaign, &subject.name) {
+            let _ = writeln!(
+                text,
+                "{:<12}{:<34}{bytes:>9}  {:>9.0} %",
+                subject.name,
+                "overlap, hidden share",
+                100.0 * share
+            );
+        }
+    }
+    for missing in &campaign.missing {
+        let _ = writeln!(text, "not measured: {} of {}: {}", missing.group, missing.contender, missing.why);
+    }
+    text
+}
+
+/// How a figure compares with the one of an earlier run: the factor, and whether the intervals tell them apart.
+pub(crate) fn change(figure: &Figure, against: &Campaign) -> Option<String> {
+    let earlier = against.figure(&figure.of)?;
+    let factor = figure.value / earlier.value;
+    let verdict = match (figure.interval, earlier.interval) {
+        (Some((low, _)), Some((_, high))) if low > high => "more",
+        (Some((_, high)), Some((low, _))) if high < low => "less",
+        (Some(_), Some(_)) => "no difference",
+        _ => "too few rounds to tell",
+    };
+    Some(format!("{factor:.2} times, {verdict}"))
+}
+
+/// One row for each result, with times in nanoseconds.
+pub(crate) fn csv(campaign: &Campaign) -> String {
+    let mut text =
+        String::from("library,pattern,form,bytes,pes,median,low,high,rounds,batch,unit,bandwidth,rate,samples");
+    for percent in PERCENTILES {
+        let _ = write!(text, ",p{percent}");
+    }
+    text.push('\n');
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+    for figure in &campaign.figures {
+        let of = &figure.of;
+        let unit = if of.pattern == "memory per PE" { "bytes" } else { "ns" };
+        let moves = of.bytes > 0 && unit == "ns";
+        let _ = write!(
+            text,
+            "{},{},{},{},{},{:.3},{},{},{},{},{unit},{},{},{}",
+            quoted(&of.contender),
+            quoted(&of.pattern),
+            quoted(&of.form),
+            of.bytes,
+            campaign.pes,
+            figure.value,
+            number(figure.interval.map(|(low, _)| low)),
+            number(figure.interval.map(|(_, high)| high)),
+            figure.rounds.len(),
+            figure.batch,
+            number(moves.then(|| figure.bandwidth(campaign.pes))),
+            number(moves.then(|| figure.rate(campaign.pes))),
+            figure.distribution.as_ref().map_or(0, |samples| samples.count)
+        );
+        for percent in PERCENTILES {
+            let value = figure.distribution.as_ref().and_then(|samples| samples.percentile(percent));
+            let _ = write!(text, ",{}", number(value));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn every_figure_has_its_row_in_both_forms() {
+        let campaign = sample();
+        let rows = csv(&campaign);
+        assert_eq!(rows.lines().count(), campaign.figures.len() + 1);
+        let columns = rows.lines().next().map(|head| head.split(',').count());
+        assert!(rows.lines().all(|row| Some(row.split(',').count()) == columns), "{rows}");
+        let text = text(&campaign, Some(&campaign));
+        assert!(campaign.figures.iter().all(|figure| text.contains(&figure.name())), "{text}");
+        assert!(
+            text.contains("1.00 times, no difference") && text.contains("not measured: teams of Open MPI"),
+            "{text}"
+        );
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    #[test]
+    fn intervals_that_do_not_meet_are_a_difference() {
+        let (earlier, mut later) = (sample(), sample());
+        for figure in &mut later.figures {
+            figure.value *= 4.0;
+            figure.interval = figure.interval.map(|(low, high)| (low * 4.0, high * 4.0));
+        }
+        assert_eq!(change(&later.figures[0], &earlier).as_deref(), Some("4.00 times, more"));
+        assert_eq!(change(&earlier.figures[0], &later).as_deref(), Some("0.25 times, less"));
+        earlier.figures.iter().for_each(|figure| assert!(change(figure, &earlier).is_some()));
+    }
+}
