@@ -302,25 +302,25 @@ impl Bare {
         self.address = u64::from_le_bytes(told[2][..].try_into().expect("eight bytes"));
     }
 
-    /// Returns when the source may be reused, as a put does; or at once if it is a block.
+    /// Returns when the source may be reused, as a put does. A flush that comes earlier takes longer.
     fn put(&self, offset: usize, source: *const u8, n: usize) {
         let (to, param) = (self.address + offset as u64, blank());
         // SAFETY: the other PE's memory is that long; sources live until the flush.
         let started = inline::started(unsafe { (self.ucx.put)(self.endpoint, source.cast(), n, to, self.key, &param) });
-        self.finish(started, n == 8);
+        self.finish(started);
     }
 
     fn flush(&self) {
         // SAFETY: a worker of this thread.
-        self.finish(inline::started(unsafe { (self.ucx.worker_flush)(self.worker, &blank()) }), true);
+        self.finish(inline::started(unsafe { (self.ucx.worker_flush)(self.worker, &blank()) }));
     }
 
-    fn finish(&self, started: Started, wait: bool) {
+    fn finish(&self, started: Started) {
         match started {
             Started::Done => {}
             // SAFETY: a request under way, freed once.
             Started::Request(request) => unsafe {
-                while wait && (self.ucx.request_check_status)(request) == sys::UCS_INPROGRESS {
+                while (self.ucx.request_check_status)(request) == sys::UCS_INPROGRESS {
                     self.progress();
                 }
                 (self.ucx.request_free)(request);

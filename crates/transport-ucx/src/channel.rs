@@ -1,6 +1,7 @@
 //! One lane's worker, the peers it reaches, and what it has under way.
 
 mod atomic;
+mod flush;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,7 +9,7 @@ use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::{mem, ptr, slice};
+use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{Amo, NotIssued, OutOfRange, Region, Remote, SignalUpdate, Width, deliver_old};
@@ -19,7 +20,8 @@ use oxshmem_ucx_sys::{
     ucp_request_param_t__bindgen_ty_1 as Callback, ucp_rkey_h, ucs_status_t,
 };
 
-use crate::handle::{Context, Request, Worker, blank, meaning};
+use self::flush::{Flush, Late};
+use crate::handle::{Context, Worker, blank, meaning};
 use crate::keys::{Key, Unpacked};
 use crate::letter::{ANSWER, ASK, Answer, Ask, HEADER, Place, Question};
 use crate::load;
@@ -48,10 +50,12 @@ pub(crate) struct Channel {
     /// The peer of the last operation, mostly that of the next.
     last: usize,
     flush: Option<Flush>,
-    /// Puts, and atomics that fetch nothing, since the last flush began.
+    /// Puts, and atomics that fetch nothing, that the next flush completes.
     unflushed: u64,
     /// Signals of these puts.
     late: Vec<Late>,
+    /// Which of the inbox's counters has the puts that are issued now.
+    counter: usize,
     /// What comes next waits for what came before.
     fenced: bool,
     asked: u64,
@@ -71,6 +75,8 @@ unsafe impl Send for Channel {}
 #[derive(Default)]
 struct Inbox {
     error: RefCell<Option<Error>>,
+    /// Puts that UCX is at ([`flush`]).
+    puts: [Cell<u64>; 2],
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
     waiting: RefCell<HashMap<u64, Waiting>>,
@@ -89,20 +95,6 @@ enum What {
     Old(Width, *mut u8),
     Keys,
     Word,
-}
-
-/// A flush under way: how many puts it completes, and what is sent then.
-struct Flush {
-    request: Request,
-    puts: u64,
-    then: Vec<Late>,
-}
-
-/// The signal of a put with which it cannot travel: it is sent when the put has taken effect.
-struct Late {
-    pe: u32,
-    at: Place,
-    update: SignalUpdate,
 }
 
 struct Peer {
@@ -137,6 +129,7 @@ impl Channel {
             flush: None,
             unflushed: 0,
             late: Vec::new(),
+            counter: 0,
             fenced: false,
             asked: 0,
             keys_asked: None,
@@ -157,14 +150,15 @@ impl Channel {
     pub(crate) unsafe fn put(&mut self, net: &Net, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
         self.start(net)?;
         self.transfer(net, to, n, |channel, target, start, n| {
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                cb: Callback { send: Some(put_done) },
+                user_data: ptr::from_ref(channel.gathering()).cast_mut().cast(),
+                ..blank()
+            };
             // SAFETY: a part of what the caller promises until completion.
-            let put = unsafe { channel.put_piece(target, source.add(start), n, &blank()) };
-            match put {
-                Started::Done => {}
-                // The flush completes it.
-                Started::Request(request) => Request::new(request).free(channel.ucx()),
-                Started::Failed(status) => channel.fail(to.pe, "a put", status),
-            }
+            let put = unsafe { channel.put_piece(target, source.add(start), n, &param) };
+            channel.note_put(to.pe, put);
         })
     }
 
@@ -176,24 +170,32 @@ impl Channel {
         self.start(net)?;
         self.transfer(net, to, n.min(COPIED), |channel, target, start, n| {
             // SAFETY: a part of what the caller promises for the call.
-            let copy: Box<Vec<u8>> = Box::new(unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec());
-            let (from, copy) = (copy.as_ptr(), Box::into_raw(copy));
+            let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
+            let puts = ptr::from_ref(channel.gathering());
+            let copy = Box::into_raw(Box::new(Copied { bytes, puts }));
             let param = ucp_request_param_t {
                 op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                cb: Callback { send: Some(copy_sent) },
+                cb: Callback { send: Some(copy_done) },
                 user_data: copy.cast(),
                 ..blank()
             };
-            // SAFETY: the copy lives until it is freed below or by `copy_sent`, exactly one of which happens.
-            let put = unsafe { channel.put_piece(target, from, n, &param) };
+            // SAFETY: the copy lives until it is freed below or by `copy_done`, exactly one of which happens.
+            let put = unsafe { channel.put_piece(target, (*copy).bytes.as_ptr(), n, &param) };
             if !matches!(put, Started::Request(_)) {
                 // SAFETY: leaked above; there is no callback.
                 drop(unsafe { Box::from_raw(copy) });
             }
-            if let Started::Failed(status) = put {
-                channel.fail(to.pe, "a put", status);
-            }
+            channel.note_put(to.pe, put);
         })
+    }
+
+    /// The outcome of a put to `pe`, whose callback counts it off.
+    fn note_put(&self, pe: u32, put: Started) {
+        match put {
+            Started::Done => {}
+            Started::Request(_) => self.gathering().set(self.gathering().get() + 1),
+            Started::Failed(status) => self.fail(pe, "a put", status),
+        }
     }
 
     /// # Safety
@@ -300,47 +302,10 @@ impl Channel {
         }
     }
 
-    /// Begins to complete the puts that were issued, unless it has to wait for those before them.
-    fn begin_flush(&mut self, net: &Net) {
-        if self.unflushed == 0 && self.late.is_empty() || self.flush.is_some() {
-            return;
-        }
-        let (puts, then) = (mem::take(&mut self.unflushed), mem::take(&mut self.late));
-        match self.worker.flush() {
-            Started::Done => self.flushed(net, then, UCS_OK),
-            Started::Request(request) => self.flush = Some(Flush { request: Request::new(request), puts, then }),
-            Started::Failed(status) => self.flushed(net, then, status),
-        }
-    }
-
-    /// A flush is over: the signals of its puts follow.
-    fn flushed(&mut self, net: &Net, signals: Vec<Late>, status: ucs_status_t) {
-        if status != UCS_OK {
-            return self.note_failure(|ucx| format!("a flush: {}", meaning(ucx, status)));
-        }
-        for Late { pe, at, update } in signals {
-            if net.atomics {
-                let to = Remote { pe, region: at.region, offset: at.offset };
-                // Its keys are at hand.
-                if let Err(NotIssued::Failed(error)) = self.atomic(net, to, Width::Eight, update.amo(), ptr::null_mut())
-                {
-                    self.inbox.note(|| error);
-                }
-                continue;
-            }
-            self.ask(net, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
-        }
-    }
-
     /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
     pub(crate) fn step(&mut self, net: &Net) -> usize {
         let done = self.worker.progress();
-        if let Some(status) = self.flush.as_ref().and_then(|flush| flush.request.outcome(self.ucx()))
-            && let Some(Flush { request, then, .. }) = self.flush.take()
-        {
-            request.free(self.ucx());
-            self.flushed(net, then, status);
-        }
+        self.move_flush(net);
         if !self.late.is_empty() {
             self.begin_flush(net);
         }
@@ -567,9 +532,23 @@ unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, letter: *m
     });
 }
 
-unsafe extern "C" fn copy_sent(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
+/// A copy of a put's source, kept until UCX is done with it, and where the put counts.
+struct Copied {
+    bytes: Vec<u8>,
+    puts: *const Cell<u64>,
+}
+
+unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
     // SAFETY: the copy of `put_copy`, which has left it to us.
-    drop(unsafe { Box::from_raw(copy.cast::<Vec<u8>>()) });
+    let copy = unsafe { Box::from_raw(copy.cast::<Copied>()) };
+    // SAFETY: the request of this callback; the counter is the channel's, whose worker calls.
+    unsafe { put_done(request, status, copy.puts.cast_mut().cast()) }
+}
+
+unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: *mut c_void) {
+    // SAFETY: a counter in the inbox of the channel whose worker calls.
+    let puts = unsafe { &*puts.cast::<Cell<u64>>() };
+    puts.set(puts.get() - 1);
     // An error comes back from the flush.
     finish(request, status, |why| tracing::debug!("UCX: a put was lost: {why}"));
 }
