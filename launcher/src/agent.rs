@@ -9,15 +9,13 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::link::frame::{self, Frames, Order, Post, Report};
+use crate::link::frame::{self, AgentOrder, AgentReport, Frames, JobDescription};
 use crate::link::greeting;
+pub use crate::link::greeting::ARGUMENT;
 use crate::link::pulse::{Need, Pulse};
 use crate::prepare::Prepared;
-use crate::station::Station;
+use crate::subtree::Subtree;
 use crate::{guardian, say};
-
-/// The argument that makes this program an agent.
-pub const ARGUMENT: &str = "--agent";
 
 /// The status of an agent whose pipe ended before its work.
 const ORPHANED: i32 = 1;
@@ -45,15 +43,15 @@ async fn live() -> i32 {
     let _ = reports.send(greeting::line().into_bytes());
     let (tell, mut orders) = mpsc::unbounded_channel();
     tokio::task::spawn_local(read(tell));
-    let post = match orders.recv().await {
-        Some(Order::Start(post)) => Rc::new(*post),
+    let description = match orders.recv().await {
+        Some(AgentOrder::Start(description)) => Rc::new(*description),
         _ => return ORPHANED,
     };
-    let mark = format!("{}.{}", post.mark, post.seats[0].host);
+    let mark = format!("{}.{}", description.mark, description.host_pes[0].host);
     // Without a guardian the PEs still die with us; only what they started might not.
     let mut guard = guardian::post(&mark).ok();
-    let mut pipe = Pipe { reports, pulse: Pulse::new(post.plan.places.host_timeout, Instant::now()) };
-    let status = attend(&post, mark, &mut orders, &mut pipe).await;
+    let mut pipe = Pipe { reports, pulse: Pulse::new(description.plan.places.host_timeout, Instant::now()) };
+    let status = attend(&description, mark, &mut orders, &mut pipe).await;
     drop(pipe);
     // If it takes longer nobody reads it.
     let _ = tokio::time::timeout(FAREWELL, writer).await;
@@ -64,54 +62,59 @@ async fn live() -> i32 {
 }
 
 /// Starts what is to be started and carries orders and reports until nothing is left to do.
-async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedReceiver<Order>, pipe: &mut Pipe) -> i32 {
-    let (own, below) = (post.seats[0].clone(), &post.seats[1..]);
+async fn attend(
+    description: &Rc<JobDescription>,
+    mark: String,
+    orders: &mut mpsc::UnboundedReceiver<AgentOrder>,
+    pipe: &mut Pipe,
+) -> i32 {
+    let (own, below) = (description.host_pes[0].clone(), &description.host_pes[1..]);
     let host = own.host;
-    let mut station = Station::new(Rc::clone(post), host, mark);
-    station.start_branches(below);
-    match prepare(post).and_then(|prepared| prepared.check_room().map(|()| prepared)) {
+    let mut subtree = Subtree::new(Rc::clone(description), host, mark);
+    subtree.start_remotes(below);
+    match prepare(description).and_then(|prepared| prepared.check_room().map(|()| prepared)) {
         Ok(prepared) => {
             let only = if prepared.is_only_shown() { own.pes.clone() } else { Vec::new() };
             let starts = only.is_empty();
             if let Some(text) = prepared.map() {
-                pipe.send(&Report::Map { host, text, only });
+                pipe.send(&AgentReport::Map { host, text, only });
             }
             if starts {
                 prepared.note_crowding();
-                station.start_crew(&prepared);
+                subtree.start_processes(&prepared);
             }
         }
         Err((status, error)) => {
             let (first, others) = (own.pes[0], own.pes[1..].to_vec());
-            pipe.send(&Report::Unstartable { pe: first, status, why: error.to_string(), others });
+            pipe.send(&AgentReport::Unstartable { pe: first, status, why: error.to_string(), others });
         }
     }
-    let mut look = tokio::time::interval(Pulse::<Instant>::interval(post.plan.places.host_timeout));
+    let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_done = false;
-    while !(is_done && station.is_alone()) {
+    while !(is_done && subtree.is_alone()) {
         tokio::select! {
             biased;
             order = orders.recv() => match order {
                 None => {
-                    station.kill();
+                    subtree.kill();
                     return ORPHANED;
                 }
                 Some(order) => {
                     pipe.heard(&order);
-                    station.obey(order);
+                    subtree.obey(order);
                 }
             },
             _ = look.tick() => match pipe.pulse.need(Instant::now()) {
                 Need::GiveUp => {
-                    station.kill();
+                    subtree.kill();
                     return ORPHANED;
                 }
-                Need::Beat => pipe.send(&Report::Beat),
+                Need::Beat => pipe.send(&AgentReport::Beat),
                 Need::Nothing => {}
             },
-            report = station.next() => {
-                is_done |= report == Report::Done { host };
+            report = subtree.next() => {
+                is_done |= report == AgentReport::Done { host };
                 pipe.send(&report);
             }
         }
@@ -120,14 +123,14 @@ async fn attend(post: &Rc<Post>, mark: String, orders: &mut mpsc::UnboundedRecei
 }
 
 /// Goes where the launcher is and finds the programs.
-fn prepare(post: &Rc<Post>) -> Result<Prepared, crate::program::Unusable> {
-    std::env::set_current_dir(&post.folder).map_err(|error| {
-        let error = oxshmem_base::Error::new(format!("cannot run in {}", post.folder.display()))
+fn prepare(description: &Rc<JobDescription>) -> Result<Prepared, crate::program::Unusable> {
+    std::env::set_current_dir(&description.folder).map_err(|error| {
+        let error = oxshmem_base::Error::new(format!("cannot run in {}", description.folder.display()))
             .because(error)
             .fix("start the job in a directory that all hosts have, or name one with --wdir");
         (2, error)
     })?;
-    Prepared::new(Rc::clone(post), post.seats[0].clone(), false)
+    Prepared::new(Rc::clone(description), description.host_pes[0].clone(), false)
 }
 
 /// The way up.
@@ -137,17 +140,17 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn send(&mut self, report: &Report) {
+    fn send(&mut self, report: &AgentReport) {
         // If nobody writes any more the end of the orders tells us.
         let _ = self.reports.send(frame::encode(report));
         self.pulse.spoke(Instant::now());
     }
 
-    fn heard(&mut self, order: &Order) {
+    fn heard(&mut self, order: &AgentOrder) {
         self.pulse.heard(Instant::now());
         match order {
             // A launcher that is stopped says nothing.
-            Order::Signal { signal: libc::SIGTSTP, .. } => self.pulse.pause(),
+            AgentOrder::Signal { signal: libc::SIGTSTP, .. } => self.pulse.pause(),
             _ => self.pulse.resume(Instant::now()),
         }
     }
@@ -162,7 +165,7 @@ async fn write(mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
     }
 }
 
-async fn read(orders: mpsc::UnboundedSender<Order>) {
+async fn read(orders: mpsc::UnboundedSender<AgentOrder>) {
     let (mut input, mut frames) = (tokio::io::stdin(), Frames::default());
     let mut bytes = vec![0; 1 << 16];
     while let Ok(length @ 1..) = input.read(&mut bytes).await {

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
-use serde::{Deserialize, Serialize};
 
-use crate::binding::{Bind, Display};
-use crate::hosts::{self, Host};
+use crate::hosts::{self, HostEntry};
+use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, Stdin};
 
 /// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
 ///
@@ -23,7 +22,7 @@ use crate::hosts::{self, Host};
 /// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
 #[derive(Debug, Parser)]
 #[command(name = "oshrun", version, max_term_width = 100)]
-pub struct Options {
+pub struct OshrunOptions {
     #[command(flatten)]
     app: App,
 
@@ -40,8 +39,8 @@ pub struct Options {
     per_host: Option<u32>,
 
     /// How PEs are dealt to hosts: neighbours together, in turn, or together with each host's PEs dealt to its NUMA nodes
-    #[arg(long, value_enum, default_value_t = Map::Block)]
-    map: Map,
+    #[arg(long, value_enum, default_value_t = HostOrder::Block)]
+    map: HostOrder,
 
     /// Command that starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}')
     #[arg(long, value_name = "COMMAND")]
@@ -68,7 +67,7 @@ pub struct Options {
     timestamp_output: bool,
 
     /// Show the output of these PEs only, for example 0-3,7
-    #[arg(long, value_name = "PES", value_parser = pe_list)]
+    #[arg(long, value_name = "PES", value_parser = PeList::parse)]
     only: Option<PeList>,
 
     /// Write each PE's output to DIR/pe.N.out and DIR/pe.N.err
@@ -90,7 +89,7 @@ pub struct Options {
     /// Bind each PE to a core (also without a word) or to a NUMA node, among the processors that this process may use
     #[arg(long, value_enum, value_name = "core|numa|none", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "core", hide_possible_values = true)]
-    bind: Option<Bind>,
+    bind: Option<BindTo>,
 
     /// Show where the PEs are: `map` prints a table and runs the job, `map=svg` prints a picture and runs nothing
     #[arg(long, value_enum, value_name = "map|map=svg", hide_possible_values = true)]
@@ -120,6 +119,9 @@ pub struct Options {
     oversubscribe: bool,
 }
 
+/// The value of `-H`.
+type Hosts = std::sync::Arc<Vec<HostEntry>>;
+
 /// Options that each program of the job may have for itself.
 #[derive(Debug, Args, Clone)]
 struct App {
@@ -148,127 +150,13 @@ struct NextApp {
     app: App,
 }
 
-/// The user's wishes, checked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Plan {
-    /// The programs, in the order of their PEs' numbers.
-    pub programs: Vec<Program>,
-    /// How output lines begin.
-    pub label: Label,
-    /// Whether lines carry the time.
-    pub timestamps: bool,
-    /// Whose output is shown.
-    pub only: Option<PeList>,
-    /// Where output goes instead.
-    pub output_dir: Option<PathBuf>,
-    /// The readers of the input.
-    pub stdin: Stdin,
-    /// When the job is stopped.
-    pub timeout: Option<Duration>,
-    /// How long PEs may take to end when they are asked to.
-    pub grace: Duration,
-    /// To what PEs are bound, if the user said it.
-    pub bind: Option<Bind>,
-    /// The display of their places.
-    pub display: Option<Display>,
-    /// As how many nodes the PEs count.
-    pub nodes: u32,
-    /// Where the PEs run.
-    pub places: Places,
-    /// Whether nothing is to be started.
-    pub dry_run: bool,
-    /// Whether to say more.
-    pub verbose: bool,
-}
-
-/// Where the user wants the PEs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Places {
-    /// On which hosts; nothing: where the scheduler says, or here.
-    #[serde(skip)]
-    pub hosts: Option<Vec<Host>>,
-    /// How many on each.
-    pub per_host: Option<u32>,
-    /// The host of each PE.
-    pub map: Map,
-    /// The remote shell.
-    pub launch_agent: Option<String>,
-    /// Where oxshmem is on other hosts.
-    pub remote_prefix: Option<PathBuf>,
-    /// How long a host may be silent.
-    pub host_timeout: Duration,
-    /// Whether a scheduler's limits are to be passed over.
-    pub oversubscribe: bool,
-    /// Whether the number of PEs was left to us.
-    pub size_is_open: bool,
-}
-
-/// How PEs are dealt to hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Map {
-    /// PEs with neighbouring numbers share a host.
-    Block,
-    /// Neighbours are on different hosts.
-    Cyclic,
-    /// As block; on each host PEs are dealt to its NUMA nodes in turn.
-    Numa,
-}
-
-/// The value of `-H`.
-type Hosts = std::sync::Arc<Vec<Host>>;
-
-/// One program of the job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Program {
-    /// How many PEs run it.
-    pub count: u32,
-    /// The program as the user named it and its arguments.
-    pub command: Vec<OsString>,
-    /// Additional variables.
-    pub variables: Vec<(String, OsString)>,
-    /// Where it runs.
-    pub wdir: Option<PathBuf>,
-}
-
-/// How output lines begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Label {
-    /// As the PE wrote them.
-    None,
-    /// `[0] `
-    Number,
-    /// `[1,0]<stdout>:`
-    Tag,
-}
-
-/// The readers of the launcher's standard input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stdin {
-    /// Nobody.
-    None,
-    /// Every PE gets a copy.
-    All,
-    /// This PE.
-    Pe(u32),
-}
-
-/// A list of PE numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PeList(Vec<(u32, u32)>);
-
-impl PeList {
-    /// Whether the list names this PE.
-    pub fn contains(&self, pe: u32) -> bool {
-        self.0.iter().any(|&(first, last)| (first..=last).contains(&pe))
-    }
-}
-
-impl Plan {
+impl JobPlan {
     /// Reads the arguments, without the program's own name. A wrong command line, `--help` and `--version` come back
     /// as clap's error, which knows how to print itself and with which status to exit.
-    pub fn from_arguments(arguments: Vec<OsString>) -> Result<Plan, Refusal> {
+    pub fn from_arguments(arguments: Vec<OsString>) -> Result<JobPlan, Refusal> {
         let mut sections = arguments.split(|argument| argument == ":");
-        let options = Options::try_parse_from(prepared(sections.next().unwrap_or_default(), Options::command()))?;
+        let options =
+            OshrunOptions::try_parse_from(prepared(sections.next().unwrap_or_default(), OshrunOptions::command()))?;
         let mut apps = vec![options.app];
         for section in sections {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
@@ -289,7 +177,7 @@ impl Plan {
         if size_is_open && hosts.is_none() {
             apps[0].count = options.per_host;
         }
-        let plan = Plan {
+        let plan = JobPlan {
             programs: apps.into_iter().map(App::checked).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {
                 (true, _) => Label::Number,
@@ -305,7 +193,7 @@ impl Plan {
             bind: options.bind,
             display: options.display,
             nodes: options.nodes,
-            places: Places {
+            places: HostOptions {
                 hosts,
                 per_host: options.per_host,
                 map: options.map,
@@ -322,20 +210,6 @@ impl Plan {
             true => Ok(plan),
             false => plan.with_a_reader().map_err(Refusal::Error),
         }
-    }
-
-    /// The plan, if the PE that is to read the input exists.
-    pub(crate) fn with_a_reader(self) -> Result<Plan, Error> {
-        match self.stdin {
-            Stdin::Pe(pe) if pe >= self.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
-                .because(format!("the job has PEs 0 to {}", self.size() - 1))),
-            _ => Ok(self),
-        }
-    }
-
-    /// Number of PEs of the job.
-    pub fn size(&self) -> u32 {
-        self.programs.iter().map(|program| program.count).sum()
     }
 }
 
@@ -361,7 +235,7 @@ impl From<Error> for Refusal {
 }
 
 impl App {
-    fn checked(self) -> Result<Program, Error> {
+    fn checked(self) -> Result<ProgramSpec, Error> {
         if self.command.is_empty() {
             return Err(Error::new("no program to run was named")
                 .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`"));
@@ -372,7 +246,7 @@ impl App {
             // A variable that is not set is simply not set in the PEs either.
             None => std::env::var_os(text).map(|value| Ok((text.clone(), value))),
         });
-        Ok(Program {
+        Ok(ProgramSpec {
             count: self.count.unwrap_or(1),
             variables: variables.collect::<Result<_, _>>()?,
             command: self.command,
@@ -401,11 +275,11 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
             }
             // Its word may be left out, so it must be told from a program's name.
             Some("--bind") => {
-                let word = rest.clone().next().and_then(|word| Bind::from_str(word.to_str()?, false).ok());
+                let word = rest.clone().next().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
                 if word.is_some() {
                     rest.next();
                 }
-                let word = word.unwrap_or(Bind::Core);
+                let word = word.unwrap_or(BindTo::Core);
                 prepared.push(format!("--bind={}", word.word()).into());
             }
             Some(option) if option.starts_with('-') && option != "--" => {
@@ -442,15 +316,6 @@ fn host_list(text: &str) -> Result<Hosts, String> {
     hosts::from_option(text).map(Hosts::new)
 }
 
-fn pe_list(text: &str) -> Result<PeList, String> {
-    let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
-    let range = |part: &str| match part.split_once('-') {
-        Some((first, last)) => Ok((number(first)?, number(last)?)),
-        None => number(part).map(|pe| (pe, pe)),
-    };
-    text.split(',').map(range).collect::<Result<_, String>>().map(PeList)
-}
-
 fn stdin(text: &str) -> Result<Stdin, String> {
     match text {
         "none" => Ok(Stdin::None),
@@ -468,117 +333,4 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(line: &str) -> Plan {
-        Plan::from_arguments(line.split(' ').map(OsString::from).collect()).unwrap()
-    }
-
-    fn refused(line: &str) -> String {
-        match Plan::from_arguments(line.split(' ').map(OsString::from).collect()) {
-            Err(Refusal::Usage(error)) => error.to_string(),
-            Err(Refusal::Error(error)) => error.to_string(),
-            Ok(plan) => panic!("{line} was taken as {plan:?}"),
-        }
-    }
-
-    #[test]
-    fn the_command_is_shown_consistent_by_clap() {
-        Options::command().debug_assert();
-        NextApp::command().debug_assert();
-    }
-
-    #[test]
-    fn all_ways_to_say_how_many() {
-        for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"]
-        {
-            assert_eq!(plan(line).size(), 3, "{line}");
-        }
-        assert_eq!(plan("./a").size(), 1);
-    }
-
-    #[test]
-    fn the_programs_own_arguments_are_left_alone() {
-        let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
-        let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
-        assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
-        assert_eq!(plan.label, Label::None);
-    }
-
-    #[test]
-    fn binding_is_said_in_several_ways() {
-        for (line, bind) in [
-            ("./a", None),
-            ("--bind ./a", Some(Bind::Core)),
-            ("--bind -n 2 ./a", Some(Bind::Core)),
-            ("--bind core ./a", Some(Bind::Core)),
-            ("--bind=numa ./a", Some(Bind::Numa)),
-            ("-n 2 --bind none ./a", Some(Bind::None)),
-            ("--bind ./numa numa", Some(Bind::Core)),
-        ] {
-            assert_eq!(plan(line).bind, bind, "{line}");
-        }
-        assert_eq!(plan("--display map ./a").display, Some(Display::Table));
-        assert_eq!(plan("--display=map=svg ./a").display, Some(Display::Picture));
-    }
-
-    #[test]
-    fn several_programs_each_with_their_own_options() {
-        let plan = plan("-l -n 2 -x A=1 ./a x : -np 3 --wdir /tmp ./b : ./c");
-        let counts: Vec<_> = plan.programs.iter().map(|program| program.count).collect();
-        assert_eq!(counts, [2, 3, 1]);
-        assert_eq!(plan.programs[0].variables, [("A".to_string(), "1".into())]);
-        assert_eq!(plan.programs[1].wdir.as_deref(), Some("/tmp".as_ref()));
-        assert_eq!(plan.label, Label::Number);
-    }
-
-    #[test]
-    fn wrong_command_lines_are_refused_with_a_reason() {
-        for (line, word) in [
-            ("-n 0 ./a", "0"),
-            ("-n", "-n"),
-            ("-n many ./a", "many"),
-            ("-n 2", "no program"),
-            ("-n 2 ./a : -n 2", "no program"),
-            ("--stdin 2 -n 2 ./a", "no such PE"),
-            ("--only 0-x ./a", "PE"),
-            ("--timeout 0 ./a", "above 0"),
-            ("--timeot 3 ./a", "--timeout"),
-            ("-x =3 ./a", "no name"),
-        ] {
-            let text = refused(line);
-            assert!(text.contains(word), "{line}: {text}");
-        }
-    }
-
-    #[test]
-    fn hosts_and_how_many_on_each() {
-        let named = |line| plan(line).places.hosts.unwrap().len();
-        assert_eq!(named("-H a,b:2 ./a"), 2);
-        assert_eq!(named("--host n[1-3] -n 6 ./a"), 3);
-        assert_eq!(plan("-N 4 ./a").size(), 4);
-        assert!(plan("-H a,b -N 4 ./a").places.size_is_open);
-        assert_eq!(plan("-H a -np 3 --map cyclic ./a").places.map, Map::Cyclic);
-        for (line, word) in [
-            ("-H a --hostfile f ./a", "hostfile"),
-            ("-H , ./a", "no host"),
-            ("--hostfile /no/such/file ./a", "/no/such/file"),
-            ("-H a --nodes 2 ./a", "--nodes"),
-            ("--map random ./a", "random"),
-        ] {
-            let text = refused(line);
-            assert!(text.contains(word), "{line}: {text}");
-        }
-    }
-
-    #[test]
-    fn lists_and_times() {
-        let list = pe_list("0-3,7").unwrap();
-        let named: Vec<u32> = (0..10).filter(|&pe| list.contains(pe)).collect();
-        assert_eq!(named, [0, 1, 2, 3, 7]);
-        assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
-        assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
-        assert!(seconds("-1").is_err() && seconds("nan").is_err());
-    }
-}
+mod tests;

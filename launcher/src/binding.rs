@@ -2,49 +2,14 @@
 
 use std::ffi::OsStr;
 
-use clap::ValueEnum;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_os::cpus;
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::{Discovered, Map, Place, nic, picture, place};
-use serde::{Deserialize, Serialize};
 
-use crate::arguments::{self, Plan};
 use crate::machine;
-
-/// To what PEs are bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Bind {
-    /// To nothing.
-    None,
-    /// Each to one core, all threads of it.
-    Core,
-    /// Each to the processors of one NUMA node.
-    Numa,
-}
-
-/// How much is shown of the PEs' places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Display {
-    /// A table, before the job runs.
-    #[value(name = "map")]
-    Table,
-    /// A picture, and nothing is run.
-    #[value(name = "map=svg")]
-    Picture,
-}
-
-impl Bind {
-    /// The value of `SHMEM_BIND` that says the same to the library.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Bind::None => "none",
-            Bind::Core => "core",
-            Bind::Numa => "numa",
-        }
-    }
-}
+use crate::plan::{BindTo, Display, HostOrder, JobPlan};
 
 /// The places of one host's PEs.
 #[derive(Debug)]
@@ -60,16 +25,16 @@ pub(crate) struct Binding {
 impl Binding {
     /// Places so many PEs of the plan, if the user wants them bound or shown. What is not said on the command line the
     /// PEs' environment says.
-    pub(crate) fn wanted(plan: &Plan, pes: usize) -> Result<Option<Binding>, Error> {
-        let asked = plan.bind.is_some_and(|bind| bind != Bind::None);
+    pub(crate) fn wanted(plan: &JobPlan, pes: usize) -> Result<Option<Binding>, Error> {
+        let asked = plan.bind.is_some_and(|bind| bind != BindTo::None);
         if !asked && plan.display.is_none() {
             return Ok(None);
         }
         let settings = settings(plan)?;
         let bind = match plan.bind {
-            Some(Bind::None) => knobs::Bind::None,
-            Some(Bind::Core) => knobs::Bind::Core,
-            Some(Bind::Numa) => knobs::Bind::Numa,
+            Some(BindTo::None) => knobs::Bind::None,
+            Some(BindTo::Core) => knobs::Bind::Core,
+            Some(BindTo::Numa) => knobs::Bind::Numa,
             None => settings.bind,
         };
         let seen = machine::look(&settings.topology)?;
@@ -79,7 +44,7 @@ impl Binding {
             true => cpus::allowed().into_iter().map(|cpu| cpu as u32).collect(),
             false => seen.node.processors.iter().map(|processor| processor.cpu).collect(),
         };
-        let map = if plan.places.map == arguments::Map::Numa { Map::Numa } else { Map::Block };
+        let map = if plan.places.map == HostOrder::Numa { Map::Numa } else { Map::Block };
         let processors = place::processors(&seen.node, &allowed, pes, bind, map);
         let mut places = place::places(&seen.node, &processors);
         nic::assign(&seen.node, &mut places, &nic::Wish::of(&settings)?)?;
@@ -124,7 +89,7 @@ impl Binding {
 }
 
 /// The settings that the PEs will read.
-fn settings(plan: &Plan) -> Result<Settings, Error> {
+fn settings(plan: &JobPlan) -> Result<Settings, Error> {
     let text = |part: &OsStr| part.to_string_lossy().into_owned();
     let named = plan.programs.first().map(|program| &program.variables[..]).unwrap_or_default();
     // Of a variable that is named twice the last word counts.

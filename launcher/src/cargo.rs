@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The arguments, sorted by the program that gets them.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct OxrunRequest {
     /// `cargo build`.
     pub build: Vec<OsString>,
     /// `oshrun`.
@@ -39,7 +39,7 @@ const WITH_VALUE: &[&str] = &[
 const ALONE: &[&str] =
     &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
 
-impl Request {
+impl OxrunRequest {
     /// Sorts the arguments behind `cargo oxrun`: what `cargo build` knows is for it, what comes after `--` for the
     /// program, and everything else for `oshrun`.
     pub fn of(arguments: impl IntoIterator<Item = OsString>) -> Self {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn sorted(line: &str) -> [String; 3] {
-        let Request { build, run, program } = Request::of(line.split(' ').map(OsString::from));
+        let OxrunRequest { build, run, program } = OxrunRequest::of(line.split(' ').map(OsString::from));
         [build, run, program].map(|words| words.join(&OsString::from(" ")).into_string().expect("words"))
     }
 

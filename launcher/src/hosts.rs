@@ -12,7 +12,7 @@ use oxshmem_os::interfaces;
 
 /// A host as the user or a scheduler named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct HostEntry {
     /// The name that the remote shell is given.
     pub name: String,
     /// How many PEs it is meant for, if anybody said so.
@@ -20,7 +20,7 @@ pub struct Host {
 }
 
 /// `-H a,b:4,n[1-3]`: a host named twice has the room of both.
-pub fn from_option(text: &str) -> Result<Vec<Host>, String> {
+pub fn from_option(text: &str) -> Result<Vec<HostEntry>, String> {
     let mut hosts = Vec::new();
     for item in nodelist::items(text)? {
         let (names, slots) = match item.rsplit_once(':') {
@@ -38,13 +38,13 @@ pub fn from_option(text: &str) -> Result<Vec<Host>, String> {
 }
 
 /// A host file: one host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
-pub(crate) fn from_file(path: &Path) -> Result<Vec<Host>, Error> {
+pub(crate) fn from_file(path: &Path) -> Result<Vec<HostEntry>, Error> {
     let refused = |why: String| Error::new(format!("cannot use the host file {}", path.display())).because(why);
     let text = file::read(path).map_err(|error| refused(error.to_string()))?;
     from_lines(&text).map_err(refused)
 }
 
-fn from_lines(text: &str) -> Result<Vec<Host>, String> {
+fn from_lines(text: &str) -> Result<Vec<HostEntry>, String> {
     let mut hosts = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
@@ -56,7 +56,7 @@ fn from_lines(text: &str) -> Result<Vec<Host>, String> {
             let slots = slots.parse().map_err(|_| at(no_number(slots)))?;
             named.iter_mut().for_each(|host| host.slots = Some(slots));
         }
-        for Host { name, slots } in named {
+        for HostEntry { name, slots } in named {
             add(&mut hosts, name, slots).map_err(at)?;
         }
     }
@@ -66,7 +66,7 @@ fn from_lines(text: &str) -> Result<Vec<Host>, String> {
     }
 }
 
-fn add(hosts: &mut Vec<Host>, name: String, slots: Option<u32>) -> Result<(), String> {
+fn add(hosts: &mut Vec<HostEntry>, name: String, slots: Option<u32>) -> Result<(), String> {
     // A name that the remote shell would take for an option, or that would be two words, is no name.
     if name.is_empty() || name.starts_with('-') || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(format!("`{}` is not a host's name", name.escape_debug()));
@@ -76,7 +76,7 @@ fn add(hosts: &mut Vec<Host>, name: String, slots: Option<u32>) -> Result<(), St
     }
     match hosts.iter_mut().find(|host| host.name == name) {
         Some(known) => known.slots = Some(known.slots.unwrap_or(1).saturating_add(slots.unwrap_or(1))),
-        None => hosts.push(Host { name, slots }),
+        None => hosts.push(HostEntry { name, slots }),
     }
     Ok(())
 }
@@ -97,13 +97,13 @@ pub(crate) fn is_here(name: &str) -> bool {
 }
 
 /// The hosts with all names of this machine as one host, at the place of the first of them.
-pub(crate) fn together_here(hosts: &[Host]) -> Vec<Host> {
-    let mut together: Vec<Host> = Vec::with_capacity(hosts.len());
+pub(crate) fn together_here(hosts: &[HostEntry]) -> Vec<HostEntry> {
+    let mut together: Vec<HostEntry> = Vec::with_capacity(hosts.len());
     let mut here = None;
     for host in hosts {
         match here {
             Some(at) if is_here(&host.name) => {
-                let known: &mut Host = &mut together[at];
+                let known: &mut HostEntry = &mut together[at];
                 known.slots = Some(known.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
             }
             _ => {
@@ -120,8 +120,8 @@ pub(crate) fn together_here(hosts: &[Host]) -> Vec<Host> {
 mod tests {
     use super::*;
 
-    fn shown(hosts: &[Host]) -> String {
-        let one = |host: &Host| match host.slots {
+    fn shown(hosts: &[HostEntry]) -> String {
+        let one = |host: &HostEntry| match host.slots {
             Some(slots) => format!("{}:{slots}", host.name),
             None => host.name.clone(),
         };

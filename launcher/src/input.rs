@@ -13,8 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::arguments::Stdin;
-use crate::link::frame::Order;
+use crate::link::frame::AgentOrder;
+use crate::plan::Stdin;
 
 /// The standard input of PE `pe`.
 pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
@@ -50,7 +50,7 @@ pub(crate) async fn copy(mut readers: Vec<ChildStdin>) {
 
 /// A PE elsewhere that reads the input. It takes as much at a time as there is room; closed, it wants no more.
 #[derive(Clone)]
-pub(crate) struct Reader {
+pub(crate) struct InputReader {
     pub(crate) pe: u32,
     room: Rc<Semaphore>,
 }
@@ -60,9 +60,9 @@ const WINDOW: usize = 256 << 10;
 /// How much is read at once.
 const PIECE: usize = 32 << 10;
 
-impl Reader {
-    pub(crate) fn new(pe: u32) -> Reader {
-        Reader { pe, room: Rc::new(Semaphore::new(WINDOW)) }
+impl InputReader {
+    pub(crate) fn new(pe: u32) -> InputReader {
+        InputReader { pe, room: Rc::new(Semaphore::new(WINDOW)) }
     }
 
     /// It has taken so many bytes, or wants no more.
@@ -75,9 +75,9 @@ impl Reader {
 }
 
 /// Sends the input to every PE elsewhere that reads it, and at last its end.
-pub(crate) async fn send(readers: Vec<Reader>, orders: mpsc::UnboundedSender<Order>) {
+pub(crate) async fn send(readers: Vec<InputReader>, orders: mpsc::UnboundedSender<AgentOrder>) {
     // The receiver of the orders lives as long as the PEs.
-    let order = |pe, bytes| drop(orders.send(Order::Input { pe, bytes }));
+    let order = |pe, bytes| drop(orders.send(AgentOrder::Input { pe, bytes }));
     let mut input = tokio::io::stdin();
     let mut bytes = vec![0; PIECE];
     while readers.iter().any(|reader| !reader.room.is_closed()) && (!std::io::stdin().is_terminal() || in_foreground())

@@ -14,18 +14,17 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use crate::arguments::{Plan, Stdin};
-use crate::binding::Display;
-use crate::input::{self, Reader};
+use crate::input::{self, InputReader};
 use crate::layout::Layout;
-use crate::link::frame::{Order, Post, Report};
-use crate::output::Stream;
-use crate::pmi::Stage;
+use crate::link::frame::OutputStream;
+use crate::link::frame::{AgentOrder, AgentReport, JobDescription};
+use crate::plan::{Display, JobPlan, Stdin};
+use crate::pmi::PmiStage;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::screen::Screen;
-use crate::signals::{Signals, Wish};
-use crate::station::Station;
+use crate::signals::{SignalWish, Signals};
+use crate::subtree::Subtree;
 use crate::{guardian, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
@@ -44,7 +43,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const CENSUS: Duration = Duration::from_secs(1);
 
 /// Runs the job and returns the launcher's exit status.
-pub fn run(plan: &Plan) -> i32 {
+pub fn run(plan: &JobPlan) -> i32 {
     match prepare(plan) {
         Ok(status) => status,
         Err((status, error)) => {
@@ -54,7 +53,7 @@ pub fn run(plan: &Plan) -> i32 {
     }
 }
 
-fn prepare(plan: &Plan) -> Result<i32, Unusable> {
+fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some() && !layout.map()? {
@@ -64,35 +63,35 @@ fn prepare(plan: &Plan) -> Result<i32, Unusable> {
         layout.show()?;
         return Ok(0);
     }
-    let prepared = match layout.post.is_here() {
-        true => Some(Prepared::new(Rc::clone(&layout.post), layout.post.seats[0].clone(), true)?),
+    let prepared = match layout.description.is_here() {
+        true => Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?),
         false => None,
     };
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unable)?;
-    let status = LocalSet::new().block_on(&runtime, carry_out(layout.post, prepared));
+    let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.
     runtime.shutdown_background();
     Ok(status)
 }
 
 /// `prepared`: the PEs are on this machine.
-async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
+async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) -> i32 {
     let mut signals = Signals::listen();
     // An agent costs four descriptors.
-    if post.seats.len() > 200 {
+    if description.host_pes.len() > 200 {
         // If this fails the start of an agent will say so.
         let _ = descriptors::raise_limit();
     }
-    let mut guard = guardian::post(&post.mark).ok();
-    let mut job = Job::new(Rc::clone(&post));
+    let mut guard = guardian::post(&description.mark).ok();
+    let mut job = RunningJob::new(Rc::clone(&description));
     match &prepared {
         Some(prepared) => {
             prepared.note_crowding();
-            job.station.start_crew(prepared);
+            job.subtree.start_processes(prepared);
         }
         None => {
-            job.station.start_branches(&post.seats);
+            job.subtree.start_remotes(&description.host_pes);
             job.send_input();
         }
     }
@@ -106,7 +105,7 @@ async fn carry_out(post: Rc<Post>, prepared: Option<Prepared>) -> i32 {
 
 /// The state of a PE, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pe {
+enum PeState {
     /// It is to be started.
     Expected,
     Running {
@@ -118,10 +117,10 @@ enum Pe {
     },
 }
 
-struct Job {
-    post: Rc<Post>,
-    station: Station,
-    pes: Vec<Pe>,
+struct RunningJob {
+    description: Rc<JobDescription>,
+    subtree: Subtree,
+    pes: Vec<PeState>,
     /// Which host each PE is on, where there are several.
     hosts: Vec<u32>,
     /// How many have not ended.
@@ -131,7 +130,7 @@ struct Job {
     /// The sentence about it, until it has been said. It comes after what the PEs still had to say.
     sentence: Option<String>,
     /// Once the PEs have been told to end.
-    ending: Option<Ending>,
+    ending: Option<EndPhase>,
     /// The last signal that was passed on to the PEs and ends those that do not handle it.
     forwarded: Option<i32>,
     /// A PE that ends the job, its status, and until when we look whether another one's death is the reason.
@@ -151,11 +150,11 @@ struct Job {
     leave_at: Option<(Instant, i32)>,
     /// When the last signal was passed on that ends those that do not handle it.
     forwarded_at: Option<Instant>,
-    readers: Vec<Reader>,
+    readers: Vec<InputReader>,
     screen: Screen,
     /// Orders from those who carry input and output.
-    orders: mpsc::UnboundedReceiver<Order>,
-    order: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedReceiver<AgentOrder>,
+    order: mpsc::UnboundedSender<AgentOrder>,
     /// Hosts that are not done.
     hosts_left: BTreeSet<u32>,
     /// Displays that hosts have sent, kept until all have.
@@ -163,7 +162,7 @@ struct Job {
 }
 
 #[derive(Clone, Copy)]
-enum Ending {
+enum EndPhase {
     /// They are about to end by themselves, and are asked to at this time.
     Awaited { ask_at: Instant },
     /// Those that still run are killed at this time.
@@ -172,23 +171,23 @@ enum Ending {
     Killed,
 }
 
-/// The number of the launcher's own station where all PEs are on hosts with agents.
+/// The number of the launcher's own host if all PEs are on hosts with agents.
 const NO_HOST: u32 = u32::MAX;
 
-impl Job {
-    fn new(post: Rc<Post>) -> Job {
+impl RunningJob {
+    fn new(description: Rc<JobDescription>) -> RunningJob {
         let (order, orders) = mpsc::unbounded_channel();
-        let size = post.plan.size() as usize;
+        let size = description.plan.size() as usize;
         let mut hosts = vec![0; size];
-        for seat in &post.seats {
-            seat.pes.iter().for_each(|&pe| hosts[pe as usize] = seat.host);
+        for host in &description.host_pes {
+            host.pes.iter().for_each(|&pe| hosts[pe as usize] = host.host);
         }
-        let here = post.is_here();
+        let here = description.is_here();
         let host = if here { 0 } else { NO_HOST };
-        let mark = format!("{}.{host}", post.mark);
-        Job {
-            station: Station::new(Rc::clone(&post), host, mark),
-            pes: vec![Pe::Expected; size],
+        let mark = format!("{}.{host}", description.mark);
+        RunningJob {
+            subtree: Subtree::new(Rc::clone(&description), host, mark),
+            pes: vec![PeState::Expected; size],
             hosts,
             left: size,
             status: None,
@@ -198,7 +197,7 @@ impl Job {
             abort: None,
             aborters: BTreeSet::new(),
             deserter: None,
-            timeout: post.plan.timeout.map(|timeout| Instant::now() + timeout),
+            timeout: description.plan.timeout.map(|timeout| Instant::now() + timeout),
             remind_at: None,
             stop_at: None,
             finishing: false,
@@ -208,9 +207,9 @@ impl Job {
             screen: Screen::new(order.clone()),
             orders,
             order,
-            hosts_left: post.seats.iter().map(|seat| seat.host).chain((!here).then_some(NO_HOST)).collect(),
+            hosts_left: description.host_pes.iter().map(|host| host.host).chain((!here).then_some(NO_HOST)).collect(),
             maps: BTreeMap::new(),
-            post,
+            description,
         }
     }
 
@@ -219,16 +218,16 @@ impl Job {
         let size = self.pes.len() as u32;
         self.readers = match self.plan().stdin {
             Stdin::None => Vec::new(),
-            Stdin::All => (0..size).map(Reader::new).collect(),
-            Stdin::Pe(pe) => vec![Reader::new(pe)],
+            Stdin::All => (0..size).map(InputReader::new).collect(),
+            Stdin::Pe(pe) => vec![InputReader::new(pe)],
         };
         if !self.readers.is_empty() {
             tokio::task::spawn_local(input::send(self.readers.clone(), self.order.clone()));
         }
     }
 
-    fn plan(&self) -> &Plan {
-        &self.post.plan
+    fn plan(&self) -> &JobPlan {
+        &self.description.plan
     }
 
     /// The job's whole life: until its last PE has ended, no host has anything left of it, and what PEs wrote is out.
@@ -237,8 +236,8 @@ impl Job {
     async fn attend(&mut self, signals: &mut Signals) {
         while !self.is_over() {
             let (ask_at, kill_at) = match self.ending {
-                Some(Ending::Awaited { ask_at }) => (Some(ask_at), None),
-                Some(Ending::Asked { kill_at }) => (None, Some(kill_at)),
+                Some(EndPhase::Awaited { ask_at }) => (Some(ask_at), None),
+                Some(EndPhase::Asked { kill_at }) => (None, Some(kill_at)),
                 _ => (None, None),
             };
             let timeout = self.timeout.filter(|_| self.ending.is_none() || self.finishing);
@@ -256,8 +255,8 @@ impl Job {
                 () = at(self.stop_at) => self.stop(),
                 () = at(self.leave_at.map(|(at, _)| at)) => break,
                 () = at(note_at) => self.note_deserter(),
-                Some(order) = self.orders.recv() => self.station.obey(order),
-                report = self.station.next() => self.take(report),
+                Some(order) = self.orders.recv() => self.subtree.obey(order),
+                report = self.subtree.next() => self.take(report),
             }
             if self.left == 0 && !self.finishing {
                 self.finish();
@@ -281,7 +280,7 @@ impl Job {
     /// All PEs have ended.
     fn finish(&mut self) {
         self.finishing = true;
-        self.station.obey(Order::Finish { failed: self.status.is_some_and(|status| status != 0) });
+        self.subtree.obey(AgentOrder::Finish { failed: self.status.is_some_and(|status| status != 0) });
         // A signal that came when the last PE was ending is for us.
         if let Some(signal) = self.forwarded
             && self.forwarded_at.is_some_and(|at| at.elapsed() < AGAIN_AFTER)
@@ -292,40 +291,40 @@ impl Job {
 
     /// Whether nothing is left to wait for.
     fn is_over(&self) -> bool {
-        self.finishing && self.hosts_left.is_empty() && self.station.is_alone() && self.screen.is_empty()
+        self.finishing && self.hosts_left.is_empty() && self.subtree.is_alone() && self.screen.is_empty()
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: AgentReport) {
         match report {
-            Report::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
-            Report::Map { host, text, only } => self.mapped(host, text, &only),
-            Report::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
-            Report::Ended { pe, status, stage, shortage } => {
+            AgentReport::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
+            AgentReport::Map { host, text, only } => self.mapped(host, text, &only),
+            AgentReport::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
+            AgentReport::Ended { pe, status, stage, shortage } => {
                 self.ended(pe, ExitStatus::from_raw(status), stage, shortage);
             }
-            Report::Aborted { pe, status } => self.about_to_abort(pe, status),
-            Report::Counted => self.aborted(),
-            Report::Babbled { pe, why } => {
+            AgentReport::Aborted { pe, status } => self.about_to_abort(pe, status),
+            AgentReport::Counted => self.aborted(),
+            AgentReport::Babbled { pe, why } => {
                 let sentence = format!("{} does not speak PMI on PMI_FD: {why}; exit 1", self.named(pe));
                 self.fail(1, sentence, SHORT_GRACE);
             }
             // Everybody is in: what was put goes down to all of them.
-            Report::Fence { values, last } => self.station.obey(Order::Fenced { values, last }),
-            Report::Stuck { waiting } => self.stuck(waiting),
-            Report::Output { host, stream, bytes } => {
+            AgentReport::Fence { values, last } => self.subtree.obey(AgentOrder::Fenced { values, last }),
+            AgentReport::Stuck { waiting } => self.stuck(waiting),
+            AgentReport::Output { host, stream, bytes } => {
                 self.screen.show(host, stream, bytes);
             }
-            Report::Taken { pe, bytes } => {
+            AgentReport::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
             }
-            Report::Lost { hosts, why } => self.lost(&hosts, &why),
-            Report::Done { host } => drop(self.hosts_left.remove(&host)),
-            Report::Beat => {}
+            AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
+            AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
+            AgentReport::Beat => {}
         }
     }
 
     fn started(&mut self, pe: u32, pid: u32) {
-        self.pes[pe as usize] = Pe::Running { pid };
+        self.pes[pe as usize] = PeState::Running { pid };
         if self.plan().verbose {
             let place = self.host_name(pe).map(|name| format!(" on {name}")).unwrap_or_default();
             say(&format!("PE {pe} is pid {pid}{place}"));
@@ -348,7 +347,7 @@ impl Job {
     fn mapped(&mut self, host: u32, text: String, only: &[u32]) {
         only.iter().for_each(|&pe| self.forget(pe));
         self.maps.insert(host, text);
-        if self.maps.len() < self.post.seats.len() {
+        if self.maps.len() < self.description.host_pes.len() {
             return;
         }
         let maps: Vec<String> = std::mem::take(&mut self.maps).into_values().collect();
@@ -356,24 +355,25 @@ impl Job {
             Some(Display::Picture) => picture::together(&maps),
             _ => maps.concat(),
         };
-        self.screen.show(NO_HOST, Stream::Stdout, all.into_bytes());
+        self.screen.show(NO_HOST, OutputStream::Stdout, all.into_bytes());
     }
 
     /// Counts a PE out.
     fn forget(&mut self, pe: u32) {
         let pe = &mut self.pes[pe as usize];
         let pid = match *pe {
-            Pe::Expected => None,
-            Pe::Running { pid } => Some(pid),
-            Pe::Ended { .. } => return,
+            PeState::Expected => None,
+            PeState::Running { pid } => Some(pid),
+            PeState::Ended { .. } => return,
         };
-        *pe = Pe::Ended { pid };
+        *pe = PeState::Ended { pid };
         self.left -= 1;
     }
 
     /// Hosts that can tell us nothing any more. Whatever runs there ends by itself, because its agent has.
     fn lost(&mut self, hosts: &[u32], why: &str) {
-        let name = self.post.seats.iter().find(|seat| seat.host == hosts[0]).map_or("", |seat| &seat.name).to_string();
+        let name =
+            self.description.host_pes.iter().find(|one| one.host == hosts[0]).map_or("", |one| &one.name).to_string();
         let gone: Vec<u32> =
             (0..self.pes.len() as u32).filter(|&pe| hosts.contains(&self.hosts[pe as usize])).collect();
         gone.into_iter().for_each(|pe| self.forget(pe));
@@ -392,7 +392,7 @@ impl Job {
         self.aborters.insert(pe);
         if self.abort.is_none() {
             self.abort = Some((pe, status, Instant::now() + CENSUS));
-            self.station.obey(Order::Census);
+            self.subtree.obey(AgentOrder::Census);
         }
     }
 
@@ -409,14 +409,14 @@ impl Job {
         self.end(SHORT_GRACE, Some(pe));
     }
 
-    fn ended(&mut self, pe: u32, status: ExitStatus, stage: Stage, shortage: Option<String>) {
+    fn ended(&mut self, pe: u32, status: ExitStatus, stage: PmiStage, shortage: Option<String>) {
         self.forget(pe);
         let code = verdict::code(status);
         match self.ending {
             // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
             // the user's signal.
             Some(ending) if code != 0 && self.status.is_none() => {
-                let killed = matches!(ending, Ending::Killed) && status.signal() == Some(libc::SIGKILL);
+                let killed = matches!(ending, EndPhase::Killed) && status.signal() == Some(libc::SIGKILL);
                 self.status = Some(self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal));
             }
             Some(_) => {}
@@ -428,20 +428,20 @@ impl Job {
                 self.end(self.plan().grace, None);
             }
             // Nobody leaves the job before all do.
-            None if code != 0 && stage == Stage::Finalized => {
+            None if code != 0 && stage == PmiStage::Finalized => {
                 self.status = Some(code);
                 self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status, shortage)));
-                self.ending = Some(Ending::Awaited { ask_at: Instant::now() + LINGER });
+                self.ending = Some(EndPhase::Awaited { ask_at: Instant::now() + LINGER });
             }
             None if code != 0 => {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.running()));
                 self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
             }
             None => {
-                if stage == Stage::Joined {
+                if stage == PmiStage::Joined {
                     self.deserter.get_or_insert((pe, Instant::now() + NOTE_AFTER));
                     // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
-                    self.station.obey(Order::Fenced { values: gone::values(pe), last: false });
+                    self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
                 }
             }
         }
@@ -449,7 +449,7 @@ impl Job {
 
     /// A barrier of the launcher cannot open any more.
     fn stuck(&mut self, waiting: u32) {
-        let ended = |pe: &u32| matches!(self.pes[*pe as usize], Pe::Ended { .. });
+        let ended = |pe: &u32| matches!(self.pes[*pe as usize], PeState::Ended { .. });
         if let Some(pe) = (0..self.pes.len() as u32).find(ended)
             && self.abort.is_none()
         {
@@ -500,42 +500,44 @@ impl Job {
     fn end(&mut self, grace: Duration, except: Option<u32>) {
         // Stopped processes would not hear the request.
         for signal in [libc::SIGTERM, libc::SIGCONT] {
-            self.station.obey(Order::Signal { signal, except });
+            self.subtree.obey(AgentOrder::Signal { signal, except });
         }
-        self.ending = Some(Ending::Asked { kill_at: Instant::now() + grace });
+        self.ending = Some(EndPhase::Asked { kill_at: Instant::now() + grace });
     }
 
     /// Ends those that did not end when they were asked. Should even this take long, the user knows why.
     fn kill(&mut self) {
         self.signal(libc::SIGKILL);
-        self.ending = Some(Ending::Killed);
+        self.ending = Some(EndPhase::Killed);
         self.explain();
     }
 
-    fn obey(&mut self, wish: Wish) {
+    fn obey(&mut self, wish: SignalWish) {
         match wish {
             // Nobody is left to signal. What is on its way gets a moment, and the second signal ends that too.
-            Wish::Forward(signal) if self.finishing && Wish::is_an_end(signal) => {
+            SignalWish::Forward(signal) if self.finishing && SignalWish::is_an_end(signal) => {
                 let patience = if self.leave_at.is_some() { Duration::ZERO } else { LAST_WORDS };
                 self.leave_at = Some((Instant::now() + patience, 128 + signal));
             }
-            Wish::Stop => {
+            SignalWish::Stop => {
                 self.signal(libc::SIGTSTP);
-                match self.station.is_alone() {
+                match self.subtree.is_alone() {
                     true => self.stop(),
                     false => self.stop_at = Some(Instant::now() + STOP_AFTER),
                 }
             }
-            Wish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => self.kill(),
-            Wish::Forward(libc::SIGTERM) => {
+            SignalWish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => {
+                self.kill()
+            }
+            SignalWish::Forward(libc::SIGTERM) => {
                 self.forwarded = Some(libc::SIGTERM);
                 self.forwarded_at = Some(Instant::now());
                 if self.ending.is_none() {
                     self.end(self.plan().grace, None);
                 }
             }
-            Wish::Forward(signal) => {
-                if Wish::is_an_end(signal) {
+            SignalWish::Forward(signal) => {
+                if SignalWish::is_an_end(signal) {
                     self.forwarded = Some(signal);
                     self.forwarded_at = Some(Instant::now());
                 }
@@ -560,12 +562,12 @@ impl Job {
     fn stop(&mut self) {
         self.stop_at = None;
         Signals::stop_here();
-        self.station.resume();
+        self.subtree.resume();
     }
 
     /// Sends a signal to every PE that still runs.
     fn signal(&mut self, signal: i32) {
-        self.station.obey(Order::Signal { signal, except: None });
+        self.subtree.obey(AgentOrder::Signal { signal, except: None });
     }
 
     fn explain(&mut self) {
@@ -575,25 +577,25 @@ impl Job {
     }
 
     fn running(&self) -> usize {
-        self.pes.iter().filter(|pe| matches!(pe, Pe::Running { .. })).count()
+        self.pes.iter().filter(|pe| matches!(pe, PeState::Running { .. })).count()
     }
 
     fn runs(&self, pe: u32) -> bool {
-        matches!(self.pes[pe as usize], Pe::Running { .. })
+        matches!(self.pes[pe as usize], PeState::Running { .. })
     }
 
     /// The host of a PE, if there is anything to tell apart.
     fn host_name(&self, pe: u32) -> Option<&str> {
         let host = self.hosts[pe as usize];
-        let seat = self.post.seats.iter().find(|seat| seat.host == host && !seat.name.is_empty());
-        seat.map(|seat| seat.name.as_str())
+        let found = self.description.host_pes.iter().find(|one| one.host == host && !one.name.is_empty());
+        found.map(|one| one.name.as_str())
     }
 
     fn named(&self, pe: u32) -> String {
         let host = self.host_name(pe).map(|name| format!("{name}, ")).unwrap_or_default();
         match self.pes[pe as usize] {
-            Pe::Running { pid } | Pe::Ended { pid: Some(pid) } => format!("PE {pe} ({host}pid {pid})"),
-            Pe::Expected | Pe::Ended { pid: None } => format!("PE {pe} ({host}not started)"),
+            PeState::Running { pid } | PeState::Ended { pid: Some(pid) } => format!("PE {pe} ({host}pid {pid})"),
+            PeState::Expected | PeState::Ended { pid: None } => format!("PE {pe} ({host}not started)"),
         }
     }
 }

@@ -7,14 +7,14 @@ use std::rc::Rc;
 use oxshmem_base::Error;
 use oxshmem_bootstrap::{process_mapping, process_mapping_of};
 
-use crate::arguments::Plan;
-use crate::branch::words_for;
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
-use crate::hosts::{self, Host, is_here};
-use crate::link::frame::{Post, Seat};
+use crate::hosts::{self, HostEntry, is_here};
+use crate::link::frame::{HostPes, JobDescription};
+use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
+use crate::remote::words_for;
 use crate::wrapper::quoted;
 
 /// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
@@ -24,11 +24,11 @@ const EXPORTED_TOO: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
 /// A job that is laid out.
 pub(crate) struct Layout {
-    pub(crate) post: Rc<Post>,
+    pub(crate) description: Rc<JobDescription>,
 }
 
 impl Layout {
-    pub(crate) fn new(plan: &Plan, mark: String) -> Result<Layout, Unusable> {
+    pub(crate) fn new(plan: &JobPlan, mark: String) -> Result<Layout, Unusable> {
         let shell_was_named = plan.places.launch_agent.is_some();
         let mut plan = plan.clone();
         let (hosts, shell) = hosts_of(&plan).map_err(usage)?;
@@ -41,53 +41,60 @@ impl Layout {
         let size = plan.size();
         if hosts.is_empty() {
             let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
-            let seat = Seat { host: 0, name: String::new(), pes: (0..size).collect() };
-            return Ok(Layout { post: Rc::new(post(plan, mark, mapping, vec![seat])) });
+            let host = HostPes { host: 0, name: String::new(), pes: (0..size).collect() };
+            return Ok(Layout { description: Rc::new(description(plan, mark, mapping, vec![host])) });
         }
         let places = &plan.places;
         let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
-        let mut seats = seats(&hosts, &nodes);
-        let mapping = process_mapping_of(&numbered(&seats, size));
-        match &mut seats[..] {
+        let mut host_pes = host_pes(&hosts, &nodes);
+        let mapping = process_mapping_of(&numbered(&host_pes, size));
+        match &mut host_pes[..] {
             // Where the user has named a remote shell it is used for every host, be it this one.
             [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
             _ => plan.export(),
         }
-        Ok(Layout { post: Rc::new(post(plan, mark, mapping, seats)) })
+        Ok(Layout { description: Rc::new(description(plan, mark, mapping, host_pes)) })
     }
 
     /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Whether the job is to go on.
     pub(crate) fn map(&self) -> Result<bool, Unusable> {
-        if !self.post.is_here() {
+        if !self.description.is_here() {
             return Ok(true);
         }
-        let prepared = Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?;
+        let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
         print!("{}", prepared.map().unwrap_or_default());
         Ok(!prepared.is_only_shown())
     }
 
     /// `--dry-run`: hosts, how they are reached, PEs and what they run.
     pub(crate) fn show(&self) -> Result<(), Unusable> {
-        if self.post.is_here() {
-            Prepared::new(Rc::clone(&self.post), self.post.seats[0].clone(), true)?.show();
+        if self.description.is_here() {
+            Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?.show();
             return Ok(());
         }
-        let apps = prepare::apps(&self.post.plan);
-        for seat in &self.post.seats {
-            let words = words_for(&self.post, seat).map_err(|why| usage(Error::new(why)))?;
+        let apps = prepare::apps(&self.description.plan);
+        for host in &self.description.host_pes {
+            let words = words_for(&self.description, host).map_err(|why| usage(Error::new(why)))?;
             let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
-            println!("host {}: {}", seat.name, words.join(" "));
-            for &pe in &seat.pes {
+            println!("host {}: {}", host.name, words.join(" "));
+            for &pe in &host.pes {
                 let app = apps[pe as usize] as usize;
-                let file = Path::new(&self.post.plan.programs[app].command[0]);
-                prepare::show_pe(&self.post, pe, seat.pes.len() as u32, app, file, &format!(" on {}", seat.name));
+                let file = Path::new(&self.description.plan.programs[app].command[0]);
+                prepare::show_pe(
+                    &self.description,
+                    pe,
+                    host.pes.len() as u32,
+                    app,
+                    file,
+                    &format!(" on {}", host.name),
+                );
             }
         }
         Ok(())
     }
 }
 
-impl Plan {
+impl JobPlan {
     /// Gives the PEs what they would have inherited here. What the user named himself comes behind it and wins.
     fn export(&mut self) {
         let exported =
@@ -104,7 +111,7 @@ impl Plan {
 type Hosts = (Vec<(String, Room)>, Option<String>);
 
 /// The hosts that were named or granted. None: this machine alone.
-fn hosts_of(plan: &Plan) -> Result<Hosts, Error> {
+fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
     let granted = match plan.nodes {
         1 => allocation::found(|name| std::env::var(name).ok()),
         _ => Ok(None),
@@ -121,7 +128,7 @@ fn hosts_of(plan: &Plan) -> Result<Hosts, Error> {
         .ok()
         .flatten()
         .filter(|granted| named.iter().all(|host| granted.hosts.iter().any(|(name, _)| *name == host.name)));
-    let room = |host: &Host| (host.name.clone(), Room { slots: host.slots, most: None });
+    let room = |host: &HostEntry| (host.name.clone(), Room { slots: host.slots, most: None });
     let by_place = |shell: &&str| !shell.contains("{index}");
     let shell = granted.and_then(|granted| granted.shell).filter(by_place).map(String::from);
     let named = match plan.places.launch_agent {
@@ -133,30 +140,30 @@ fn hosts_of(plan: &Plan) -> Result<Hosts, Error> {
 }
 
 /// The hosts that have PEs.
-fn seats(hosts: &[(String, Room)], nodes: &[u32]) -> Vec<Seat> {
-    let mut seats: Vec<Seat> =
-        hosts.iter().zip(0..).map(|((name, _), host)| Seat { host, name: name.clone(), pes: Vec::new() }).collect();
+fn host_pes(hosts: &[(String, Room)], nodes: &[u32]) -> Vec<HostPes> {
+    let mut host_pes: Vec<HostPes> =
+        hosts.iter().zip(0..).map(|((name, _), host)| HostPes { host, name: name.clone(), pes: Vec::new() }).collect();
     for (&node, pe) in nodes.iter().zip(0..) {
-        seats[node as usize].pes.push(pe);
+        host_pes[node as usize].pes.push(pe);
     }
-    seats.retain(|seat| !seat.pes.is_empty());
-    seats
+    host_pes.retain(|host| !host.pes.is_empty());
+    host_pes
 }
 
 /// The node of every PE, in the order of the hosts that have any.
-fn numbered(seats: &[Seat], size: u32) -> Vec<u32> {
+fn numbered(host_pes: &[HostPes], size: u32) -> Vec<u32> {
     let mut nodes = vec![0; size as usize];
-    for (seat, node) in seats.iter().zip(0..) {
-        seat.pes.iter().for_each(|&pe| nodes[pe as usize] = node);
+    for (host, node) in host_pes.iter().zip(0..) {
+        host.pes.iter().for_each(|&pe| nodes[pe as usize] = node);
     }
     nodes
 }
 
-fn post(plan: Plan, mark: String, mapping: Option<String>, seats: Vec<Seat>) -> Post {
+fn description(plan: JobPlan, mark: String, mapping: Option<String>, host_pes: Vec<HostPes>) -> JobDescription {
     // Without a current directory PEs of this machine have none either, and agents say that they cannot go there.
     let folder = std::env::current_dir().unwrap_or_default().into_os_string();
     let space = format!("oxshmem_{}", std::process::id());
-    Post { plan, mark, space, mapping, folder, path: std::env::var_os("PATH"), seats }
+    JobDescription { plan, mark, space, mapping, folder, path: std::env::var_os("PATH"), host_pes }
 }
 
 /// A wrong command line.

@@ -13,13 +13,12 @@ pub mod info;
 pub mod job;
 pub mod machine;
 pub mod node;
+pub mod plan;
 pub mod schedules;
 pub mod start;
 pub mod tune;
 pub mod wrapper;
 
-mod branch;
-mod crew;
 mod input;
 mod layout;
 mod leftovers;
@@ -28,10 +27,12 @@ mod output;
 mod pe;
 mod pmi;
 mod prepare;
+mod processes;
 mod program;
+mod remote;
 mod screen;
 mod signals;
-mod station;
+mod subtree;
 mod verdict;
 mod watch;
 

@@ -152,7 +152,7 @@ fn distance(a: &Processor, b: &Processor) -> Distance {
 
 /// A word on lines of its own.
 #[repr(align(128))]
-struct Word(AtomicU64);
+struct LineWord(AtomicU64);
 
 /// Round trips of one measurement, and measurements.
 const TRIPS: u64 = 20_000;
@@ -160,10 +160,10 @@ const TRIALS: usize = 20;
 
 /// The time from a store to the sight of a polling reader on another processor, in nanoseconds: the least of some trials.
 fn way_of_a_line(here: usize, there: usize) -> Result<f64, Error> {
-    let (ping, pong) = (Word(AtomicU64::new(0)), Word(AtomicU64::new(0)));
+    let (ping, pong) = (LineWord(AtomicU64::new(0)), LineWord(AtomicU64::new(0)));
     let all = TRIPS * TRIALS as u64;
     // A processor that is taken away for longer than this is no machine to measure on.
-    let reach = |word: &Word, number: u64| {
+    let reach = |word: &LineWord, number: u64| {
         while word.0.load(Ordering::Acquire) != number {
             std::hint::spin_loop();
         }

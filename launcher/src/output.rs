@@ -6,12 +6,11 @@
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 
-use crate::arguments::Label;
-use crate::link::frame::Report;
+use crate::link::frame::{AgentReport, OutputStream};
+use crate::plan::Label;
 
 /// How long the beginning of a line waits for its end.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -22,29 +21,13 @@ const LONGEST: usize = 1 << 20;
 /// How much of one stream of a host may be on its way to the launcher. If nobody reads that, PEs wait when they write.
 pub(crate) const WINDOW: usize = 256 << 10;
 
-/// Which of a PE's two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stream {
-    Stdout,
-    Stderr,
-}
-
-impl std::fmt::Display for Stream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Stdout => "standard output",
-            Self::Stderr => "standard error",
-        })
-    }
-}
-
 /// How the lines of one stream look.
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
     pub(crate) label: Label,
     pub(crate) timestamps: bool,
     pub(crate) pe: u32,
-    pub(crate) stream: Stream,
+    pub(crate) stream: OutputStream,
 }
 
 impl Style {
@@ -68,8 +51,8 @@ impl Style {
     fn prefix(&self) -> String {
         let time = if self.timestamps { time_of_day(SystemTime::now()) + " " } else { String::new() };
         let stream = match self.stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
+            OutputStream::Stdout => "stdout",
+            OutputStream::Stderr => "stderr",
         };
         match self.label {
             Label::None => time,
@@ -98,9 +81,9 @@ pub(crate) type Room = Rc<Semaphore>;
 /// One stream of a host's PEs, on its way up.
 pub(crate) struct Upward {
     pub(crate) host: u32,
-    pub(crate) stream: Stream,
+    pub(crate) stream: OutputStream,
     pub(crate) room: Room,
-    pub(crate) reports: mpsc::UnboundedSender<Report>,
+    pub(crate) reports: mpsc::UnboundedSender<AgentReport>,
 }
 
 impl Sink for Upward {
@@ -108,7 +91,7 @@ impl Sink for Upward {
         let closed = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         let wanted = bytes.len().min(WINDOW) as u32;
         self.room.acquire_many(wanted).await.map_err(closed)?.forget();
-        let report = Report::Output { host: self.host, stream: self.stream, bytes: bytes.to_vec() };
+        let report = AgentReport::Output { host: self.host, stream: self.stream, bytes: bytes.to_vec() };
         self.reports.send(report).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -179,7 +162,7 @@ mod tests {
     use super::*;
 
     fn style(label: Label) -> Style {
-        Style { label, timestamps: false, pe: 3, stream: Stream::Stderr }
+        Style { label, timestamps: false, pe: 3, stream: OutputStream::Stderr }
     }
 
     fn pumped(pieces: &'static [&'static str], label: Label) -> String {

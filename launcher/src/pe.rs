@@ -10,8 +10,8 @@ use oxshmem_bootstrap::REACHED;
 use oxshmem_os::{cpus, process, signals, sockets};
 use tokio::process::{Child, Command};
 
-use crate::arguments::Program;
 use crate::guardian::MARK;
+use crate::plan::ProgramSpec;
 
 /// The launcher's record of a started PE.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) fn start(
     here: u32,
     mark: &str,
     reached: Option<IpAddr>,
-    program: &Program,
+    program: &ProgramSpec,
     file: &Path,
     bound: Bound,
     streams: Streams,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The effect of a request on the whole job.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum JobEffect {
     /// Answer this PE.
     Answer(Reply),
     /// This PE waits; the answer comes when the others are in.
@@ -20,7 +20,7 @@ pub(crate) enum Outcome {
 
 /// How far a PE has come in the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stage {
+pub(crate) enum PmiStage {
     /// It has not spoken: perhaps not a PMI program at all.
     #[default]
     Silent,
@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 
 /// The key-value space of one job as one host knows it, and where the host's PEs stand.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct PmiServer {
     space: String,
     values: HashMap<String, String>,
     /// Values that were put here since the last barrier, for the other hosts.
@@ -43,15 +43,23 @@ pub(crate) struct Server {
     size: u32,
     /// Which program of the command line each PE runs.
     apps: Vec<u32>,
-    stages: Vec<Stage>,
+    stages: Vec<PmiStage>,
     waiting: usize,
 }
 
-impl Server {
+impl PmiServer {
     /// `apps`: the programs of the PEs that are served here, of a job of `size`. `mapping`: which PE is on which node.
-    pub(crate) fn new(space: String, apps: Vec<u32>, size: u32, mapping: Option<String>) -> Server {
+    pub(crate) fn new(space: String, apps: Vec<u32>, size: u32, mapping: Option<String>) -> PmiServer {
         let values = mapping.map(|mapping| (PROCESS_MAPPING.to_string(), mapping)).into_iter().collect();
-        Server { space, values, news: Vec::new(), size, stages: vec![Stage::Silent; apps.len()], apps, waiting: 0 }
+        PmiServer {
+            space,
+            values,
+            news: Vec::new(),
+            size,
+            stages: vec![PmiStage::Silent; apps.len()],
+            apps,
+            waiting: 0,
+        }
     }
 
     /// Values that were put here since the last call.
@@ -64,7 +72,7 @@ impl Server {
         self.values.extend(values);
     }
 
-    pub(crate) fn stage(&self, pe: usize) -> Stage {
+    pub(crate) fn stage(&self, pe: usize) -> PmiStage {
         self.stages[pe]
     }
 
@@ -73,12 +81,12 @@ impl Server {
         self.waiting
     }
 
-    pub(crate) fn handle(&mut self, pe: usize, request: Request) -> Outcome {
-        Outcome::Answer(match request {
+    pub(crate) fn handle(&mut self, pe: usize, request: Request) -> JobEffect {
+        JobEffect::Answer(match request {
             Request::Init { version, .. } => {
                 let accepted = version == 1;
                 if accepted {
-                    self.stages[pe] = Stage::Joined;
+                    self.stages[pe] = PmiStage::Joined;
                 }
                 Reply::Init { version: 1, subversion: 1, accepted }
             }
@@ -96,32 +104,32 @@ impl Server {
             Request::BarrierIn => return self.enter(pe),
             Request::Finalize => {
                 self.leave_barrier(pe);
-                self.stages[pe] = Stage::Finalized;
+                self.stages[pe] = PmiStage::Finalized;
                 Reply::Finalized
             }
-            Request::Abort { status } => return Outcome::Abort(status),
+            Request::Abort { status } => return JobEffect::Abort(status),
             Request::Here { .. } => Reply::Welcome(false),
             Request::Other(command) => Reply::Unsupported(command),
         })
     }
 
-    fn enter(&mut self, pe: usize) -> Outcome {
-        if self.stages[pe] != Stage::Waiting {
-            self.stages[pe] = Stage::Waiting;
+    fn enter(&mut self, pe: usize) -> JobEffect {
+        if self.stages[pe] != PmiStage::Waiting {
+            self.stages[pe] = PmiStage::Waiting;
             self.waiting += 1;
         }
         if self.waiting < self.stages.len() {
-            return Outcome::Wait;
+            return JobEffect::Wait;
         }
         self.waiting = 0;
-        self.stages.fill(Stage::Joined);
-        Outcome::Release
+        self.stages.fill(PmiStage::Joined);
+        JobEffect::Release
     }
 
     /// A PE that ends while it waits no longer counts as waiting.
     pub(crate) fn leave_barrier(&mut self, pe: usize) {
-        if self.stages[pe] == Stage::Waiting {
-            self.stages[pe] = Stage::Joined;
+        if self.stages[pe] == PmiStage::Waiting {
+            self.stages[pe] = PmiStage::Joined;
             self.waiting -= 1;
         }
     }
@@ -142,23 +150,23 @@ mod tests {
     #[test]
     fn the_latest_value_is_found() {
         let mapping = "(vector,(0,1,3))".to_string();
-        let mut server = Server::new("s".into(), vec![0, 0, 1], 3, Some(mapping.clone()));
-        assert_eq!(server.handle(0, put("a", "1")), Outcome::Answer(Reply::Put(Ok(()))));
+        let mut server = PmiServer::new("s".into(), vec![0, 0, 1], 3, Some(mapping.clone()));
+        assert_eq!(server.handle(0, put("a", "1")), JobEffect::Answer(Reply::Put(Ok(()))));
         server.handle(1, put("a", "2"));
-        assert_eq!(server.handle(2, get("a")), Outcome::Answer(Reply::Get(Ok("2".into()))));
-        assert!(matches!(server.handle(2, get("b")), Outcome::Answer(Reply::Get(Err(_)))));
-        assert_eq!(server.handle(2, get(PROCESS_MAPPING)), Outcome::Answer(Reply::Get(Ok(mapping))));
-        assert_eq!(server.handle(2, Request::AppNumber), Outcome::Answer(Reply::AppNumber(1)));
+        assert_eq!(server.handle(2, get("a")), JobEffect::Answer(Reply::Get(Ok("2".into()))));
+        assert!(matches!(server.handle(2, get("b")), JobEffect::Answer(Reply::Get(Err(_)))));
+        assert_eq!(server.handle(2, get(PROCESS_MAPPING)), JobEffect::Answer(Reply::Get(Ok(mapping))));
+        assert_eq!(server.handle(2, Request::AppNumber), JobEffect::Answer(Reply::AppNumber(1)));
     }
 
     #[test]
     fn a_barrier_opens_for_all_at_once_and_again() {
-        let mut server = Server::new("s".into(), vec![0; 3], 3, None);
+        let mut server = PmiServer::new("s".into(), vec![0; 3], 3, None);
         for _ in 0..2 {
-            assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait);
-            assert_eq!(server.handle(0, Request::BarrierIn), Outcome::Wait, "twice from one PE is once");
-            assert_eq!(server.handle(2, Request::BarrierIn), Outcome::Wait);
-            assert_eq!(server.handle(1, Request::BarrierIn), Outcome::Release);
+            assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait);
+            assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait, "twice from one PE is once");
+            assert_eq!(server.handle(2, Request::BarrierIn), JobEffect::Wait);
+            assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
         }
         server.handle(0, Request::BarrierIn);
         server.leave_barrier(0);
@@ -167,25 +175,25 @@ mod tests {
 
     #[test]
     fn what_is_put_travels_once() {
-        let mut server = Server::new("s".into(), vec![0, 0], 4, None);
+        let mut server = PmiServer::new("s".into(), vec![0, 0], 4, None);
         server.handle(0, put("a", "1"));
         server.handle(1, put("b", "2"));
         assert_eq!(server.take_news(), [("a".into(), "1".into()), ("b".into(), "2".into())]);
         assert_eq!(server.take_news(), []);
         server.learn(vec![("c".into(), "3".into())]);
         assert_eq!(server.take_news(), []);
-        assert_eq!(server.handle(0, get("c")), Outcome::Answer(Reply::Get(Ok("3".into()))));
-        assert_eq!(server.handle(0, Request::UniverseSize), Outcome::Answer(Reply::UniverseSize(4)));
+        assert_eq!(server.handle(0, get("c")), JobEffect::Answer(Reply::Get(Ok("3".into()))));
+        assert_eq!(server.handle(0, Request::UniverseSize), JobEffect::Answer(Reply::UniverseSize(4)));
     }
 
     #[test]
     fn versions_we_do_not_speak_are_refused_and_unknown_commands_answered() {
-        let mut server = Server::new("s".into(), vec![0], 1, None);
+        let mut server = PmiServer::new("s".into(), vec![0], 1, None);
         let reply = server.handle(0, Request::Init { version: 2, subversion: 0 });
-        assert!(matches!(reply, Outcome::Answer(Reply::Init { accepted: false, .. })));
-        assert_eq!(server.stage(0), Stage::Silent);
+        assert!(matches!(reply, JobEffect::Answer(Reply::Init { accepted: false, .. })));
+        assert_eq!(server.stage(0), PmiStage::Silent);
         let reply = server.handle(0, Request::Other("publish_name".into()));
-        assert_eq!(reply, Outcome::Answer(Reply::Unsupported("publish_name".into())));
-        assert_eq!(server.handle(0, Request::Abort { status: 7 }), Outcome::Abort(7));
+        assert_eq!(reply, JobEffect::Answer(Reply::Unsupported("publish_name".into())));
+        assert_eq!(server.handle(0, Request::Abort { status: 7 }), JobEffect::Abort(7));
     }
 }

@@ -11,19 +11,19 @@ use oxshmem_base::Error;
 use oxshmem_os::{cpus, descriptors, process};
 use oxshmem_topology::cpulist::written;
 
-use crate::arguments::{Label, Plan, Program, Stdin};
-use crate::binding::{Bind, Binding, Display};
-use crate::link::frame::{Post, Seat};
+use crate::binding::Binding;
+use crate::link::frame::{HostPes, JobDescription};
 use crate::link::shell::{self, SSH_CONNECTION};
 use crate::pe::{self, Bound, Started, Streams};
+use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, say};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
-    post: Rc<Post>,
-    seat: Seat,
+    description: Rc<JobDescription>,
+    own: HostPes,
     /// Whether the launcher itself is on this host, without a pipe between.
     directly: bool,
     /// The file of each program that runs here.
@@ -36,26 +36,28 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// For the PEs of one seat.
-    pub(crate) fn new(post: Rc<Post>, seat: Seat, directly: bool) -> Result<Prepared, Unusable> {
-        let apps = apps(&post.plan);
-        let here: Vec<u32> = seat.pes.iter().map(|&pe| apps[pe as usize]).collect();
-        let file = |(program, app): (&Program, u32)| match here.contains(&app) {
+    /// For the PEs of one host.
+    pub(crate) fn new(description: Rc<JobDescription>, own: HostPes, directly: bool) -> Result<Prepared, Unusable> {
+        let apps = apps(&description.plan);
+        let here: Vec<u32> = own.pes.iter().map(|&pe| apps[pe as usize]).collect();
+        let file = |(program, app): (&ProgramSpec, u32)| match here.contains(&app) {
             false => Ok(None),
-            true => program::resolve(&program.command[0], program.wdir.as_deref(), post.path.as_deref()).map(Some),
+            true => {
+                program::resolve(&program.command[0], program.wdir.as_deref(), description.path.as_deref()).map(Some)
+            }
         };
-        let files = post.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
-        if let Some(folder) = &post.plan.output_dir {
+        let files = description.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
+        if let Some(folder) = &description.plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        let binding = Binding::wanted(&post.plan, seat.pes.len()).map_err(|error| (2, error))?;
+        let binding = Binding::wanted(&description.plan, own.pes.len()).map_err(|error| (2, error))?;
         let ssh = std::env::var(SSH_CONNECTION).ok();
-        let reached = if directly { None } else { shell::reached(ssh.as_deref(), &seat.name) };
-        Ok(Prepared { post, seat, directly, files, apps, binding, reached })
+        let reached = if directly { None } else { shell::reached(ssh.as_deref(), &own.name) };
+        Ok(Prepared { description, own, directly, files, apps, binding, reached })
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.post.plan
+    pub(crate) fn plan(&self) -> &JobPlan {
+        &self.description.plan
     }
 
     /// Whether the launcher itself is on this host, without a pipe between.
@@ -65,12 +67,12 @@ impl Prepared {
 
     /// The PEs of this host.
     pub(crate) fn pes(&self) -> &[u32] {
-        &self.seat.pes
+        &self.own.pes
     }
 
     /// Which program of the command line each PE of this host runs.
     pub(crate) fn apps_here(&self) -> Vec<u32> {
-        self.seat.pes.iter().map(|&pe| self.apps[pe as usize]).collect()
+        self.own.pes.iter().map(|&pe| self.apps[pe as usize]).collect()
     }
 
     /// The processors for the host's PE number `local`, if PEs are to be bound.
@@ -80,7 +82,7 @@ impl Prepared {
 
     /// `--display`: what the user wants to see of this host.
     pub(crate) fn map(&self) -> Option<String> {
-        Some(self.binding.as_ref()?.shown(&self.seat.name, self.pes(), self.plan().nodes, self.plan().display?))
+        Some(self.binding.as_ref()?.shown(&self.own.name, self.pes(), self.plan().nodes, self.plan().display?))
     }
 
     /// Whether there is only something to be shown, and no PE to be started.
@@ -94,9 +96,9 @@ impl Prepared {
         let streams = self.streams(pe)?;
         let program = &self.plan().programs[app];
         let processors = self.processors(local).map(<[u32]>::to_vec);
-        let bound = Bound { word: self.plan().bind.map(Bind::word), processors };
+        let bound = Bound { word: self.plan().bind.map(BindTo::word), processors };
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
-        let (size, here) = (self.plan().size(), self.seat.pes.len() as u32);
+        let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
         pe::start(pe, size, here, mark, self.reached, program, file, bound, streams).map_err(unstartable)
     }
 
@@ -134,7 +136,7 @@ impl Prepared {
             let file = self.files[app].as_deref().unwrap_or(Path::new(&self.plan().programs[app].command[0]));
             let place =
                 self.processors(local).map(|cpus| format!(" on processors {}", written(cpus))).unwrap_or_default();
-            show_pe(&self.post, pe, self.seat.pes.len() as u32, app, file, &place);
+            show_pe(&self.description, pe, self.own.pes.len() as u32, app, file, &place);
         }
     }
 
@@ -179,9 +181,9 @@ impl Prepared {
 
     /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
     pub(crate) fn note_crowding(&self) {
-        let pes = self.seat.pes.len();
+        let pes = self.own.pes.len();
         if let Some(cores) = self.binding.as_ref().and_then(Binding::cores)
-            && self.plan().bind == Some(Bind::Core)
+            && self.plan().bind == Some(BindTo::Core)
             && pes > cores
         {
             let s = if cores == 1 { "" } else { "s" };
@@ -199,9 +201,9 @@ impl Prepared {
 }
 
 /// One line of `--dry-run`.
-pub(crate) fn show_pe(post: &Post, pe: u32, here: u32, app: usize, file: &Path, place: &str) {
-    let program = &post.plan.programs[app];
-    let set = pe::variables(pe, post.plan.size(), here, "<random>");
+pub(crate) fn show_pe(description: &JobDescription, pe: u32, here: u32, app: usize, file: &Path, place: &str) {
+    let program = &description.plan.programs[app];
+    let set = pe::variables(pe, description.plan.size(), here, "<random>");
     let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
     words.push(quoted(file.as_os_str()));
@@ -211,7 +213,7 @@ pub(crate) fn show_pe(post: &Post, pe: u32, here: u32, app: usize, file: &Path, 
 }
 
 /// The program of each PE of the job.
-pub(crate) fn apps(plan: &Plan) -> Vec<u32> {
+pub(crate) fn apps(plan: &JobPlan) -> Vec<u32> {
     let numbered = plan.programs.iter().zip(0u32..);
     numbered.flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize)).collect()
 }

@@ -10,20 +10,20 @@ use oxshmem_base::Error;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::link::frame::Order;
-use crate::output::Stream;
+use crate::link::frame::AgentOrder;
+use crate::link::frame::OutputStream;
 
 /// A piece of output and the host that it comes from.
-type Piece = (u32, Stream, Vec<u8>);
+type Piece = (u32, OutputStream, Vec<u8>);
 
 pub(crate) struct Screen {
     pieces: mpsc::UnboundedSender<Piece>,
-    progress: Rc<Progress>,
+    progress: Rc<WriteProgress>,
 }
 
 /// How far the writer has come.
 #[derive(Default)]
-struct Progress {
+struct WriteProgress {
     /// Pieces that are not out.
     left: Cell<usize>,
     lost: Cell<Option<Lost>>,
@@ -32,20 +32,20 @@ struct Progress {
 /// Output that could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost {
-    pub(crate) stream: Stream,
+    pub(crate) stream: OutputStream,
     why: Option<i32>,
 }
 
 impl Screen {
     /// The writer sends its notices to the hosts through `orders`: one for every piece.
-    pub(crate) fn new(orders: mpsc::UnboundedSender<Order>) -> Screen {
+    pub(crate) fn new(orders: mpsc::UnboundedSender<AgentOrder>) -> Screen {
         let (pieces, to_write) = mpsc::unbounded_channel();
-        let progress = Rc::<Progress>::default();
+        let progress = Rc::<WriteProgress>::default();
         tokio::task::spawn_local(write(to_write, orders, Rc::clone(&progress)));
         Screen { pieces, progress }
     }
 
-    pub(crate) fn show(&self, host: u32, stream: Stream, bytes: Vec<u8>) {
+    pub(crate) fn show(&self, host: u32, stream: OutputStream, bytes: Vec<u8>) {
         self.progress.left.set(self.progress.left.get() + 1);
         // The writer ends after us.
         let _ = self.pieces.send((host, stream, bytes));
@@ -86,22 +86,22 @@ impl Lost {
 
 async fn write(
     mut pieces: mpsc::UnboundedReceiver<Piece>,
-    orders: mpsc::UnboundedSender<Order>,
-    progress: Rc<Progress>,
+    orders: mpsc::UnboundedSender<AgentOrder>,
+    progress: Rc<WriteProgress>,
 ) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
     while let Some((host, stream, bytes)) = pieces.recv().await {
         let written = match stream {
-            Stream::Stdout => put(&mut stdout, &bytes).await,
-            Stream::Stderr => put(&mut stderr, &bytes).await,
+            OutputStream::Stdout => put(&mut stdout, &bytes).await,
+            OutputStream::Stderr => put(&mut stderr, &bytes).await,
         };
         progress.left.set(progress.left.get() - 1);
         let order = match written {
-            Ok(()) => Order::Written { host, stream, bytes: bytes.len() as u32 },
+            Ok(()) => AgentOrder::Written { host, stream, bytes: bytes.len() as u32 },
             Err(error) => {
                 let first = progress.lost.get().unwrap_or(Lost { stream, why: error.raw_os_error() });
                 progress.lost.set(Some(first));
-                Order::Closed { stream }
+                AgentOrder::Closed { stream }
             }
         };
         // After the job's end nobody wants to know.

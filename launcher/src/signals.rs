@@ -6,14 +6,14 @@ use tokio::sync::mpsc;
 
 /// The wish of the sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalWish {
     /// The PEs shall have this signal.
     Forward(i32),
     /// The job shall stop until it is continued.
     Stop,
 }
 
-impl Wish {
+impl SignalWish {
     /// Whether a process that does not handle the signal ends by it.
     pub(crate) fn is_an_end(signal: i32) -> bool {
         !matches!(signal, libc::SIGCONT | libc::SIGWINCH)
@@ -33,7 +33,7 @@ const FORWARDED: [i32; 8] = [
 
 /// All signals that the launcher listens to.
 pub(crate) struct Signals {
-    wishes: mpsc::UnboundedReceiver<Wish>,
+    wishes: mpsc::UnboundedReceiver<SignalWish>,
 }
 
 impl Signals {
@@ -41,8 +41,8 @@ impl Signals {
     pub(crate) fn listen() -> Signals {
         let (sender, wishes) = mpsc::unbounded_channel();
         let ignored = ignored();
-        let forwarded = FORWARDED.iter().map(|&number| (number, Wish::Forward(number)));
-        for (number, wish) in forwarded.chain([(libc::SIGTSTP, Wish::Stop)]) {
+        let forwarded = FORWARDED.iter().map(|&number| (number, SignalWish::Forward(number)));
+        for (number, wish) in forwarded.chain([(libc::SIGTSTP, SignalWish::Stop)]) {
             if ignored >> (number - 1) & 1 == 0
                 && let Ok(arrivals) = signal(SignalKind::from_raw(number))
             {
@@ -53,7 +53,7 @@ impl Signals {
     }
 
     /// The next wish.
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalWish {
         match self.wishes.recv().await {
             Some(wish) => wish,
             // Every signal is ignored: none will come.
@@ -69,7 +69,7 @@ impl Signals {
     }
 }
 
-async fn pass_on(mut arrivals: Signal, wish: Wish, wishes: mpsc::UnboundedSender<Wish>) {
+async fn pass_on(mut arrivals: Signal, wish: SignalWish, wishes: mpsc::UnboundedSender<SignalWish>) {
     while arrivals.recv().await.is_some() {
         if wishes.send(wish).is_err() {
             return;

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
-use oxshmem_launcher::cargo::Request;
+use oxshmem_launcher::cargo::OxrunRequest;
 
 const USAGE: &str = "\
 usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let request = Request::of(arguments);
+    let request = OxrunRequest::of(arguments);
     let program = match request.build() {
         Ok(program) => program,
         Err(error) => {

@@ -8,7 +8,7 @@ use oxshmem_launcher::{info, usage};
 /// Shows the version, the environment variables with their present values, and the machine as oxshmem sees it.
 #[derive(Parser)]
 #[command(name = "osh_info", version)]
-struct Options {
+struct InfoOptions {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -19,7 +19,7 @@ struct Options {
 }
 
 fn main() {
-    let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
+    let options = InfoOptions::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
     let facts = info::facts();
     let text = if options.json { format!("{facts:#}\n") } else { info::as_text(&facts) };
     // A reader that closes early (head, less) is no failure.

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use oxshmem_launcher::arguments::{Plan, Refusal};
+use oxshmem_launcher::arguments::Refusal;
+use oxshmem_launcher::plan::JobPlan;
 use oxshmem_launcher::{agent, guardian, job, usage};
 
 /// The exit status for a wrong command line.
@@ -18,7 +19,7 @@ fn main() {
     if arguments.iter().eq([agent::ARGUMENT]) {
         std::process::exit(agent::serve());
     }
-    let status = match Plan::from_arguments(arguments) {
+    let status = match JobPlan::from_arguments(arguments) {
         Ok(plan) => job::run(&plan),
         Err(Refusal::Usage(error)) => usage("oshrun", &error),
         Err(Refusal::Error(error)) => {

@@ -19,13 +19,13 @@ use oxshmem_schedule::step::Plan;
 /// and how they are chosen.
 #[derive(Parser)]
 #[command(name = "oxshmem", version, max_term_width = 100)]
-struct Options {
+struct ToolOptions {
     #[command(subcommand)]
-    task: Task,
+    task: ToolTask,
 }
 
 #[derive(Subcommand)]
-enum Task {
+enum ToolTask {
     /// Measure what every operation costs here, by size, and draw a report
     Bench(Box<BenchArgs>),
     /// Simulate a collective on a model machine; nothing of it is measured
@@ -169,18 +169,18 @@ fn collective(name: &str) -> Result<Collective, String> {
 }
 
 fn main() -> ExitCode {
-    let options = Options::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
+    let options = ToolOptions::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
     let text = match options.task {
-        Task::Bench(bench) => bench.run(),
-        Task::Simulate(simulate) if simulate.calibrate => calibrate::report(),
-        Task::Simulate(simulate) if simulate.start => start::report(),
-        Task::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
-        Task::Simulate(simulate) => simulate.run(),
-        Task::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
-        Task::StartAsPe => start::as_pe(),
-        Task::Machine { how } => machine::describe(&how),
-        Task::Schedule(steps) => steps.run(),
-        Task::Explain(Explain { collective, pes, bytes, tuning }) => {
+        ToolTask::Bench(bench) => bench.run(),
+        ToolTask::Simulate(simulate) if simulate.calibrate => calibrate::report(),
+        ToolTask::Simulate(simulate) if simulate.start => start::report(),
+        ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
+        ToolTask::Simulate(simulate) => simulate.run(),
+        ToolTask::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
+        ToolTask::StartAsPe => start::as_pe(),
+        ToolTask::Machine { how } => machine::describe(&how),
+        ToolTask::Schedule(steps) => steps.run(),
+        ToolTask::Explain(Explain { collective, pes, bytes, tuning }) => {
             schedules::explain(collective, pes, bytes, tuning.as_deref())
         }
     };

@@ -2,7 +2,7 @@
 
 use oxshmem_base::Error;
 
-use crate::arguments::Map;
+use crate::plan::HostOrder;
 
 /// The room that one host offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +20,15 @@ pub(crate) fn natural_size(rooms: &[Room], per_host: Option<u32>) -> u32 {
 }
 
 /// The host of every PE.
-pub(crate) fn place(rooms: &[Room], size: u32, per_host: Option<u32>, map: Map) -> Result<Vec<u32>, Error> {
+pub(crate) fn place(rooms: &[Room], size: u32, per_host: Option<u32>, map: HostOrder) -> Result<Vec<u32>, Error> {
     let counts = counts(rooms, size, per_host)?;
     let hosts = 0..rooms.len() as u32;
     Ok(match map {
         // NUMA nodes are the hosts' own business: each deals its PEs to them.
-        Map::Block | Map::Numa => {
+        HostOrder::Block | HostOrder::Numa => {
             hosts.zip(counts).flat_map(|(host, count)| std::iter::repeat_n(host, count as usize)).collect()
         }
-        Map::Cyclic => {
+        HostOrder::Cyclic => {
             let rounds = counts.iter().copied().max().unwrap_or(0);
             (0..rounds)
                 .flat_map(|round| hosts.clone().filter(|&host| counts[host as usize] > round).collect::<Vec<_>>())
@@ -109,7 +109,7 @@ mod tests {
         slots.iter().map(|&slots| Room { slots, most: None }).collect()
     }
 
-    fn placed(slots: &[Option<u32>], size: u32, per_host: Option<u32>, map: Map) -> String {
+    fn placed(slots: &[Option<u32>], size: u32, per_host: Option<u32>, map: HostOrder) -> String {
         let hosts = place(&rooms(slots), size, per_host, map).unwrap();
         hosts.iter().map(u32::to_string).collect::<Vec<_>>().join("")
     }
@@ -117,15 +117,15 @@ mod tests {
     #[test]
     fn blocks_and_turns() {
         let unknown = [None, None];
-        assert_eq!(placed(&unknown, 4, None, Map::Block), "0011");
-        assert_eq!(placed(&unknown, 5, None, Map::Block), "00011");
-        assert_eq!(placed(&unknown, 4, None, Map::Cyclic), "0101");
-        assert_eq!(placed(&unknown, 3, Some(2), Map::Block), "001");
+        assert_eq!(placed(&unknown, 4, None, HostOrder::Block), "0011");
+        assert_eq!(placed(&unknown, 5, None, HostOrder::Block), "00011");
+        assert_eq!(placed(&unknown, 4, None, HostOrder::Cyclic), "0101");
+        assert_eq!(placed(&unknown, 3, Some(2), HostOrder::Block), "001");
         let known = [Some(1), Some(3)];
-        assert_eq!(placed(&known, 3, None, Map::Block), "011");
-        assert_eq!(placed(&known, 4, None, Map::Cyclic), "0111");
-        assert_eq!(placed(&known, 6, None, Map::Block), "001111", "more than was meant");
-        assert_eq!(placed(&known, 4, None, Map::Numa), "0111");
+        assert_eq!(placed(&known, 3, None, HostOrder::Block), "011");
+        assert_eq!(placed(&known, 4, None, HostOrder::Cyclic), "0111");
+        assert_eq!(placed(&known, 6, None, HostOrder::Block), "001111", "more than was meant");
+        assert_eq!(placed(&known, 4, None, HostOrder::Numa), "0111");
         assert_eq!(natural_size(&rooms(&known), None), 4);
         assert_eq!(natural_size(&rooms(&known), Some(2)), 4);
         assert_eq!(natural_size(&rooms(&unknown), None), 2);
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn problem_3_only_a_scheduler_sets_limits() {
         let allocated = [Room { slots: Some(1), most: Some(2) }; 2];
-        assert_eq!(place(&allocated, 4, None, Map::Block).unwrap(), [0, 0, 1, 1]);
-        let refused = place(&allocated, 5, None, Map::Block).unwrap_err().to_string();
+        assert_eq!(place(&allocated, 4, None, HostOrder::Block).unwrap(), [0, 0, 1, 1]);
+        let refused = place(&allocated, 5, None, HostOrder::Block).unwrap_err().to_string();
         assert!(refused.contains("5 PEs") && refused.contains("at most 4") && refused.contains("--oversubscribe"));
-        assert!(place(&rooms(&[None]), 5, Some(4), Map::Block).unwrap_err().to_string().contains("1 x 4 = 4"));
-        assert!(place(&allocated, 3, Some(3), Map::Block).is_err());
+        assert!(place(&rooms(&[None]), 5, Some(4), HostOrder::Block).unwrap_err().to_string().contains("1 x 4 = 4"));
+        assert!(place(&allocated, 3, Some(3), HostOrder::Block).is_err());
     }
 
     proptest! {
@@ -148,7 +148,7 @@ mod tests {
             size in 1u32..200,
             cyclic in any::<bool>(),
         ) {
-            let map = if cyclic { Map::Cyclic } else { Map::Block };
+            let map = if cyclic { HostOrder::Cyclic } else { HostOrder::Block };
             let hosts = place(&rooms(&slots), size, None, map).unwrap();
             prop_assert_eq!(hosts.len(), size as usize);
             let count = |host: u32| hosts.iter().filter(|&&h| h == host).count() as u32;

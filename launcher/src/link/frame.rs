@@ -8,9 +8,8 @@ use std::ffi::OsString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::Plan;
-use crate::output::Stream;
-use crate::pmi::Stage;
+use crate::plan::JobPlan;
+use crate::pmi::PmiStage;
 
 /// The longest content. Whoever announces more is no agent of ours.
 pub(crate) const LONGEST: usize = 16 << 20;
@@ -19,9 +18,9 @@ pub(crate) const PORTION: usize = 256 << 10;
 
 /// An order to an agent.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum AgentOrder {
     /// Start these PEs.
-    Start(Box<Post>),
+    Start(Box<JobDescription>),
     /// Standard input for PE `pe`; no bytes: its end.
     Input {
         pe: u32,
@@ -33,9 +32,9 @@ pub(crate) enum Order {
     /// Everybody is in the fence; these values were put before it. The last portion opens it.
     Fenced { values: Vec<(String, String)>, last: bool },
     /// So many bytes of this host's output have been written: there is room for as many.
-    Written { host: u32, stream: Stream, bytes: u32 },
+    Written { host: u32, stream: OutputStream, bytes: u32 },
     /// Nobody reads this stream any more.
-    Closed { stream: Stream },
+    Closed { stream: OutputStream },
     /// Answer when everybody who is ending has been reported.
     Census,
     /// All PEs of the job have ended: clean up and go. Of a failed job nothing may be left.
@@ -46,7 +45,7 @@ pub(crate) enum Order {
 
 /// A report of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum AgentReport {
     /// These PEs run, with their process numbers.
     Started { pids: Vec<(u32, u32)> },
     /// The display of `--display` for a host, and the PEs that are only shown and not started.
@@ -54,7 +53,7 @@ pub(crate) enum Report {
     /// PE `pe` could not be started, so these were not either.
     Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
     /// A PE ended, so far had it come; and why the kernel probably killed it for memory, if it did.
-    Ended { pe: u32, status: i32, stage: Stage, shortage: Option<String> },
+    Ended { pe: u32, status: i32, stage: PmiStage, shortage: Option<String> },
     /// A PE ends the job.
     Aborted { pe: u32, status: i32 },
     /// A PE sent what is no PMI.
@@ -66,7 +65,7 @@ pub(crate) enum Report {
     /// Whole lines of output, dressed.
     Output {
         host: u32,
-        stream: Stream,
+        stream: OutputStream,
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
@@ -82,11 +81,27 @@ pub(crate) enum Report {
     Beat,
 }
 
+/// Which of a PE's two output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OutputStream {
+    Stdout,
+    Stderr,
+}
+
+impl std::fmt::Display for OutputStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stdout => "standard output",
+            Self::Stderr => "standard error",
+        })
+    }
+}
+
 /// Everything that an agent needs to know about the job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Post {
+pub(crate) struct JobDescription {
     /// The user's arguments; the programs among them carry all variables that PEs get.
-    pub(crate) plan: Plan,
+    pub(crate) plan: JobPlan,
     /// The mark of the job. Each host adds its own number.
     pub(crate) mark: String,
     /// The name of the key-value space.
@@ -98,19 +113,19 @@ pub(crate) struct Post {
     /// Where programs are looked up.
     pub(crate) path: Option<OsString>,
     /// The agent's own host, and then those that it is to start agents on.
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) host_pes: Vec<HostPes>,
 }
 
-impl Post {
+impl JobDescription {
     /// Whether all PEs are on the launcher's own machine and need no agents. Nothing else decides that.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(&self.seats[..], [only] if only.name.is_empty())
+        matches!(&self.host_pes[..], [only] if only.name.is_empty())
     }
 }
 
 /// A host and its PEs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seat {
+pub(crate) struct HostPes {
     /// Its place in the job's list of hosts.
     pub(crate) host: u32,
     /// How the remote shell is told of it. Empty: the launcher's own machine, without an agent.
@@ -119,7 +134,7 @@ pub(crate) struct Seat {
     pub(crate) pes: Vec<u32>,
 }
 
-impl Seat {
+impl HostPes {
     /// Lets the launcher look after its PEs itself.
     pub(crate) fn needs_no_agent(&mut self) {
         self.host = 0;
@@ -196,24 +211,33 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn report() -> impl Strategy<Value = Report> {
+    fn report() -> impl Strategy<Value = AgentReport> {
         let values = proptest::collection::vec(("[a-z]{1,20}", "[ -~]{0,200}"), 0..20);
         let bytes = proptest::collection::vec(any::<u8>(), 0..3000);
         prop_oneof![
-            proptest::collection::vec(any::<(u32, u32)>(), 0..50).prop_map(|pids| Report::Started { pids }),
+            proptest::collection::vec(any::<(u32, u32)>(), 0..50).prop_map(|pids| AgentReport::Started { pids }),
             (
                 any::<u32>(),
                 any::<i32>(),
-                prop_oneof![Just(Stage::Joined), Just(Stage::Finalized)],
+                prop_oneof![Just(PmiStage::Joined), Just(PmiStage::Finalized)],
                 any::<Option<String>>()
             )
-                .prop_map(|(pe, status, stage, shortage)| Report::Ended { pe, status, stage, shortage }),
-            (any::<u32>(), any::<i32>()).prop_map(|(pe, status)| Report::Aborted { pe, status }),
-            (values, any::<bool>()).prop_map(|(values, last)| Report::Fence { values, last }),
-            (any::<u32>(), bytes).prop_map(|(host, bytes)| Report::Output { host, stream: Stream::Stderr, bytes }),
+                .prop_map(|(pe, status, stage, shortage)| AgentReport::Ended {
+                    pe,
+                    status,
+                    stage,
+                    shortage
+                }),
+            (any::<u32>(), any::<i32>()).prop_map(|(pe, status)| AgentReport::Aborted { pe, status }),
+            (values, any::<bool>()).prop_map(|(values, last)| AgentReport::Fence { values, last }),
+            (any::<u32>(), bytes).prop_map(|(host, bytes)| AgentReport::Output {
+                host,
+                stream: OutputStream::Stderr,
+                bytes
+            }),
             (proptest::collection::vec(any::<u32>(), 0..9), ".{0,90}")
-                .prop_map(|(hosts, why)| Report::Lost { hosts, why }),
-            Just(Report::Beat),
+                .prop_map(|(hosts, why)| AgentReport::Lost { hosts, why }),
+            Just(AgentReport::Beat),
         ]
     }
 
@@ -224,7 +248,7 @@ mod tests {
             let (mut frames, mut seen) = (Frames::default(), Vec::new());
             for piece in wire.chunks(cut) {
                 frames.feed(piece);
-                while let Some(report) = frames.next::<Report>() {
+                while let Some(report) = frames.next::<AgentReport>() {
                     seen.push(report.unwrap());
                 }
             }
@@ -235,10 +259,10 @@ mod tests {
         fn garbage_is_refused_and_takes_no_memory(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
             let mut frames = Frames::default();
             frames.feed(&bytes);
-            while let Some(Ok(_)) = frames.next::<Order>() {}
+            while let Some(Ok(_)) = frames.next::<AgentOrder>() {}
             let mut frames = Frames::default();
             frames.feed(&bytes);
-            while let Some(Ok(_)) = frames.next::<Report>() {}
+            while let Some(Ok(_)) = frames.next::<AgentReport>() {}
         }
 
         #[test]
@@ -248,7 +272,7 @@ mod tests {
             wire[at] = with;
             let mut frames = Frames::default();
             frames.feed(&wire);
-            let _ = frames.next::<Report>();
+            let _ = frames.next::<AgentReport>();
         }
     }
 
@@ -256,7 +280,7 @@ mod tests {
     fn a_frame_that_is_too_long_is_refused_before_it_comes() {
         let mut frames = Frames::default();
         frames.feed(&(LONGEST as u32 + 1).to_le_bytes());
-        assert!(frames.next::<Report>().unwrap().unwrap_err().contains("announced"));
+        assert!(frames.next::<AgentReport>().unwrap().unwrap_err().contains("announced"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) fn reached(connection: Option<&str>, name: &str) -> Option<IpAddr> {
 
 /// Where the launcher is on the other hosts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum RemotePath<'a> {
     /// At this path, as here, or in PATH.
     AsHere(&'a Path),
     /// At this path.
@@ -34,7 +34,7 @@ pub(crate) enum Place<'a> {
 }
 
 /// The words of the command for one host.
-pub(crate) fn command(shell: &str, host: &str, index: u32, place: Place<'_>) -> Result<Vec<String>, String> {
+pub(crate) fn command(shell: &str, host: &str, index: u32, place: RemotePath<'_>) -> Result<Vec<String>, String> {
     let mut words = words(shell)?;
     let named = words.iter().any(|word| word.contains("{host}") || word.contains("{index}"));
     for word in &mut words {
@@ -44,8 +44,8 @@ pub(crate) fn command(shell: &str, host: &str, index: u32, place: Place<'_>) -> 
         words.push(host.into());
     }
     let (script, file) = match place {
-        Place::AsHere(file) => (FIND, file),
-        Place::Exactly(file) => (EXACTLY, file),
+        RemotePath::AsHere(file) => (FIND, file),
+        RemotePath::Exactly(file) => (EXACTLY, file),
     };
     let tail = ["sh".to_string(), "-c".into(), script.into(), file.display().to_string()];
     match hands_over_to_a_shell(&words[0]) {
@@ -117,11 +117,11 @@ mod tests {
 
     #[test]
     fn the_command_for_a_host() {
-        let here = Place::AsHere(Path::new("/opt/my tools/oshrun"));
+        let here = RemotePath::AsHere(Path::new("/opt/my tools/oshrun"));
         let spaces = command("ip netns exec {host}", "n1", 0, here).unwrap();
         assert_eq!(spaces[..4], ["ip", "netns", "exec", "n1"]);
         assert_eq!(spaces[4..], ["sh", "-c", FIND, "/opt/my tools/oshrun"]);
-        let ssh = command("ssh", "n2", 1, Place::Exactly(Path::new("/opt/oshrun"))).unwrap();
+        let ssh = command("ssh", "n2", 1, RemotePath::Exactly(Path::new("/opt/oshrun"))).unwrap();
         assert_eq!(ssh, ["ssh", "n2", "sh", "-c", "'exec \"$0\" --agent'", "/opt/oshrun"]);
         assert_eq!(command("flux exec -r {index}", "n7", 7, here).unwrap()[..4], ["flux", "exec", "-r", "7"]);
     }

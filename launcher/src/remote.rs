@@ -1,4 +1,4 @@
-//! One agent below this place: the command that started it, the bytes in its pipe, and who it looks after.
+//! One agent below this host: the command that started it, the bytes in its pipe, and who it looks after.
 
 use std::collections::BTreeSet;
 use std::process::{ExitStatus, Stdio};
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::guardian::MARK;
 use crate::hosts::is_here;
-use crate::link::frame::{self, Frames, Order, Post, Report, Seat};
+use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDescription};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
-use crate::link::shell::{self, Place, SSH_CONNECTION};
+use crate::link::shell::{self, RemotePath, SSH_CONNECTION};
 use crate::verdict;
 
 /// How much of what a remote shell says is kept for the message.
@@ -25,16 +25,16 @@ const AFTERMATH: Duration = Duration::from_secs(2);
 
 /// A report or an end of an agent.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum AgentEvent {
     /// It is one of ours and has its orders.
     Greeted,
-    Report(Report),
+    Report(AgentReport),
     /// Nothing more will come, for this reason.
     Over(String),
 }
 
 /// An agent and what is known of it.
-pub(crate) struct Branch {
+pub(crate) struct RemoteAgent {
     /// Its PEs and those below it that have not ended.
     pub(crate) pes: BTreeSet<u32>,
     /// Its host and those below it that are not done.
@@ -49,20 +49,20 @@ pub(crate) struct Branch {
     abandon: Option<oneshot::Sender<String>>,
 }
 
-impl Branch {
-    /// Starts an agent for these seats; what comes from it is told with its number `index`.
+impl RemoteAgent {
+    /// Starts an agent for these hosts; what comes from it is told with its number `index`.
     pub(crate) fn start(
         index: usize,
-        post: &Post,
-        seats: Vec<Seat>,
-        tell: mpsc::UnboundedSender<(usize, News)>,
-    ) -> Branch {
-        let limit = post.plan.places.host_timeout;
+        description: &JobDescription,
+        host_pes: Vec<HostPes>,
+        tell: mpsc::UnboundedSender<(usize, AgentEvent)>,
+    ) -> RemoteAgent {
+        let limit = description.plan.places.host_timeout;
         let (orders, to_write) = mpsc::unbounded_channel();
         let (abandon, abandoned) = oneshot::channel();
-        let branch = Branch {
-            pes: seats.iter().flat_map(|seat| seat.pes.iter().copied()).collect(),
-            hosts: seats.iter().map(|seat| seat.host).collect(),
+        let remote = RemoteAgent {
+            pes: host_pes.iter().flat_map(|host| host.pes.iter().copied()).collect(),
+            hosts: host_pes.iter().map(|host| host.host).collect(),
             greeted: false,
             fenced: false,
             counts: false,
@@ -70,21 +70,21 @@ impl Branch {
             orders: Some(orders),
             abandon: Some(abandon),
         };
-        let words = words_for(post, &seats[0]);
-        let mark = post.mark.clone();
-        let first = Order::Start(Box::new(Post { seats, ..post.clone() }));
+        let words = words_for(description, &host_pes[0]);
+        let mark = description.mark.clone();
+        let first = AgentOrder::Start(Box::new(JobDescription { host_pes, ..description.clone() }));
         tokio::task::spawn_local(async move {
             let news = |news| drop(tell.send((index, news)));
             let why = match words.and_then(|words| Ok((spawn(&words, &mark)?, words))) {
                 Ok((child, words)) => converse(child, &words, first, to_write, abandoned, &news).await,
                 Err(why) => why,
             };
-            news(News::Over(why));
+            news(AgentEvent::Over(why));
         });
-        branch
+        remote
     }
 
-    pub(crate) fn send(&mut self, order: &Order) {
+    pub(crate) fn send(&mut self, order: &AgentOrder) {
         if let Some(orders) = &self.orders {
             // The task that writes them ends only after the agent, and another report tells of that end.
             let _ = orders.send(frame::encode(order));
@@ -115,16 +115,16 @@ impl Branch {
 }
 
 /// The command for a host. The launcher's own host needs no remote shell, unless the user has named one.
-pub(crate) fn words_for(post: &Post, seat: &Seat) -> Result<Vec<String>, String> {
-    let places = &post.plan.places;
+pub(crate) fn words_for(description: &JobDescription, host: &HostPes) -> Result<Vec<String>, String> {
+    let places = &description.plan.places;
     let own = std::env::current_exe().map_err(|error| format!("oshrun cannot find itself: {error}"))?;
-    if places.launch_agent.is_none() && is_here(&seat.name) {
-        return Ok(vec![own.display().to_string(), crate::agent::ARGUMENT.into()]);
+    if places.launch_agent.is_none() && is_here(&host.name) {
+        return Ok(vec![own.display().to_string(), greeting::ARGUMENT.into()]);
     }
     let exactly = places.remote_prefix.as_ref().map(|prefix| prefix.join("bin/oshrun"));
-    let place = exactly.as_deref().map_or(Place::AsHere(&own), Place::Exactly);
+    let place = exactly.as_deref().map_or(RemotePath::AsHere(&own), RemotePath::Exactly);
     let shell = places.launch_agent.as_deref().unwrap_or(shell::SSH);
-    shell::command(shell, &seat.name, seat.host, place).map_err(|why| format!("--launch-agent {shell}: {why}"))
+    shell::command(shell, &host.name, host.host, place).map_err(|why| format!("--launch-agent {shell}: {why}"))
 }
 
 fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
@@ -157,10 +157,10 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
 async fn converse(
     mut child: Child,
     words: &[String],
-    first: Order,
+    first: AgentOrder,
     orders: mpsc::UnboundedReceiver<Vec<u8>>,
     mut abandoned: oneshot::Receiver<String>,
-    news: &impl Fn(News),
+    news: &impl Fn(AgentEvent),
 ) -> String {
     let stdin = child.stdin.take().expect("it was asked for");
     let mut stdout = child.stdout.take().expect("it was asked for");
@@ -170,7 +170,7 @@ async fn converse(
     let listening = async {
         let Some(rest) = greet(&mut stdout, &mut heard).await? else { return Ok(()) };
         greeted = true;
-        news(News::Greeted);
+        news(AgentEvent::Greeted);
         tokio::task::spawn_local(write(stdin, frame::encode(&first), orders));
         listen(&mut stdout, rest, news).await
     };
@@ -222,13 +222,17 @@ async fn greet(stdout: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Re
 }
 
 /// Passes on every report.
-async fn listen(stdout: &mut (impl AsyncRead + Unpin), rest: Vec<u8>, news: &impl Fn(News)) -> Result<(), String> {
+async fn listen(
+    stdout: &mut (impl AsyncRead + Unpin),
+    rest: Vec<u8>,
+    news: &impl Fn(AgentEvent),
+) -> Result<(), String> {
     let mut frames = Frames::default();
     let mut bytes = vec![0; 1 << 16];
     frames.feed(&rest);
     loop {
         while let Some(report) = frames.next() {
-            news(News::Report(report.map_err(|why| format!("its agent sent nonsense: {why}"))?));
+            news(AgentEvent::Report(report.map_err(|why| format!("its agent sent nonsense: {why}"))?));
         }
         match stdout.read(&mut bytes).await {
             Ok(0) | Err(_) => return Ok(()),

@@ -12,10 +12,11 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::arguments::Plan;
-use crate::link::frame::Report;
-use crate::output::{self, Room, Stream, Style, Upward};
+use crate::link::frame::AgentReport;
+use crate::link::frame::OutputStream;
+use crate::output::{self, Room, Style, Upward};
 use crate::pe::{self, Started};
+use crate::plan::JobPlan;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::watch::{Event, pass_on, watch_over};
@@ -35,10 +36,10 @@ impl Outlet {
     }
 
     /// The room of one stream.
-    pub(crate) fn room(&self, of: Stream) -> &Room {
+    pub(crate) fn room(&self, of: OutputStream) -> &Room {
         match of {
-            Stream::Stdout => &self.stdout,
-            Stream::Stderr => &self.stderr,
+            OutputStream::Stdout => &self.stdout,
+            OutputStream::Stderr => &self.stderr,
         }
     }
 }
@@ -56,7 +57,7 @@ struct Member {
 }
 
 /// All of them. What happens to member `i` is told with that number.
-pub(crate) struct Crew {
+pub(crate) struct Processes {
     host: u32,
     mark: String,
     outlet: Outlet,
@@ -64,21 +65,21 @@ pub(crate) struct Crew {
     readers: Vec<ChildStdin>,
     tell: mpsc::UnboundedSender<(usize, Event)>,
     /// Reports of the tasks that carry bytes.
-    side: mpsc::UnboundedSender<Report>,
+    side: mpsc::UnboundedSender<AgentReport>,
     pumps: JoinSet<()>,
     over: watch::Sender<bool>,
 }
 
-impl Crew {
+impl Processes {
     /// Nobody yet. `mark` is that of this host's processes.
     pub(crate) fn new(
         host: u32,
         mark: String,
         outlet: Outlet,
         tell: mpsc::UnboundedSender<(usize, Event)>,
-        side: mpsc::UnboundedSender<Report>,
-    ) -> Crew {
-        Crew {
+        side: mpsc::UnboundedSender<AgentReport>,
+    ) -> Processes {
+        Processes {
             host,
             mark,
             outlet,
@@ -122,18 +123,18 @@ impl Crew {
         }
     }
 
-    fn carry_output(&mut self, plan: &Plan, pe: u32, child: &mut Child) {
+    fn carry_output(&mut self, plan: &JobPlan, pe: u32, child: &mut Child) {
         let way = |stream| {
             let style = Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
             let room = Rc::clone(self.outlet.room(stream));
             (Upward { host: self.host, stream, room, reports: self.side.clone() }, style, self.over.subscribe())
         };
         if let Some(source) = child.stdout.take() {
-            let (upward, style, over) = way(Stream::Stdout);
+            let (upward, style, over) = way(OutputStream::Stdout);
             self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
         }
         if let Some(source) = child.stderr.take() {
-            let (upward, style, over) = way(Stream::Stderr);
+            let (upward, style, over) = way(OutputStream::Stderr);
             self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
         }
     }
@@ -223,7 +224,7 @@ async fn feed(
     pe: u32,
     mut stdin: ChildStdin,
     mut bytes: mpsc::UnboundedReceiver<Vec<u8>>,
-    side: mpsc::UnboundedSender<Report>,
+    side: mpsc::UnboundedSender<AgentReport>,
 ) {
     while let Some(bytes) = bytes.recv().await {
         let taken = match stdin.write_all(&bytes).await {
@@ -231,7 +232,7 @@ async fn feed(
             Err(_) => 0,
         };
         // The receiver lives as long as the PEs.
-        let _ = side.send(Report::Taken { pe, bytes: taken });
+        let _ = side.send(AgentReport::Taken { pe, bytes: taken });
         if taken == 0 {
             return;
         }

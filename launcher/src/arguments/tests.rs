@@ -1,0 +1,113 @@
+//! The meaning of command lines.
+
+use super::*;
+
+fn plan(line: &str) -> JobPlan {
+    JobPlan::from_arguments(line.split(' ').map(OsString::from).collect()).unwrap()
+}
+
+fn refused(line: &str) -> String {
+    match JobPlan::from_arguments(line.split(' ').map(OsString::from).collect()) {
+        Err(Refusal::Usage(error)) => error.to_string(),
+        Err(Refusal::Error(error)) => error.to_string(),
+        Ok(plan) => panic!("{line} was taken as {plan:?}"),
+    }
+}
+
+#[test]
+fn the_command_is_shown_consistent_by_clap() {
+    OshrunOptions::command().debug_assert();
+    NextApp::command().debug_assert();
+}
+
+#[test]
+fn all_ways_to_say_how_many() {
+    for line in ["-n 3 ./a", "-np 3 ./a", "--np 3 ./a", "-n3 ./a", "--np=3 ./a", "-l -np 3 ./a", "-x A=1 -np 3 ./a"] {
+        assert_eq!(plan(line).size(), 3, "{line}");
+    }
+    assert_eq!(plan("./a").size(), 1);
+}
+
+#[test]
+fn the_programs_own_arguments_are_left_alone() {
+    let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
+    let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
+    assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
+    assert_eq!(plan.label, Label::None);
+}
+
+#[test]
+fn binding_is_said_in_several_ways() {
+    for (line, bind) in [
+        ("./a", None),
+        ("--bind ./a", Some(BindTo::Core)),
+        ("--bind -n 2 ./a", Some(BindTo::Core)),
+        ("--bind core ./a", Some(BindTo::Core)),
+        ("--bind=numa ./a", Some(BindTo::Numa)),
+        ("-n 2 --bind none ./a", Some(BindTo::None)),
+        ("--bind ./numa numa", Some(BindTo::Core)),
+    ] {
+        assert_eq!(plan(line).bind, bind, "{line}");
+    }
+    assert_eq!(plan("--display map ./a").display, Some(Display::Table));
+    assert_eq!(plan("--display=map=svg ./a").display, Some(Display::Picture));
+}
+
+#[test]
+fn several_programs_each_with_their_own_options() {
+    let plan = plan("-l -n 2 -x A=1 ./a x : -np 3 --wdir /tmp ./b : ./c");
+    let counts: Vec<_> = plan.programs.iter().map(|program| program.count).collect();
+    assert_eq!(counts, [2, 3, 1]);
+    assert_eq!(plan.programs[0].variables, [("A".to_string(), "1".into())]);
+    assert_eq!(plan.programs[1].wdir.as_deref(), Some("/tmp".as_ref()));
+    assert_eq!(plan.label, Label::Number);
+}
+
+#[test]
+fn wrong_command_lines_are_refused_with_a_reason() {
+    for (line, word) in [
+        ("-n 0 ./a", "0"),
+        ("-n", "-n"),
+        ("-n many ./a", "many"),
+        ("-n 2", "no program"),
+        ("-n 2 ./a : -n 2", "no program"),
+        ("--stdin 2 -n 2 ./a", "no such PE"),
+        ("--only 0-x ./a", "PE"),
+        ("--timeout 0 ./a", "above 0"),
+        ("--timeot 3 ./a", "--timeout"),
+        ("-x =3 ./a", "no name"),
+    ] {
+        let text = refused(line);
+        assert!(text.contains(word), "{line}: {text}");
+    }
+}
+
+#[test]
+fn hosts_and_how_many_on_each() {
+    let named = |line| plan(line).places.hosts.unwrap().len();
+    assert_eq!(named("-H a,b:2 ./a"), 2);
+    assert_eq!(named("--host n[1-3] -n 6 ./a"), 3);
+    assert_eq!(plan("-N 4 ./a").size(), 4);
+    assert!(plan("-H a,b -N 4 ./a").places.size_is_open);
+    assert_eq!(plan("-H a -np 3 --map cyclic ./a").places.map, HostOrder::Cyclic);
+    for (line, word) in [
+        ("-H a --hostfile f ./a", "hostfile"),
+        ("-H , ./a", "no host"),
+        ("--hostfile /no/such/file ./a", "/no/such/file"),
+        ("-H a --nodes 2 ./a", "--nodes"),
+        ("--map random ./a", "random"),
+    ] {
+        let text = refused(line);
+        assert!(text.contains(word), "{line}: {text}");
+    }
+}
+
+#[test]
+fn lists_and_times() {
+    let list = PeList::parse("0-3,7").unwrap();
+    let named: Vec<u32> = (0..10).filter(|&pe| list.contains(pe)).collect();
+    assert_eq!(named, [0, 1, 2, 3, 7]);
+    assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
+    assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
+    assert!(seconds("-1").is_err() && seconds("nan").is_err());
+}

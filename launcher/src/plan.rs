@@ -1,0 +1,182 @@
+//! The job that the user wants: programs, hosts, binding, input and output, as the command line or an agent's orders tell them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use oxshmem_base::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::hosts::HostEntry;
+
+/// The user's wishes, checked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobPlan {
+    /// The programs, in the order of their PEs' numbers.
+    pub programs: Vec<ProgramSpec>,
+    /// How output lines begin.
+    pub label: Label,
+    /// Whether lines carry the time.
+    pub timestamps: bool,
+    /// Whose output is shown.
+    pub only: Option<PeList>,
+    /// Where output goes instead.
+    pub output_dir: Option<PathBuf>,
+    /// The readers of the input.
+    pub stdin: Stdin,
+    /// When the job is stopped.
+    pub timeout: Option<Duration>,
+    /// How long PEs may take to end when they are asked to.
+    pub grace: Duration,
+    /// To what PEs are bound, if the user said it.
+    pub bind: Option<BindTo>,
+    /// The display of their places.
+    pub display: Option<Display>,
+    /// As how many nodes the PEs count.
+    pub nodes: u32,
+    /// Where the PEs run.
+    pub places: HostOptions,
+    /// Whether nothing is to be started.
+    pub dry_run: bool,
+    /// Whether to say more.
+    pub verbose: bool,
+}
+
+/// Where the user wants the PEs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HostOptions {
+    /// On which hosts; nothing: where the scheduler says, or here.
+    #[serde(skip)]
+    pub hosts: Option<Vec<HostEntry>>,
+    /// How many on each.
+    pub per_host: Option<u32>,
+    /// The host of each PE.
+    pub map: HostOrder,
+    /// The remote shell.
+    pub launch_agent: Option<String>,
+    /// Where oxshmem is on other hosts.
+    pub remote_prefix: Option<PathBuf>,
+    /// How long a host may be silent.
+    pub host_timeout: Duration,
+    /// Whether a scheduler's limits are to be passed over.
+    pub oversubscribe: bool,
+    /// Whether the number of PEs was left to us.
+    pub size_is_open: bool,
+}
+
+/// How PEs are dealt to hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum HostOrder {
+    /// PEs with neighbouring numbers share a host.
+    Block,
+    /// Neighbours are on different hosts.
+    Cyclic,
+    /// As block; on each host PEs are dealt to its NUMA nodes in turn.
+    Numa,
+}
+
+impl JobPlan {
+    /// The plan, if the PE that is to read the input exists.
+    pub(crate) fn with_a_reader(self) -> Result<JobPlan, Error> {
+        match self.stdin {
+            Stdin::Pe(pe) if pe >= self.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
+                .because(format!("the job has PEs 0 to {}", self.size() - 1))),
+            _ => Ok(self),
+        }
+    }
+
+    /// Number of PEs of the job.
+    pub fn size(&self) -> u32 {
+        self.programs.iter().map(|program| program.count).sum()
+    }
+}
+
+/// To what PEs are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum BindTo {
+    /// To nothing.
+    None,
+    /// Each to one core, all threads of it.
+    Core,
+    /// Each to the processors of one NUMA node.
+    Numa,
+}
+
+/// How much is shown of the PEs' places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Display {
+    /// A table, before the job runs.
+    #[value(name = "map")]
+    Table,
+    /// A picture, and nothing is run.
+    #[value(name = "map=svg")]
+    Picture,
+}
+
+impl BindTo {
+    /// The value of `SHMEM_BIND` that says the same to the library.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            BindTo::None => "none",
+            BindTo::Core => "core",
+            BindTo::Numa => "numa",
+        }
+    }
+}
+
+/// One program of the job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ProgramSpec {
+    /// How many PEs run it.
+    pub count: u32,
+    /// The program as the user named it and its arguments.
+    pub command: Vec<OsString>,
+    /// Additional variables.
+    pub variables: Vec<(String, OsString)>,
+    /// Where it runs.
+    pub wdir: Option<PathBuf>,
+}
+
+/// How output lines begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Label {
+    /// As the PE wrote them.
+    None,
+    /// `[0] `
+    Number,
+    /// `[1,0]<stdout>:`
+    Tag,
+}
+
+/// The readers of the launcher's standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdin {
+    /// Nobody.
+    None,
+    /// Every PE gets a copy.
+    All,
+    /// This PE.
+    Pe(u32),
+}
+
+/// A list of PE numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeList(Vec<(u32, u32)>);
+
+impl PeList {
+    /// Reads numbers and ranges that commas separate: `0-3,7`.
+    pub(crate) fn parse(text: &str) -> Result<PeList, String> {
+        let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
+        let range = |part: &str| match part.split_once('-') {
+            Some((first, last)) => Ok((number(first)?, number(last)?)),
+            None => number(part).map(|pe| (pe, pe)),
+        };
+        text.split(',').map(range).collect::<Result<_, String>>().map(PeList)
+    }
+
+    /// Whether the list names this PE.
+    pub fn contains(&self, pe: u32) -> bool {
+        self.0.iter().any(|&(first, last)| (first..=last).contains(&pe))
+    }
+}

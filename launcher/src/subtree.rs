@@ -1,0 +1,390 @@
+//! The part of a job from this host downwards: the PEs of this host, and the agents that look after others. Orders go in,
+//! reports come out. A question to the job as a whole (a fence, a census) is answered once for everybody here and below.
+//!
+//! The launcher is a subtree with the user's wishes on top, an agent is one with a pipe on top.
+
+use std::collections::VecDeque;
+use std::os::unix::process::ExitStatusExt;
+use std::rc::Rc;
+
+use oxshmem_bootstrap::pmi1::{Reply, Request};
+use oxshmem_os::limits::Kills;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
+use crate::link::pulse::{Need, Pulse};
+use crate::output;
+use crate::pmi::{JobEffect, PmiServer};
+use crate::prepare::Prepared;
+use crate::processes::{Outlet, Processes, raw};
+use crate::remote::{AgentEvent, RemoteAgent};
+use crate::watch::Event;
+
+/// How many agents one host looks after itself; beyond that some of them look after others.
+const FAN_OUT: usize = 32;
+
+pub(crate) struct Subtree {
+    description: Rc<JobDescription>,
+    /// This host's number in the job.
+    host: u32,
+    outlet: Outlet,
+    processes: Processes,
+    server: PmiServer,
+    /// All PEs of this host are in the fence.
+    processes_fenced: bool,
+    /// The values that were put before the fence, here and below.
+    values: Vec<(String, String)>,
+    remotes: Vec<RemoteAgent>,
+    /// Whether a PE here or below has ended.
+    ended: bool,
+    /// The kernel's counts here before our PEs started.
+    kills: Kills,
+    census: Option<DeathCensus>,
+    /// The job is over; what the PEs have written is still on its way.
+    finishing: bool,
+    ready: VecDeque<AgentReport>,
+    events: mpsc::UnboundedReceiver<(usize, Event)>,
+    news: mpsc::UnboundedReceiver<(usize, AgentEvent)>,
+    tell: mpsc::UnboundedSender<(usize, AgentEvent)>,
+    side: mpsc::UnboundedReceiver<AgentReport>,
+    look: Interval,
+}
+
+/// A question that is answered when these members' ends have been reported, and every remote agent has answered.
+struct DeathCensus {
+    dying: Vec<usize>,
+}
+
+impl Subtree {
+    /// A subtree without PEs, on the host with this number. `mark` is that of the host's processes.
+    pub(crate) fn new(description: Rc<JobDescription>, host: u32, mark: String) -> Subtree {
+        let outlet = Outlet::new();
+        let (reports, side) = mpsc::unbounded_channel();
+        let (tell, news) = mpsc::unbounded_channel();
+        let (happens, events) = mpsc::unbounded_channel();
+        let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Subtree {
+            processes: Processes::new(host, mark, outlet.clone(), happens, reports),
+            server: PmiServer::new(
+                description.space.clone(),
+                Vec::new(),
+                description.plan.size(),
+                description.mapping.clone(),
+            ),
+            description,
+            host,
+            outlet,
+            processes_fenced: false,
+            values: Vec::new(),
+            remotes: Vec::new(),
+            ended: false,
+            kills: Kills::so_far(),
+            census: None,
+            finishing: false,
+            ready: VecDeque::new(),
+            events,
+            news,
+            tell,
+            side,
+            look,
+        }
+    }
+
+    /// Starts the PEs of this host. After one that cannot be started no other is tried.
+    pub(crate) fn start_processes(&mut self, prepared: &Prepared) {
+        let (space, size) = (self.description.space.clone(), self.description.plan.size());
+        self.server = PmiServer::new(space, prepared.apps_here(), size, self.description.mapping.clone());
+        let mut pids = Vec::with_capacity(prepared.pes().len());
+        let mut failed = None;
+        for (&pe, i) in prepared.pes().iter().zip(0..) {
+            match self.processes.start(prepared, pe) {
+                Ok(pid) => pids.push((pe, pid)),
+                Err((status, error)) => {
+                    let others = prepared.pes()[i + 1..].to_vec();
+                    failed = Some(AgentReport::Unstartable { pe, status, why: error.to_string(), others });
+                    break;
+                }
+            }
+        }
+        self.ready.push_back(AgentReport::Started { pids });
+        self.ready.extend(failed);
+        self.processes.begin_input();
+    }
+
+    /// Starts agents for these hosts.
+    pub(crate) fn start_remotes(&mut self, host_pes: &[HostPes]) {
+        for group in groups(host_pes) {
+            let index = self.remotes.len();
+            self.remotes.push(RemoteAgent::start(index, &self.description, group.to_vec(), self.tell.clone()));
+        }
+    }
+
+    /// Whether every agent has gone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.remotes.iter().all(RemoteAgent::is_over)
+    }
+
+    /// Returns the next event. The future may be dropped and made again.
+    pub(crate) async fn next(&mut self) -> AgentReport {
+        loop {
+            if let Some(report) = self.ready.pop_front() {
+                return report;
+            }
+            tokio::select! {
+                Some((i, event)) = self.events.recv() => self.process_event(i, event),
+                Some((index, news)) = self.news.recv() => self.branch_news(index, news),
+                Some(report) = self.side.recv() => self.ready.push_back(report),
+                () = self.processes.written(), if self.finishing => self.is_clean(),
+                _ = self.look.tick(), if !self.remotes.is_empty() => self.look_at_branches(),
+            }
+        }
+    }
+
+    /// Carries out an order, here and below.
+    pub(crate) fn obey(&mut self, order: AgentOrder) {
+        match &order {
+            AgentOrder::Input { pe, .. } => self.pass_to(|remote| remote.pes.contains(pe), &order),
+            AgentOrder::Written { host, .. } => self.pass_to(|remote| remote.hosts.contains(host), &order),
+            AgentOrder::Start(_) | AgentOrder::Beat => {}
+            _ => self.pass_to(|_| true, &order),
+        }
+        match order {
+            AgentOrder::Input { pe, bytes } => self.processes.input(pe, bytes),
+            AgentOrder::Written { host, stream, bytes } => {
+                if host == self.host {
+                    output::make_room(self.outlet.room(stream), bytes);
+                }
+            }
+            AgentOrder::Closed { stream } => self.outlet.room(stream).close(),
+            AgentOrder::Signal { signal, except } => {
+                self.processes.signal(signal, except);
+                self.signalled(signal);
+            }
+            AgentOrder::Fenced { values, last } => {
+                self.server.learn(values);
+                if last {
+                    self.processes_fenced = false;
+                    self.remotes.iter_mut().for_each(|remote| remote.fenced = false);
+                    self.processes.answer_all(&Reply::BarrierOut);
+                }
+            }
+            AgentOrder::Census => {
+                let asked = self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over());
+                asked.for_each(|remote| remote.counts = true);
+                self.census = Some(DeathCensus { dying: self.processes.dying() });
+                self.look_at_census();
+            }
+            AgentOrder::Finish { failed } => {
+                self.processes.sweep(failed);
+                self.finishing = true;
+            }
+            AgentOrder::Start(_) | AgentOrder::Beat => {}
+        }
+    }
+
+    /// Ends everything here at once; agents below notice that their pipes end.
+    pub(crate) fn kill(&self) {
+        self.processes.kill();
+    }
+
+    /// After a stop nobody's silence counts.
+    pub(crate) fn resume(&mut self) {
+        let now = Instant::now();
+        self.remotes.iter_mut().for_each(|remote| remote.pulse.resume(now));
+    }
+
+    fn pass_to(&mut self, whom: impl Fn(&RemoteAgent) -> bool, order: &AgentOrder) {
+        // An agent that has not answered yet finds it behind its first order.
+        self.remotes.iter_mut().filter(|remote| whom(remote)).for_each(|remote| remote.send(order));
+    }
+
+    /// Passes a signal to the PEs on to the agents.
+    fn signalled(&mut self, signal: i32) {
+        match signal {
+            // A stopped agent does not beat.
+            libc::SIGTSTP => self.remotes.iter_mut().for_each(|remote| remote.pulse.pause()),
+            libc::SIGCONT => self.resume(),
+            // Agents that have not answered yet shall not start anything any more.
+            libc::SIGTERM | libc::SIGKILL | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT => {
+                let silent = self.remotes.iter_mut().filter(|remote| !remote.greeted && !remote.is_over());
+                silent.for_each(|remote| remote.give_up("the job ended before it answered".into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that was written here is on its way: nothing more will come.
+    fn is_clean(&mut self) {
+        self.finishing = false;
+        while let Ok(report) = self.side.try_recv() {
+            self.ready.push_back(report);
+        }
+        self.ready.push_back(AgentReport::Done { host: self.host });
+    }
+
+    fn process_event(&mut self, i: usize, event: Event) {
+        let pe = self.processes.number(i);
+        match event {
+            Event::Asked(request) => self.serve(i, request),
+            Event::Babbled(why) => self.ready.push_back(AgentReport::Babbled { pe, why }),
+            Event::Ended(status) => {
+                self.processes.ended(i);
+                self.ended = true;
+                self.server.leave_barrier(i);
+                let stage = self.server.stage(i);
+                let killed = status.signal() == Some(libc::SIGKILL);
+                let shortage = if killed { self.kills.since() } else { None };
+                self.ready.push_back(AgentReport::Ended { pe, status: raw(status), stage, shortage });
+                if let Some(census) = &mut self.census {
+                    census.dying.retain(|&dying| dying != i);
+                }
+                self.look_at_census();
+                self.look_for_stuck_fence();
+            }
+        }
+    }
+
+    fn serve(&mut self, i: usize, request: Request) {
+        match self.server.handle(i, request) {
+            JobEffect::Answer(reply) => self.processes.answer(i, &reply),
+            JobEffect::Wait => self.look_for_stuck_fence(),
+            JobEffect::Release => {
+                self.processes_fenced = true;
+                self.values.extend(self.server.take_news());
+                self.look_at_fence();
+            }
+            JobEffect::Abort(status) => {
+                self.ready.push_back(AgentReport::Aborted { pe: self.processes.number(i), status: status & 0xff });
+            }
+        }
+    }
+
+    fn branch_news(&mut self, index: usize, news: AgentEvent) {
+        let remote = &mut self.remotes[index];
+        remote.pulse.heard(Instant::now());
+        match news {
+            AgentEvent::Greeted => remote.greeted = true,
+            AgentEvent::Over(why) => {
+                let hosts: Vec<u32> = remote.hosts.iter().copied().collect();
+                remote.over();
+                self.ended |= !hosts.is_empty();
+                self.ready.push_back(match hosts.is_empty() {
+                    // A wait for the end of all agents looks again.
+                    true => AgentReport::Beat,
+                    false => AgentReport::Lost { hosts, why },
+                });
+                self.look_at_census();
+                self.look_for_stuck_fence();
+            }
+            AgentEvent::Report(AgentReport::Beat) => {}
+            AgentEvent::Report(AgentReport::Fence { values, last }) => {
+                self.values.extend(values);
+                remote.fenced = last;
+                self.look_at_fence();
+            }
+            AgentEvent::Report(AgentReport::Counted) => {
+                remote.counts = false;
+                self.look_at_census();
+            }
+            AgentEvent::Report(report) => {
+                match &report {
+                    AgentReport::Ended { pe, .. } => {
+                        remote.pes.remove(pe);
+                        self.ended = true;
+                    }
+                    AgentReport::Done { host } => drop(remote.hosts.remove(host)),
+                    AgentReport::Lost { hosts, .. } => {
+                        remote.hosts.retain(|host| !hosts.contains(host));
+                        self.ended = true;
+                    }
+                    _ => {}
+                }
+                let ended = matches!(report, AgentReport::Ended { .. });
+                self.ready.push_back(report);
+                if ended {
+                    self.look_for_stuck_fence();
+                }
+            }
+        }
+    }
+
+    /// The fence is complete when everybody here and below is in it.
+    fn look_at_fence(&mut self) {
+        let processes = self.processes.is_empty() || self.processes_fenced;
+        let mut below = self.remotes.iter();
+        if processes && below.all(|remote| remote.fenced) {
+            let mut portions = frame::portions(std::mem::take(&mut self.values)).into_iter().peekable();
+            while let Some(values) = portions.next() {
+                self.ready.push_back(AgentReport::Fence { values, last: portions.peek().is_none() });
+            }
+        } else {
+            self.look_for_stuck_fence();
+        }
+    }
+
+    /// A fence cannot open any more if a PE has ended that belongs to it.
+    fn look_for_stuck_fence(&mut self) {
+        let processes = if self.processes_fenced { self.processes.running() } else { self.server.waiting() };
+        let below: usize = self.remotes.iter().filter(|remote| remote.fenced).map(|remote| remote.pes.len()).sum();
+        if self.ended && processes + below > 0 {
+            self.ready.push_back(AgentReport::Stuck { waiting: (processes + below) as u32 });
+        }
+    }
+
+    fn look_at_census(&mut self) {
+        let answered =
+            |census: &DeathCensus| census.dying.is_empty() && self.remotes.iter().all(|remote| !remote.counts);
+        if self.census.as_ref().is_some_and(answered) {
+            self.census = None;
+            self.ready.push_back(AgentReport::Counted);
+        }
+    }
+
+    fn look_at_branches(&mut self) {
+        let now = Instant::now();
+        let limit = self.description.plan.places.host_timeout;
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.is_over()) {
+            match remote.pulse.need(now) {
+                Need::GiveUp if remote.greeted => remote.give_up(format!("nothing has come from it for {limit:?}")),
+                Need::GiveUp => remote.give_up(format!(
+                    "the remote shell has neither answered nor failed within {limit:?} (--host-timeout)"
+                )),
+                Need::Beat if remote.greeted => remote.send(&AgentOrder::Beat),
+                Need::Beat | Need::Nothing => {}
+            }
+        }
+    }
+}
+
+/// Seats in at most as many groups as one place can look after, as even as can be.
+fn groups(host_pes: &[HostPes]) -> Vec<&[HostPes]> {
+    let count = host_pes.len().min(FAN_OUT);
+    let cut = |i: usize| i * host_pes.len() / count.max(1);
+    (0..count).map(|i| &host_pes[cut(i)..cut(i + 1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn depth(host_pes: &[HostPes]) -> usize {
+        match host_pes {
+            [] => 0,
+            [_, below @ ..] => 1 + groups(below).into_iter().map(depth).max().unwrap_or(0),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tree_reaches_every_host_once(hosts in 0u32..3000) {
+            let host_pes: Vec<HostPes> = (0..hosts).map(|host| HostPes { host, name: String::new(), pes: vec![] }).collect();
+            let groups = groups(&host_pes);
+            prop_assert!(groups.len() <= FAN_OUT && groups.iter().all(|group| !group.is_empty()));
+            prop_assert_eq!(&groups.concat(), &host_pes);
+            prop_assert!(groups.into_iter().map(depth).max().unwrap_or(0) <= 3);
+        }
+    }
+}
