@@ -1,5 +1,6 @@
 //! The Rust files of the project, each with the module that it is.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::{Outcome, command};
@@ -36,7 +37,8 @@ pub(super) fn read(top: &Path) -> Outcome<Vec<Source>> {
     let listed =
         command::read(list.current_dir(top).args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]))?;
     let mut sources = Vec::new();
-    for path in listed.lines() {
+    // In the middle of a merge git lists a file once for each side.
+    for path in listed.lines().collect::<BTreeSet<_>>() {
         // A file that was deleted and not yet committed is listed still.
         let Ok(text) = std::fs::read_to_string(top.join(path)) else { continue };
         if text.starts_with("// Generated") || text.starts_with("/* automatically generated") {
