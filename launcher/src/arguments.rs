@@ -126,7 +126,7 @@ type Hosts = std::sync::Arc<Vec<HostEntry>>;
 #[derive(Debug, Args, Clone)]
 struct App {
     /// Number of PEs that run this program (also -np N) [default: 1]
-    #[arg(short = 'n', long = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = number_of_pes)]
     count: Option<u32>,
 
     /// Give the PEs this variable, with its present or a new value
@@ -314,6 +314,15 @@ fn demo() -> Result<OsString, Error> {
 
 fn host_list(text: &str) -> Result<Hosts, String> {
     hosts::from_option(text).map(Hosts::new)
+}
+
+fn number_of_pes(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 1_000_000;
+    match text.parse() {
+        Ok(pes @ 1..=MOST) => Ok(pes),
+        _ if text.bytes().all(|digit| digit.is_ascii_digit()) => Err(format!("a job has 1 to {MOST} PEs")),
+        _ => Err("this is no number: the number of PEs is missing after -n".into()),
+    }
 }
 
 fn stdin(text: &str) -> Result<Stdin, String> {

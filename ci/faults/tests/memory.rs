@@ -167,6 +167,45 @@ fn fault_M6_a_pe_that_was_killed_for_memory_is_named_as_such() {
     ended.says(&["PE 1", "killed by SIGKILL, probably out of memory", "of 128 MiB", "exit 137"]);
 }
 
+/// The PE's own agent looks at its group, and tells `oshrun`.
+#[test]
+fn fault_M6_a_kill_for_memory_on_another_host_is_named_as_such() {
+    let hog = program("hog.c");
+    let Some(group) = MemoryGroup::or_say(160 * MIB) else { return };
+    let mut job = Job::new("-n 2 -H h1,h2");
+    job.command().args(["--launch-agent", "env ON={host}"]);
+    let ended = job.inside(&group).run(&hog, [""; 0]).expect(137);
+    ended.says(&["PE 1", "h2", "killed by SIGKILL, probably out of memory", "of 160 MiB", "exit 137"]);
+}
+
+/// Huge pages are a reserve of their own, which no control group of memory counts: what is beyond it is refused, and a PE
+/// that is killed for its other memory is named.
+#[test]
+fn fault_M6_a_kill_for_memory_beside_huge_pages_is_named_as_such() {
+    const NAME: &str = "fault_M6_a_kill_for_memory_beside_huge_pages_is_named_as_such";
+    let number = |file: &str| {
+        let text = std::fs::read_to_string(format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{file}"));
+        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0_u64)
+    };
+    let free = number("free_hugepages").saturating_sub(number("resv_hugepages")) * 2;
+    if free < 32 {
+        return println!("not run: {NAME}: {free} MiB of huge pages are free (vm.nr_hugepages), 32 are needed");
+    }
+    let (allocate, hog) = (program("allocate.c"), program("hog.c"));
+    let Some(group) = MemoryGroup::or_say(128 * MIB) else { return };
+    let huge = |options: &str| {
+        let job = Job::new(options).env("SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES", "1");
+        job.env("SHMEM_SYMMETRIC_HEAP_PAGE_SIZE", "2M").env("SHMEM_SYMMETRIC_SIZE", "1G").inside(&group)
+    };
+    let sizes = [8 * MIB, free * MIB, 8 * MIB];
+    let ended = huge("-n 2").run(&allocate, sizes.map(|size| size.to_string()));
+    expect_agreement(&ended);
+    let answers: Vec<&str> = ended.stdout.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(answers, ["served", "NULL", "served"], "{ended}");
+    let ended = huge("-n 2").run(&hog, [""; 0]).expect(137);
+    ended.says(&["PE 1", "killed by SIGKILL, probably out of memory", "of 128 MiB"]);
+}
+
 #[test]
 fn fault_M7_files_without_end_are_refused() {
     let allocate = program("allocate.c");

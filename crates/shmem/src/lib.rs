@@ -57,8 +57,8 @@
 //! are used after their end; buffers that change or end while a transfer works on them; atomics that are overwritten by
 //! transfers; collective calls from two threads at once. What is left to the program is the order of its own
 //! communication. Reading before the data has come gives an old value or, beyond eight bytes, parts of both, never
-//! undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and
-//! `oshrun --hang` says who waits for whom.
+//! undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and a
+//! report after some seconds says who waits for whom.
 //!
 //! # Mistakes and errors
 //!

@@ -57,7 +57,8 @@ pub unsafe fn completed_read(context: Context, value: *mut u64) {
     unsafe { value.write(of("shmemx_pcntr_get_completed_read", context).completed_reads) }
 }
 
-/// Operations of others on this PE's memory, which nobody counts.
+/// Operations of others on this PE's memory. They read 0: stores of the node and writes of cards do not involve this PE's
+/// processor.
 ///
 /// # Safety
 /// See [`issued_write`].

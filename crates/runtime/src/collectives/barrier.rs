@@ -120,7 +120,9 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let first = stamp >> signature::BITS << signature::BITS;
     let next = call.team.counts().0 + 1;
-    let (mut looks, mut suspected) = (0_u32, None::<Signature>);
+    let mut looks = 0_u32;
+    #[cfg(not(loom))]
+    let mut suspected = None::<Signature>;
     let seen = wait::until(reason, None, move || {
         looks = looks.wrapping_add(1);
         // Seen before the word: a member that has come and gone on has written the word first.
@@ -144,8 +146,6 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
             }
             suspected = contradiction;
         }
-        #[cfg(loom)]
-        let _ = suspected;
         None
     });
     if seen != stamp && number_of(seen) == number_of(stamp) {
