@@ -21,9 +21,14 @@ use crate::counts::Counts;
 const CRATES: &[&str] = &[
     "oxshmem-faults",
     "oxshmem-launcher",
+    "oxshmem-base",
     "oxshmem-bootstrap",
+    "oxshmem-heap",
+    "oxshmem-os",
     "oxshmem-topology",
+    "oxshmem-transport-ofi",
     "oxshmem-transport-tcp",
+    "oxshmem-transport-ucx",
     "oxshmem-runtime",
     "oxshmem",
 ];
