@@ -71,7 +71,7 @@ pub(crate) fn now() -> String {
 /// Seconds since 1970 as a date and a time.
 fn utc(seconds: u64) -> String {
     let (mut days, of_day) = (seconds / 86400, seconds % 86400);
-    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;
     while days >= 365 + u64::from(leap(year)) {
         days -= 365 + u64::from(leap(year));
