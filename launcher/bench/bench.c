@@ -11,7 +11,7 @@
 
 enum { BATCHES = 8, SINGLES = 20000, CLOCK_READINGS = 20, TRIES = 3 };
 
-int me, npes, partner, pairs, leads, follows, size_count;
+int me, npes, partner, pairs, leads, follows, size_count, timed_pe;
 size_t sizes[64];
 
 static const char *only = "";
@@ -27,7 +27,7 @@ static void start(void) { }
 static const struct { const char *name; void (*run)(void); } groups[] = {
     {"latency", latency}, {"bandwidth", bandwidth}, {"overlap", overlap}, {"atomics", atomics}, {"barriers", barriers},
     {"collectives", collectives}, {"reductions", reductions}, {"teams", teams}, {"limits", limits}, {"usage", usage},
-    {"start", start},
+    {"start", start}, {"distances", distances},
 };
 
 double now(void)
@@ -124,6 +124,7 @@ static int counts(enum clock clock, int pe)
     case FIRST: return pe == 0;
     case LEADERS: return pe < pairs;
     case PAIRS: return pe < 2 * pairs;
+    case ONE: return pe == timed_pe;
     default: return 1;
     }
 }

@@ -15,8 +15,8 @@
 #endif
 
 /* Whose time a row counts: the first PE's, that of the slowest PE among the first halves of the pairs, that of the slowest
- * of both halves, or that of the slowest of all. */
-enum clock { FIRST, LEADERS, PAIRS, ALL };
+ * of both halves, that of the slowest of all, or that of the PE `timed_pe`. */
+enum clock { FIRST, LEADERS, PAIRS, ALL, ONE };
 
 /* One row of the report. All PEs call everything with the same arguments. */
 struct row {
@@ -47,6 +47,8 @@ int wanted(const char *pattern);
 extern int me, npes, partner, pairs;
 /* Whether this PE is the first of its pair, and whether it is the second. */
 extern int leads, follows;
+/* The PE whose time counts in rows of the clock ONE. */
+extern int timed_pe;
 /* Sizes of one sweep. */
 extern size_t sizes[64];
 extern int size_count;
@@ -66,6 +68,6 @@ int is_filled(const void *at, size_t bytes, unsigned seed, int pe, int block);
 
 /* Groups of patterns; each runs in a job of its own. */
 void latency(void), bandwidth(void), overlap(void), atomics(void), barriers(void), collectives(void), reductions(void), teams(void),
-    limits(void), usage(void);
+    limits(void), usage(void), distances(void);
 
 #endif

@@ -99,6 +99,10 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
 
+    /// Say at the start which transport the job takes and why no other one, as SHMEM_INFO does, without the list of variables
+    #[arg(long)]
+    explain: bool,
+
     /// Show what would be started and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -121,6 +125,9 @@ pub struct OshrunOptions {
 
 /// The value of `-H`.
 type Hosts = std::sync::Arc<Vec<HostEntry>>;
+
+/// PE 0 explains the choice and lists no variables.
+const EXPLAIN: &str = "SHMEM_INFO=choice";
 
 /// Options that each program of the job may have for itself.
 #[derive(Debug, Args, Clone)]
@@ -160,6 +167,9 @@ impl JobPlan {
         let mut apps = vec![options.app];
         for section in sections {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
+        }
+        if options.explain {
+            apps.iter_mut().for_each(|app| app.variables.push(EXPLAIN.to_owned()));
         }
         if options.demo {
             apps[0].count.get_or_insert(4);

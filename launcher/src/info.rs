@@ -18,13 +18,20 @@ const LAUNCHERS: [(&str, &str); 6] = [
 
 /// Everything, in named parts.
 pub fn facts() -> Value {
-    json!({ "oxshmem": build(), "machine": machine(), "launchers": launchers(), "variables": variables() })
+    json!({ "oxshmem": build(), "machine": machine(), "limits": limits_of_process(), "libraries": libraries(),
+        "launchers": launchers(), "variables": variables() })
 }
 
 /// The same for a reader.
 pub fn as_text(facts: &Value) -> String {
     let mut text = String::new();
-    for (part, title) in [("oxshmem", "oxshmem"), ("machine", "This machine"), ("launchers", "Launchers in PATH")] {
+    for (part, title) in [
+        ("oxshmem", "oxshmem"),
+        ("machine", "This machine"),
+        ("limits", "Limits of this process (ulimit)"),
+        ("libraries", "Libraries that are used where they are there"),
+        ("launchers", "Launchers in PATH"),
+    ] {
         text += &format!("{title}\n");
         for (name, value) in facts[part].as_object().into_iter().flatten() {
             text += &format!("  {:<20} {}\n", name.replace('_', " "), plain(value));
@@ -47,8 +54,39 @@ fn build() -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "specification": "OpenSHMEM 1.6",
         "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "commit": option_env!("OXSHMEM_COMMIT").unwrap_or("unknown: not built by cargo xtask"),
+        "compiler": option_env!("OXSHMEM_COMPILER").unwrap_or("unknown: not built by cargo xtask"),
+        "installed_in": installed_in(),
         "profile": if cfg!(debug_assertions) { "development" } else { "release" },
     })
+}
+
+/// The folder of the installation.
+fn installed_in() -> Option<String> {
+    let tool = std::env::current_exe().ok()?.canonicalize().ok()?;
+    Some(tool.parent()?.parent()?.display().to_string())
+}
+
+/// The limits of this process that jobs meet, as the kernel tells them.
+fn limits_of_process() -> Value {
+    let table = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let soft = |name: &str| {
+        let rest = table.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_whitespace().next().map(str::to_owned)
+    };
+    json!({
+        "locked_memory": soft("Max locked memory"),
+        "open_files": soft("Max open files"),
+        "processes": soft("Max processes"),
+        "address_space": soft("Max address space"),
+        "core_file": soft("Max core file size"),
+    })
+}
+
+/// Libraries that are opened at run time: the files that the loader finds, and their versions.
+fn libraries() -> Value {
+    let found = crate::doctor::library_versions();
+    found.into_iter().map(|(name, told)| (name, json!(told))).collect::<serde_json::Map<_, _>>().into()
 }
 
 fn machine() -> Value {
@@ -118,7 +156,15 @@ mod tests {
         assert_eq!(facts["variables"].as_array().unwrap().len(), KNOBS.len());
         assert!(facts["machine"]["processors"].as_u64().unwrap() >= 1);
         assert!(facts["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
-        for word in ["SHMEM_SYMMETRIC_SIZE", "OpenSHMEM 1.6", "memfd_create", env!("CARGO_PKG_VERSION")] {
+        for word in [
+            "open files",
+            "libfabric",
+            "commit",
+            "SHMEM_SYMMETRIC_SIZE",
+            "OpenSHMEM 1.6",
+            "memfd_create",
+            env!("CARGO_PKG_VERSION"),
+        ] {
             assert!(text.contains(word), "{word} is missing in\n{text}");
         }
     }

@@ -7,6 +7,7 @@ pub mod bench;
 pub mod binding;
 pub mod calibrate;
 pub mod cargo;
+pub mod doctor;
 pub mod guardian;
 pub mod hosts;
 pub mod info;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::Error;
 use oxshmem_launcher::bench::BenchArgs;
+use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::{calibrate, machine, node, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
@@ -28,6 +29,8 @@ struct ToolOptions {
 enum ToolTask {
     /// Measure what every operation costs here, by size, and draw a report
     Bench(Box<BenchArgs>),
+    /// Look for everything that keeps jobs from running well, here or on hosts, and say how to repair it
+    Doctor(DoctorArgs),
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
@@ -42,6 +45,9 @@ enum ToolTask {
         /// As SHMEM_TOPOLOGY
         how: String,
     },
+    /// The facts of this host, for the doctor on another one
+    #[command(hide = true, name = doctor::INSPECT)]
+    Inspect,
     /// One PE of a job that `simulate --start` measures
     #[command(hide = true, name = start::AS_PE)]
     StartAsPe,
@@ -172,6 +178,12 @@ fn main() -> ExitCode {
     let options = ToolOptions::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
     let text = match options.task {
         ToolTask::Bench(bench) => bench.run(),
+        ToolTask::Doctor(doctor) => match doctor.run() {
+            Ok((text, true)) => Ok(text),
+            Ok((text, false)) => return faulty(&text),
+            Err(error) => Err(error),
+        },
+        ToolTask::Inspect => doctor::inspect(),
         ToolTask::Simulate(simulate) if simulate.calibrate => calibrate::report(),
         ToolTask::Simulate(simulate) if simulate.start => start::report(),
         ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
@@ -195,6 +207,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The diagnosis of a machine on which jobs cannot run.
+fn faulty(text: &str) -> ExitCode {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::FAILURE
 }
 
 impl Simulate {

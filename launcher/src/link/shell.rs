@@ -55,6 +55,14 @@ pub(crate) fn command(shell: &str, host: &str, index: u32, place: RemotePath<'_>
     Ok(words)
 }
 
+/// The words of the command that starts another tool on a host, with one argument.
+pub(crate) fn tool(shell: &str, host: &str, file: &Path, argument: &str) -> Result<Vec<String>, String> {
+    let mut words = command(shell, host, 0, RemotePath::Exactly(file))?;
+    let script = words.iter_mut().find(|word| word.contains(EXACTLY)).ok_or("the command has no script")?;
+    *script = script.replace("--agent", argument);
+    Ok(words)
+}
+
 /// ssh joins its words with blanks for the shell of the other side, which takes them apart again.
 fn hands_over_to_a_shell(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
@@ -123,6 +131,8 @@ mod tests {
         assert_eq!(spaces[4..], ["sh", "-c", FIND, "/opt/my tools/oshrun"]);
         let ssh = command("ssh", "n2", 1, RemotePath::Exactly(Path::new("/opt/oshrun"))).unwrap();
         assert_eq!(ssh, ["ssh", "n2", "sh", "-c", "'exec \"$0\" --agent'", "/opt/oshrun"]);
+        let inspect = tool("ssh", "n2", Path::new("/opt/oxshmem"), "inspect").unwrap();
+        assert_eq!(inspect, ["ssh", "n2", "sh", "-c", "'exec \"$0\" inspect'", "/opt/oxshmem"]);
         assert_eq!(command("flux exec -r {index}", "n7", 7, here).unwrap()[..4], ["flux", "exec", "-r", "7"]);
     }
 }

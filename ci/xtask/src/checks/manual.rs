@@ -72,6 +72,7 @@ const FOUND: &[(&str, &str)] = &[
     ("cargo-oxrun", "man1/cargo-oxrun.1"),
     ("oshfort", "man1/oshcc.1"),
     ("oxshmem-bench", "man1/oxshmem-bench.1"),
+    ("oxshmem-doctor", "man1/oxshmem-doctor.1"),
     ("oxshmem-simulate", "man1/oxshmem-explain.1"),
     ("shmem_long_max_to_all", "man3/shmem_max_to_all.3"),
 ];

@@ -30,12 +30,31 @@ fn launcher(profile: &str) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["rustc", "--quiet", "--profile", profile, "--package", "oxshmem-launcher", "--bin", "oshrun"]);
-    command::run(command.args(["--", "-C", "target-feature=+crt-static", "-C", "strip=debuginfo"]).current_dir(top()))
+    command::run(
+        command
+            .args(["--", "-C", "target-feature=+crt-static", "-C", "strip=debuginfo"])
+            .envs(origin())
+            .current_dir(top()),
+    )
+}
+
+/// The commit and the compiler, which `osh_info` tells.
+fn origin() -> [(&'static str, String); 2] {
+    let told =
+        |command: &mut Command| command::read(command.current_dir(top())).map(|text| text.trim().to_owned()).ok();
+    let commit = told(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]));
+    let compilers = [told(Command::new("rustc").arg("--version")), told(Command::new("cc").arg("--version"))];
+    let first_lines = compilers.iter().flatten().filter_map(|text| text.lines().next()).collect::<Vec<_>>().join(", ");
+    [("OXSHMEM_COMMIT", commit.unwrap_or_else(|| "unknown: no git checkout".into())), ("OXSHMEM_COMPILER", first_lines)]
 }
 
 fn cargo(profile: &str, arguments: &[&str]) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     command::run(
-        Command::new(cargo).args(["build", "--quiet", "--profile", profile]).args(arguments).current_dir(top()),
+        Command::new(cargo)
+            .args(["build", "--quiet", "--profile", profile])
+            .args(arguments)
+            .envs(origin())
+            .current_dir(top()),
     )
 }

@@ -17,6 +17,7 @@ const HELP: &[(&str, &str)] = &[
     ("osh_info", "--help"),
     ("cargo-oxrun", "--help"),
     ("oxshmem bench", "--help"),
+    ("oxshmem doctor", "--help"),
     ("oxshmem explain", "--help"),
     ("oxshmem schedule", "--help"),
     ("oxshmem simulate", "--help"),

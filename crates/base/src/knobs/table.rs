@@ -20,10 +20,17 @@ pub static KNOBS: &[Knob] = &[
         settings.version = reading.switch();
         Ok(())
     }),
-    switch("SHMEM_INFO", &["SMA_INFO"], "0", "list these variables at start", |settings, reading| {
-        settings.info = reading.switch();
-        Ok(())
-    }),
+    switch(
+        "SHMEM_INFO",
+        &["SMA_INFO"],
+        "0",
+        "list these variables and say what was chosen at start; `choice` leaves the list out",
+        |settings, reading| {
+            settings.info = reading.switch();
+            settings.info_lists = settings.info && reading.value.trim() != "choice";
+            Ok(())
+        },
+    ),
     switch("SHMEM_DEBUG", &["SMA_DEBUG"], "0", "say what the library does while it does it", |settings, reading| {
         settings.debug = reading.switch();
         Ok(())

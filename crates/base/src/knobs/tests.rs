@@ -55,6 +55,15 @@ fn every_knob_of_the_library_changes_something_under_all_its_names() {
 }
 
 #[test]
+fn the_choice_can_be_asked_for_without_the_list() {
+    let asked = |value| {
+        let settings = settings(&[("SHMEM_INFO", value)]);
+        (settings.info, settings.info_lists)
+    };
+    assert_eq!([asked("1"), asked("choice"), asked("0")], [(true, true), (true, false), (false, false)]);
+}
+
+#[test]
 fn ports_are_a_range_or_one() {
     for (text, ports) in [("41000-41999", (41000, 41999)), (" 5 - 6 ", (5, 6)), ("7", (7, 7))] {
         assert_eq!(settings(&[("SHMEM_TCP_PORTS", text)]).tcp_ports, Some(ports), "{text}");

@@ -76,7 +76,7 @@ fn greet(settings: &Settings, warnings: &[String]) {
     if settings.version {
         println!("{} (OpenSHMEM {}.{})", crate::VENDOR, crate::MAJOR_VERSION, crate::MINOR_VERSION);
     }
-    if settings.info {
+    if settings.info_lists {
         print!("{}", knobs::listing());
     }
 }

@@ -1,0 +1,122 @@
+//! `oxshmem doctor`: everything that keeps jobs from running or from running well, on this host or on several, with a verdict,
+//! the reason and the fix for each check. It looks at the hosts, then runs a small job on them.
+
+mod facts;
+mod finding;
+mod judge;
+mod trial;
+
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use oxshmem_base::Error;
+
+use crate::hosts::{self, is_here};
+use crate::link::shell;
+use crate::machine::beside;
+use facts::Facts;
+use finding::{Diagnosis, Severity};
+
+pub(crate) use facts::library_versions;
+
+/// The task of `oxshmem` that prints a host's facts.
+pub const INSPECT: &str = "inspect";
+
+/// The hosts to look at.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Look at these hosts, and run a job on them: -H n1,n2 or -H n[1-8]
+    #[arg(short = 'H', long = "host", value_name = "HOSTS")]
+    hosts: Option<String>,
+    /// Start programs on {host} by this command instead of ssh
+    #[arg(long, value_name = "COMMAND")]
+    launch_agent: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The facts of this host, for the doctor on another one.
+pub fn inspect() -> Result<String, Error> {
+    let facts = serde_json::to_string(&Facts::gather());
+    facts.map_err(|error| Error::new("the facts cannot be written").because(error))
+}
+
+impl DoctorArgs {
+    /// The diagnosis, and whether there is no fault in it.
+    pub fn run(&self) -> Result<(String, bool), Error> {
+        let diagnoses = self.diagnoses()?;
+        let text = match self.json {
+            true => serde_json::to_string_pretty(&diagnoses).expect("words have a JSON form") + "\n",
+            false => finding::text(&diagnoses),
+        };
+        Ok((text, diagnoses.iter().all(|diagnosis| diagnosis.severity != Severity::Fault)))
+    }
+
+    fn diagnoses(&self) -> Result<Vec<Diagnosis>, Error> {
+        let named = match &self.hosts {
+            None => Vec::new(),
+            Some(text) => hosts::from_option(text).map_err(|why| Error::new(format!("-H {text}")).because(why))?,
+        };
+        let (mut all, mut seen) = (Vec::new(), Vec::new());
+        if named.is_empty() {
+            seen.push(Facts::gather());
+        }
+        for host in &named {
+            match self.look(&host.name) {
+                Ok((facts, clock)) => {
+                    seen.push(facts);
+                    all.extend(clock);
+                }
+                Err(diagnosis) => all.push(*diagnosis),
+            }
+        }
+        all.extend(judge::builds(&seen).filter(|_| seen.len() > 1));
+        seen.iter().for_each(|facts| all.extend(judge::host(facts)));
+        let reached = seen.len() == named.len().max(1);
+        let names: Vec<&str> = named.iter().map(|host| host.name.as_str()).collect();
+        match reached {
+            true => all.extend(trial::run(&names, self.launch_agent.as_deref())?),
+            false => all.push(
+                Diagnosis::warning("all hosts", "job", "not tried")
+                    .because("not every host could be reached")
+                    .fix("repair the faults above, or leave those hosts out of -H"),
+            ),
+        }
+        Ok(all)
+    }
+
+    /// The facts of a host by its name, and how its clock goes.
+    fn look(&self, name: &str) -> Result<(Facts, Option<Diagnosis>), Box<Diagnosis>> {
+        if is_here(name) {
+            return Ok((Facts { host: name.to_owned(), ..Facts::gather() }, None));
+        }
+        let unreachable = |why: String| {
+            Box::new(Diagnosis::fault(name, "ssh", "the host cannot be looked at").because(why).fix(format!(
+                "make `ssh -o BatchMode=yes {name} true` work without a question (ssh-copy-id {name}), and\n\
+                                  install oxshmem there at the same path as here"
+            )))
+        };
+        let words = self.command(name).map_err(unreachable)?;
+        let before = facts::now();
+        let output = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+        let output = output.map_err(|error| unreachable(format!("{}: {error}", words[0])))?;
+        let after = facts::now();
+        let text = String::from_utf8_lossy(&output.stdout);
+        // A login script may have printed something before.
+        let facts: Option<Facts> = text.lines().find_map(|line| serde_json::from_str(line).ok());
+        let facts = facts.ok_or_else(|| {
+            let messages = String::from_utf8_lossy(&output.stderr);
+            unreachable(format!("{}: {}", output.status, messages.lines().next_back().unwrap_or("it says nothing")))
+        })?;
+        // The facts take most of the time, and the clock is read behind them.
+        let clock = judge::clock(name, before, facts.time, after);
+        Ok((Facts { host: name.to_owned(), ..facts }, Some(clock)))
+    }
+
+    fn command(&self, name: &str) -> Result<Vec<String>, String> {
+        let tool = beside("oxshmem").map_err(|error| error.in_one_line())?;
+        let shell = self.launch_agent.as_deref().unwrap_or(shell::SSH);
+        shell::tool(shell, name, &tool, INSPECT)
+    }
+}

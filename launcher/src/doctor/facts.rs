@@ -1,0 +1,255 @@
+//! One host as the doctor sees it. The facts travel from other hosts as JSON, so all judging is done in one place.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory};
+use oxshmem_topology::discover;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::beside;
+
+/// The facts of one host.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) host: String,
+    /// Version of the tool, and a checksum of the library.
+    pub(crate) build: String,
+    /// Nanoseconds since 1970, when the facts were complete.
+    pub(crate) time: u64,
+    /// Bytes that a process may lock; nothing: as many as there are.
+    pub(crate) lockable: Option<u64>,
+    /// Descriptors that a process may open.
+    pub(crate) open_files: u64,
+    /// Bytes of memory that are free, and the limit that says so.
+    pub(crate) memory: (u64, String),
+    /// Processors that may be used, and processors that the process may run on.
+    pub(crate) processors: (usize, usize),
+    /// Packages, NUMA nodes and cores in words.
+    pub(crate) topology: Option<String>,
+    /// Whether the kernel moves pages between NUMA nodes.
+    pub(crate) numa_balancing: bool,
+    /// Why shared memory cannot be made, if it cannot.
+    pub(crate) no_shared_memory: Option<String>,
+    /// The size of huge pages, and how many are free.
+    pub(crate) huge_pages: Option<(u64, u64)>,
+    /// The size of `/dev/shm`.
+    pub(crate) dev_shm: Option<u64>,
+    /// `kernel.yama.ptrace_scope`.
+    pub(crate) ptrace_scope: Option<u32>,
+    pub(crate) cards: Vec<CardPort>,
+    /// Interfaces that lead out of the host.
+    pub(crate) interfaces: Vec<String>,
+    /// Why no port can be opened, if none can.
+    pub(crate) no_port: Option<String>,
+    /// Libraries that are used where they are there: name and file.
+    pub(crate) libraries: Vec<(String, Option<String>)>,
+    /// Variables of a launcher or scheduler around us.
+    pub(crate) launcher: Vec<String>,
+}
+
+/// A port of a card for fabrics.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CardPort {
+    pub(crate) name: String,
+    /// `4: ACTIVE`, as the kernel writes it.
+    pub(crate) state: String,
+    /// `InfiniBand` or `Ethernet`.
+    pub(crate) link: String,
+    pub(crate) rate: String,
+    /// How many addresses for RoCE version 2 it has.
+    pub(crate) roce_addresses: usize,
+}
+
+/// Libraries that are opened at run time: the name for a reader, and the beginning of the file's name.
+const LIBRARIES: [(&str, &str); 4] =
+    [("libfabric", "libfabric.so.1"), ("UCX", "libucp.so.0"), ("PMIx", "libpmix.so.2"), ("hwloc", "libhwloc.so.15")];
+
+/// Variables by which launchers and schedulers are known.
+const LAUNCHERS: [&str; 8] =
+    ["PMI_FD", "PMI_RANK", "PMIX_RANK", "PMIX_NAMESPACE", "SLURM_JOB_ID", "PBS_JOBID", "FLUX_URI", "PALS_RANKID"];
+
+impl Facts {
+    /// Those of this host.
+    pub(crate) fn gather() -> Self {
+        let tightest = limits::tightest();
+        let seen = discover("auto").ok();
+        let shared_memory =
+            SharedMemory::create(c"oxshmem_doctor", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
+        let huge_pages = memory::huge_page_size().map(|size| (size, memory::free_huge_pages(size)));
+        Self {
+            host: line("/proc/sys/kernel/hostname"),
+            build: build(),
+            lockable: process_limit("Max locked memory"),
+            open_files: process_limit("Max open files").unwrap_or(u64::MAX),
+            memory: (tightest.free, tightest.limited_by),
+            processors: (cpus::usable(), cpus::allowed().len()),
+            topology: seen.as_ref().map(|seen| seen.node.describe()),
+            numa_balancing: line("/proc/sys/kernel/numa_balancing") == "1",
+            no_shared_memory: shared_memory.err().map(|error| error.to_string()),
+            huge_pages,
+            dev_shm: size_of_dev_shm(),
+            ptrace_scope: line("/proc/sys/kernel/yama/ptrace_scope").parse().ok(),
+            cards: cards(Path::new("/sys/class/infiniband")),
+            interfaces: interfaces::leading_out(),
+            no_port: TcpListener::bind(("0.0.0.0", 0)).err().map(|error| error.to_string()),
+            libraries: libraries(),
+            launcher: LAUNCHERS
+                .iter()
+                .filter(|name| std::env::var_os(name).is_some())
+                .map(ToString::to_string)
+                .collect(),
+            time: now(),
+        }
+    }
+
+    /// Whether there is a card for fabrics.
+    pub(crate) fn has_card(&self) -> bool {
+        !self.cards.is_empty()
+    }
+}
+
+/// Nanoseconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn line(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// The version, and the size and a checksum of the library's file.
+fn build() -> String {
+    let library = beside("oshrun").ok().and_then(|tool| Some(tool.parent()?.parent()?.join("lib/liboxshmem.so.1")));
+    let bytes = library.and_then(|file| fs::read(file).ok()).unwrap_or_default();
+    let sum =
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{} {sum:016x}", env!("CARGO_PKG_VERSION"))
+}
+
+/// A soft limit of this process, as the kernel tells it; nothing: there is none.
+fn process_limit(name: &str) -> Option<u64> {
+    soft_limit(&fs::read_to_string("/proc/self/limits").unwrap_or_default(), name)
+}
+
+fn soft_limit(table: &str, name: &str) -> Option<u64> {
+    table.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// The size that `/dev/shm` was mounted with.
+fn size_of_dev_shm() -> Option<u64> {
+    let output = Command::new("df").args(["--block-size=1", "--output=size", "/dev/shm"]).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().nth(1)?.trim().parse().ok()
+}
+
+/// The ports of all cards below the kernel's folder.
+fn cards(class: &Path) -> Vec<CardPort> {
+    let entries = |folder: &Path| {
+        let mut all: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        all.sort();
+        all
+    };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut cards = Vec::new();
+    for device in entries(class) {
+        for port in entries(&device.join("ports")) {
+            let types = entries(&port.join("gid_attrs/types"));
+            cards.push(CardPort {
+                name: format!("{}:{}", name(&device), name(&port)),
+                state: line(port.join("state")),
+                link: line(port.join("link_layer")),
+                rate: line(port.join("rate")),
+                roce_addresses: types.iter().filter(|file| line(file).contains("v2")).count(),
+            });
+        }
+    }
+    cards
+}
+
+/// Where the loader finds the libraries.
+fn libraries() -> Vec<(String, Option<String>)> {
+    let listing = ["/sbin/ldconfig", "ldconfig"].iter().find_map(|tool| Command::new(tool).arg("-p").output().ok());
+    let listing = listing.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let find = |name: &str| {
+        let line = listing.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")))?;
+        let path = Path::new(line.split("=> ").nth(1)?.trim());
+        // The real name carries the version.
+        Some(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string())
+    };
+    LIBRARIES.iter().map(|(name, file)| (name.to_string(), find(file))).collect()
+}
+
+/// The libraries with what their own tools say of their versions.
+pub(crate) fn library_versions() -> Vec<(String, String)> {
+    let first_line = |tool: &str, argument: &str| {
+        let output = Command::new(tool).arg(argument).output().ok().filter(|output| output.status.success())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit())).map(str::to_owned)
+    };
+    let told = |name: &str| match name {
+        "libfabric" => first_line("fi_info", "--version"),
+        "UCX" => first_line("ucx_info", "-v"),
+        "PMIx" => first_line("pmix_info", "--version"),
+        _ => first_line("lstopo-no-graphics", "--version"),
+    };
+    let described = |(name, file): (String, Option<String>)| {
+        let value = match (file, told(&name)) {
+            (Some(file), Some(version)) => format!("{file} ({})", version.trim_start_matches("# ")),
+            (Some(file), None) => file,
+            (None, _) => "not found by the loader".to_owned(),
+        };
+        (name, value)
+    };
+    libraries().into_iter().map(described).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_the_kernel_writes_them() {
+        let table = "Limit                     Soft Limit           Hard Limit           Units\n\
+                     Max locked memory         8388608              8388608              bytes\n\
+                     Max open files            unlimited            1048576              files\n";
+        assert_eq!(soft_limit(table, "Max locked memory"), Some(8388608));
+        assert_eq!(soft_limit(table, "Max open files"), None);
+    }
+
+    #[test]
+    fn this_host_can_be_described_and_its_description_travels() {
+        let facts = Facts::gather();
+        assert!(facts.processors.0 >= 1 && facts.memory.0 > 0 && facts.open_files > 0, "{facts:?}");
+        let text = serde_json::to_string(&facts).expect("facts have a JSON form");
+        let read: Facts = serde_json::from_str(&text).expect("and can be read");
+        assert_eq!((read.host, read.build, read.time), (facts.host, facts.build, facts.time));
+    }
+
+    #[test]
+    fn ports_of_cards_are_read_from_the_kernels_folder() {
+        let class = std::env::temp_dir().join(format!("oxshmem-cards-{}", std::process::id()));
+        let port = class.join("mlx5_0/ports/1");
+        fs::create_dir_all(port.join("gid_attrs/types")).expect("a folder");
+        for (file, text) in [
+            ("state", "4: ACTIVE\n"),
+            ("link_layer", "Ethernet\n"),
+            ("rate", "100 Gb/sec (4X EDR)\n"),
+            ("gid_attrs/types/0", "IB/RoCE v1\n"),
+            ("gid_attrs/types/1", "RoCE v2\n"),
+        ] {
+            fs::write(port.join(file), text).expect("a file");
+        }
+        let expected = CardPort {
+            name: "mlx5_0:1".into(),
+            state: "4: ACTIVE".into(),
+            link: "Ethernet".into(),
+            rate: "100 Gb/sec (4X EDR)".into(),
+            roce_addresses: 1,
+        };
+        assert_eq!(cards(&class), [expected]);
+        let _ = fs::remove_dir_all(class);
+    }
+}

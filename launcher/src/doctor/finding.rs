@@ -1,0 +1,113 @@
+//! The verdicts of the doctor: what was looked at, how bad it is, why, and what to do.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+/// How bad it is; the worst is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// Jobs cannot run.
+    Fault,
+    /// Jobs run, but slowly, or not all of them.
+    Warning,
+    /// Nothing has to be done.
+    Good,
+}
+
+/// One line of the diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Diagnosis {
+    pub(crate) severity: Severity,
+    /// The host, or the pair of hosts.
+    pub(crate) host: String,
+    /// The subject of the check.
+    pub(crate) check: &'static str,
+    pub(crate) verdict: String,
+    pub(crate) because: Option<String>,
+    pub(crate) fix: Option<String>,
+}
+
+impl Diagnosis {
+    /// Nothing has to be done.
+    pub(crate) fn good(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Good,
+            host: host.to_owned(),
+            check,
+            verdict: verdict.into(),
+            because: None,
+            fix: None,
+        }
+    }
+
+    /// Something is slow or may fail.
+    pub(crate) fn warning(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::good(host, check, verdict) }
+    }
+
+    /// Jobs cannot run.
+    pub(crate) fn fault(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
+        Self { severity: Severity::Fault, ..Self::good(host, check, verdict) }
+    }
+
+    /// The reason, with the measured value.
+    pub(crate) fn because(self, why: impl Into<String>) -> Self {
+        Self { because: Some(why.into()), ..self }
+    }
+
+    /// The exact command or variable.
+    pub(crate) fn fix(self, what_to_do: impl Into<String>) -> Self {
+        Self { fix: Some(what_to_do.into()), ..self }
+    }
+}
+
+/// The text for a reader, worst first; checks of equal severity keep their order.
+pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
+    let mut sorted: Vec<&Diagnosis> = diagnoses.iter().collect();
+    sorted.sort_by_key(|diagnosis| diagnosis.severity);
+    let mut text = String::new();
+    for Diagnosis { severity, host, check, verdict, because, fix } in sorted {
+        let word = match severity {
+            Severity::Fault => "FAULT",
+            Severity::Warning => "warning",
+            Severity::Good => "good",
+        };
+        let _ = writeln!(text, "{word:<8} {host}: {check}: {verdict}");
+        for (title, part) in [("because:", because), ("to fix: ", fix)] {
+            if let Some(part) = part {
+                let _ = writeln!(text, "           {title} {}", part.replace('\n', "\n                    "));
+            }
+        }
+    }
+    let count = |severity| diagnoses.iter().filter(|diagnosis| diagnosis.severity == severity).count();
+    let _ = writeln!(
+        text,
+        "{} faults, {} warnings, {} good",
+        count(Severity::Fault),
+        count(Severity::Warning),
+        count(Severity::Good)
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_comes_first_with_reason_and_fix() {
+        let all = [
+            Diagnosis::good("a", "memory", "8 GiB"),
+            Diagnosis::fault("b", "ssh", "no way").because("refused").fix("start sshd"),
+            Diagnosis::warning("a", "files", "few"),
+        ];
+        let text = text(&all);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "FAULT    b: ssh: no way");
+        assert_eq!(lines[1..3], ["           because: refused", "           to fix:  start sshd"]);
+        assert!(lines[3].starts_with("warning  a: files") && lines[4].starts_with("good     a: memory"));
+        assert_eq!(lines[5], "1 faults, 1 warnings, 1 good");
+    }
+}

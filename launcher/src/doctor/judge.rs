@@ -1,0 +1,314 @@
+//! From facts to verdicts. Everything is a pure function.
+
+use oxshmem_base::size;
+
+use super::facts::{CardPort, Facts};
+use super::finding::Diagnosis;
+
+/// Cards pin memory; a job that may lock less than this soon gets no further registration.
+const LEAST_LOCKABLE: u64 = 1 << 30;
+/// A PE needs a descriptor for each peer of its node while the node meets, and one for each peer over TCP.
+const LEAST_FILES: u64 = 4096;
+/// Jobs with less memory than this have hardly any heap.
+const LEAST_MEMORY: u64 = 512 << 20;
+/// The size that Docker gives `/dev/shm`.
+const SMALL_SHM: u64 = 64 << 20;
+/// Clocks that differ by more make traces and logs of several hosts misleading.
+const CLOCK_OFFSET_NS: i64 = 100_000_000;
+
+/// The verdicts on one host.
+pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
+    let mut all =
+        vec![memory(facts), shared_memory(facts), locked(facts), files(facts), processors(facts), numa(facts)];
+    all.extend([huge_pages(facts), dev_shm(facts), ptrace(facts), interfaces(facts), port(facts), launcher(facts)]);
+    all.extend(facts.cards.iter().map(|card| one_card(facts, card)));
+    if !facts.has_card() {
+        all.push(Diagnosis::good(&facts.host, "cards", "none of a fabric; jobs of several hosts take TCP"));
+    }
+    all.extend(facts.libraries.iter().map(|(name, file)| library(facts, name, file.as_deref())));
+    all
+}
+
+fn memory(facts: &Facts) -> Diagnosis {
+    let (free, limited_by) = &facts.memory;
+    let verdict = format!("{} free", size::display(*free));
+    match *free < LEAST_MEMORY {
+        false => Diagnosis::good(&facts.host, "memory", format!("{verdict}, by {limited_by}")),
+        true => Diagnosis::warning(&facts.host, "memory", verdict)
+            .because(format!("{limited_by} leaves no more"))
+            .fix("give the job's control group or container more memory, or run fewer PEs here"),
+    }
+}
+
+fn shared_memory(facts: &Facts) -> Diagnosis {
+    match &facts.no_shared_memory {
+        None => Diagnosis::good(&facts.host, "shared memory", "anonymous memory files work (memfd_create)"),
+        Some(why) => Diagnosis::fault(&facts.host, "shared memory", "cannot be made")
+            .because(why)
+            .fix("allow memfd_create and fallocate in the container's seccomp profile"),
+    }
+}
+
+fn locked(facts: &Facts) -> Diagnosis {
+    let limit = facts.lockable.map_or_else(|| "unlimited".to_owned(), size::display);
+    match facts.lockable {
+        Some(bytes) if bytes < LEAST_LOCKABLE && facts.has_card() => Diagnosis::warning(
+            &facts.host,
+            "locked memory",
+            format!("a process may lock {limit}"),
+        )
+        .because("cards pin the symmetric heap, and the limit of locked memory (ulimit -l) counts it")
+        .fix(
+            "put `* soft memlock unlimited` and `* hard memlock unlimited` into /etc/security/limits.conf, and\n\
+                      LimitMEMLOCK=infinity into the unit of sshd or slurmd; then log in again",
+        ),
+        _ => Diagnosis::good(&facts.host, "locked memory", format!("limit: {limit}")),
+    }
+}
+
+fn files(facts: &Facts) -> Diagnosis {
+    match facts.open_files < LEAST_FILES {
+        false => Diagnosis::good(&facts.host, "open files", format!("limit: {}", facts.open_files)),
+        true => Diagnosis::warning(&facts.host, "open files", format!("limit: {}", facts.open_files))
+            .because("a PE has a connection to each peer of other nodes that it talks to")
+            .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf")),
+    }
+}
+
+fn processors(facts: &Facts) -> Diagnosis {
+    let (usable, allowed) = facts.processors;
+    match usable < allowed {
+        false => Diagnosis::good(&facts.host, "processors", format!("{usable}")),
+        true => Diagnosis::warning(&facts.host, "processors", format!("{usable} of {allowed}"))
+            .because("a control group's quota stops processes that use more")
+            .fix(format!("run at most {usable} PEs here, or raise cpu.max of the group")),
+    }
+}
+
+fn numa(facts: &Facts) -> Diagnosis {
+    let seen = facts.topology.clone().unwrap_or_else(|| "the machine tells nothing".into());
+    match facts.numa_balancing {
+        false => Diagnosis::good(&facts.host, "topology", seen),
+        true => Diagnosis::warning(&facts.host, "topology", seen)
+            .because("the kernel moves pages between NUMA nodes (kernel.numa_balancing=1), which disturbs bound PEs")
+            .fix("sysctl kernel.numa_balancing=0"),
+    }
+}
+
+fn huge_pages(facts: &Facts) -> Diagnosis {
+    let verdict = match facts.huge_pages {
+        None => "the kernel has none".to_owned(),
+        Some((bytes, 0)) => format!(
+            "none of {} is free; SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES would use small ones",
+            size::display(bytes)
+        ),
+        Some((bytes, free)) => format!("{free} of {} are free", size::display(bytes)),
+    };
+    Diagnosis::good(&facts.host, "huge pages", verdict)
+}
+
+fn dev_shm(facts: &Facts) -> Diagnosis {
+    let others = "oxshmem does not use it, but UCX and libfabric may";
+    match facts.dev_shm {
+        Some(bytes) if bytes <= SMALL_SHM && facts.has_card() => {
+            Diagnosis::warning(&facts.host, "/dev/shm", size::display(bytes))
+                .because(others)
+                .fix("docker run --shm-size=2g ...")
+        }
+        Some(bytes) => Diagnosis::good(&facts.host, "/dev/shm", format!("{}; {others}", size::display(bytes))),
+        None => Diagnosis::good(&facts.host, "/dev/shm", format!("none; {others}")),
+    }
+}
+
+fn ptrace(facts: &Facts) -> Diagnosis {
+    let scope =
+        facts.ptrace_scope.map_or_else(|| "no Yama".to_owned(), |scope| format!("kernel.yama.ptrace_scope={scope}"));
+    Diagnosis::good(&facts.host, "ptrace", format!("{scope}; oxshmem does not need it, debuggers do"))
+}
+
+fn interfaces(facts: &Facts) -> Diagnosis {
+    match facts.interfaces.is_empty() {
+        false => {
+            Diagnosis::good(&facts.host, "interfaces", format!("{} lead out of the host", facts.interfaces.join(", ")))
+        }
+        true => Diagnosis::good(
+            &facts.host,
+            "interfaces",
+            "none on hardware, as in a container; TCP takes those that are up",
+        ),
+    }
+}
+
+fn port(facts: &Facts) -> Diagnosis {
+    match &facts.no_port {
+        None => Diagnosis::good(&facts.host, "ports", "a TCP port can be opened"),
+        Some(why) => Diagnosis::fault(&facts.host, "ports", "no TCP port can be opened")
+            .because(why)
+            .fix("free ports (ss -tan), or name a range that is open: SHMEM_TCP_PORTS=41000-41999"),
+    }
+}
+
+fn launcher(facts: &Facts) -> Diagnosis {
+    let verdict = match facts.launcher.is_empty() {
+        true => "no scheduler around; oshrun starts jobs itself".to_owned(),
+        false => format!("within a scheduler or launcher ({})", facts.launcher.join(", ")),
+    };
+    Diagnosis::good(&facts.host, "launcher", verdict)
+}
+
+fn one_card(facts: &Facts, card: &CardPort) -> Diagnosis {
+    let CardPort { name, state, link, rate, roce_addresses } = card;
+    let told = format!("{name}: {rate}, {link}, {state}");
+    if !state.contains("ACTIVE") {
+        return Diagnosis::warning(&facts.host, "cards", told)
+            .because("the link is not up, so no transport takes this port")
+            .fix(format!(
+                "connect the cable, or start the subnet manager (opensm); then look at `ibstat {}`",
+                name.split(':').next().unwrap_or(name)
+            ));
+    }
+    if link == "Ethernet" && *roce_addresses == 0 {
+        return Diagnosis::warning(&facts.host, "cards", told)
+            .because("it has no address of RoCE version 2, without which other hosts cannot reach it")
+            .fix("give its interface an IP address, and look at /sys/class/infiniband/*/ports/*/gid_attrs/types");
+    }
+    Diagnosis::good(&facts.host, "cards", told)
+}
+
+fn library(facts: &Facts, name: &str, file: Option<&str>) -> Diagnosis {
+    const CHECK: &str = "libraries";
+    let package = match name {
+        "libfabric" => "libfabric1",
+        "UCX" => "libucx0",
+        "PMIx" => "libpmix2",
+        _ => "libhwloc15",
+    };
+    match file {
+        Some(file) => Diagnosis::good(&facts.host, CHECK, format!("{name}: {file}")),
+        None if facts.has_card() && matches!(name, "libfabric" | "UCX") => {
+            Diagnosis::warning(&facts.host, CHECK, format!("{name} is not found by the loader"))
+                .because("there is a card that it may drive")
+                .fix(format!(
+                    "apt install {package} (or the module of your site), or add its folder to LD_LIBRARY_PATH"
+                ))
+        }
+        None => Diagnosis::good(&facts.host, CHECK, format!("{name} is not there, and nothing here needs it")),
+    }
+}
+
+/// Whether all hosts have the build of the first one.
+pub(crate) fn builds(all: &[Facts]) -> Option<Diagnosis> {
+    let first = all.first()?;
+    let others: Vec<&str> =
+        all.iter().filter(|facts| facts.build != first.build).map(|facts| facts.host.as_str()).collect();
+    Some(match others.is_empty() {
+        true => Diagnosis::good("all hosts", "build", first.build.clone()),
+        false => Diagnosis::fault(&others.join(", "), "build", "another build of oxshmem")
+            .because(format!("{} has {}, the other hosts do not", first.host, first.build))
+            .fix("install the same build on all hosts, or name the place of the right one: oshrun --remote-prefix DIR"),
+    })
+}
+
+/// How much another host's clock is ahead, when its answer came between two readings of our own.
+pub(crate) fn clock(host: &str, before: u64, theirs: u64, after: u64) -> Diagnosis {
+    let middle = before / 2 + after / 2;
+    let (ahead, uncertain) = (theirs as i64 - middle as i64, (after - before) as i64 / 2);
+    let ms = |nanoseconds: i64| nanoseconds as f64 / 1e6;
+    let verdict = format!("{:+.1} ms beside ours, known to {:.1} ms", ms(ahead), ms(uncertain));
+    match ahead.abs() > CLOCK_OFFSET_NS + uncertain {
+        false => Diagnosis::good(host, "clock", verdict),
+        true => Diagnosis::warning(host, "clock", verdict)
+            .because("times of output and logs from several hosts cannot be compared; jobs do not depend on it")
+            .fix("start chronyd or systemd-timesyncd on all hosts"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Severity;
+    use super::*;
+
+    fn healthy() -> Facts {
+        Facts {
+            host: "n1".into(),
+            build: "1 abc".into(),
+            lockable: None,
+            open_files: 1 << 20,
+            memory: (8 << 30, "/proc/meminfo".into()),
+            processors: (4, 4),
+            libraries: vec![("libfabric".into(), None), ("UCX".into(), Some("/lib/libucp.so.0".into()))],
+            ..Facts::default()
+        }
+    }
+
+    fn card() -> CardPort {
+        CardPort {
+            name: "mlx5_0:1".into(),
+            state: "4: ACTIVE".into(),
+            link: "InfiniBand".into(),
+            rate: "100 Gb/sec".into(),
+            roce_addresses: 0,
+        }
+    }
+
+    /// The checks that are not good, with their severity.
+    fn complaints(facts: &Facts) -> Vec<(&'static str, Severity)> {
+        let all = host(facts).into_iter().filter(|diagnosis| diagnosis.severity != Severity::Good);
+        all.map(|diagnosis| {
+            assert!(diagnosis.because.is_some() && diagnosis.fix.is_some(), "{diagnosis:?}");
+            (diagnosis.check, diagnosis.severity)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_healthy_host_has_no_complaint() {
+        assert_eq!(complaints(&healthy()), []);
+    }
+
+    #[test]
+    fn every_sick_part_is_named_with_reason_and_fix() {
+        let cards = vec![card()];
+        let cases: Vec<(Facts, &str, Severity)> = vec![
+            (Facts { memory: (1 << 20, "memory.max".into()), ..healthy() }, "memory", Severity::Warning),
+            (Facts { no_shared_memory: Some("EPERM".into()), ..healthy() }, "shared memory", Severity::Fault),
+            (Facts { no_port: Some("EADDRINUSE".into()), ..healthy() }, "ports", Severity::Fault),
+            (Facts { open_files: 256, ..healthy() }, "open files", Severity::Warning),
+            (Facts { processors: (2, 64), ..healthy() }, "processors", Severity::Warning),
+            (Facts { numa_balancing: true, ..healthy() }, "topology", Severity::Warning),
+            (
+                Facts { lockable: Some(64 << 10), libraries: vec![], cards: cards.clone(), ..healthy() },
+                "locked memory",
+                Severity::Warning,
+            ),
+            (Facts { dev_shm: Some(64 << 20), libraries: vec![], cards, ..healthy() }, "/dev/shm", Severity::Warning),
+        ];
+        for (facts, check, severity) in cases {
+            assert_eq!(complaints(&facts), [(check, severity)]);
+        }
+    }
+
+    #[test]
+    fn a_card_needs_a_link_an_address_and_a_library() {
+        let with = |card| Facts { cards: vec![card], libraries: vec![], ..healthy() };
+        assert_eq!(complaints(&with(card())), []);
+        assert_eq!(complaints(&with(CardPort { state: "1: DOWN".into(), ..card() })), [("cards", Severity::Warning)]);
+        let roce = CardPort { link: "Ethernet".into(), ..card() };
+        assert_eq!(complaints(&with(roce.clone())), [("cards", Severity::Warning)]);
+        assert_eq!(complaints(&with(CardPort { roce_addresses: 2, ..roce })), []);
+        assert_eq!(complaints(&Facts { cards: vec![card()], ..healthy() }), [("libraries", Severity::Warning)]);
+    }
+
+    #[test]
+    fn builds_and_clocks_of_hosts_are_compared() {
+        let other = Facts { host: "n2".into(), build: "2 def".into(), ..healthy() };
+        assert_eq!(builds(&[healthy(), healthy()]).map(|verdict| verdict.severity), Some(Severity::Good));
+        let fault = builds(&[healthy(), other]).expect("there are hosts");
+        assert_eq!((fault.severity, fault.host.as_str()), (Severity::Fault, "n2"));
+        let second = 1_000_000_000;
+        assert_eq!(clock("n2", 10 * second, 10 * second + 5_000_000, 10 * second + 8_000_000).severity, Severity::Good);
+        assert_eq!(clock("n2", 10 * second, 12 * second, 10 * second + 1000).severity, Severity::Warning);
+        // A slow answer proves nothing.
+        assert_eq!(clock("n2", 10 * second, 12 * second, 14 * second).severity, Severity::Good);
+    }
+}

@@ -1,0 +1,96 @@
+//! A small job on the hosts: whether it runs, which transport it takes and why no other one, and how far each host is from
+//! each other one.
+
+use std::process::{Command, Stdio};
+
+use oxshmem_base::Error;
+use oxshmem_report::units;
+
+use super::finding::Diagnosis;
+use crate::machine::beside;
+
+/// A job that takes longer hangs.
+const SECONDS: &str = "60";
+
+/// Runs it with one PE on each host; without hosts with two PEs that count as two nodes.
+pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>, Error> {
+    let mut command = Command::new(beside("oshrun")?);
+    command.args(["--explain", "--timeout", SECONDS]);
+    match hosts {
+        [] => command.args(["-n", "2", "--nodes", "2"]),
+        _ => command.args(["-H", &hosts.join(","), "-N", "1"]),
+    };
+    if let Some(agent) = agent {
+        command.args(["--launch-agent", agent]);
+    }
+    let program = beside("oshrun")?.with_file_name("../libexec/oxshmem/oshbench");
+    let output = command.arg(program).args(["distances", "200", "0", "8", ""]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
+    let name = match hosts {
+        [] => "two nodes on this host".to_owned(),
+        [one] => (*one).to_owned(),
+        several => several.join(", "),
+    };
+    let (text, messages) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        let failed = Diagnosis::fault(&name, "job", "a small job fails").because(format!(
+            "{}\n{}",
+            output.status,
+            messages.trim_end()
+        ));
+        return Ok(vec![
+            failed.fix("the message says what to do; `oshrun --explain -v` with the same hosts repeats it"),
+        ]);
+    }
+    let mut all = vec![Diagnosis::good(&name, "job", "a small job runs")];
+    all.extend(text.lines().find_map(|line| transport(&name, line)));
+    all.extend(text.lines().filter_map(|line| distance(hosts, line)));
+    Ok(all)
+}
+
+/// The transport of the job, from the line that `oshrun --explain` prints.
+fn transport(name: &str, line: &str) -> Option<Diagnosis> {
+    let (_, between) = line.split_once("; between nodes: ")?;
+    let (chosen, rejected) = between.split_once("; rejected: ").unwrap_or((between, ""));
+    let good = Diagnosis::good(name, "transport", chosen);
+    Some(match rejected {
+        "" => good,
+        rejected => good.because(format!("rejected: {rejected}")),
+    })
+}
+
+/// How long a get between two hosts takes, from a line of the job: `form` has the numbers of the PEs.
+fn distance(hosts: &[&str], line: &str) -> Option<Diagnosis> {
+    let row: serde_json::Value = serde_json::from_str(line).ok()?;
+    let (from, to) = row["form"].as_str()?.split_once(" from ")?;
+    let samples: Vec<f64> = row["samples"].as_array()?.iter().filter_map(serde_json::Value::as_f64).collect();
+    let median = oxshmem_report::statistics::median(&samples)?;
+    let host = |pe: &str| {
+        pe.parse::<usize>().ok().and_then(|pe| hosts.get(pe)).map_or(format!("node {pe}"), |host| host.to_string())
+    };
+    let verdict = format!("a get of 8 bytes takes {}", units::time(median));
+    Some(Diagnosis::good(&format!("{} – {}", host(from), host(to)), "distance", verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_is_told_with_its_reasons() {
+        let line = "oxshmem: 2 PEs on 2 node(s); launcher: PMI-1; between nodes: tcp: port 1; atomics by x; rejected: ofi (no card), ucx (no card)";
+        let told = transport("n1, n2", line).expect("the line tells");
+        assert_eq!(told.verdict, "tcp: port 1; atomics by x");
+        assert_eq!(told.because.as_deref(), Some("rejected: ofi (no card), ucx (no card)"));
+        assert_eq!(transport("n1", "something else"), None);
+    }
+
+    #[test]
+    fn each_pair_has_its_distance() {
+        let line = r#"{"pattern":"distance","form":"0 from 1","bytes":8,"samples":[900,1000,5000]}"#;
+        let told = distance(&["a", "b"], line).expect("the line tells");
+        assert_eq!((told.host.as_str(), told.verdict.as_str()), ("a – b", "a get of 8 bytes takes 1.00 µs"));
+        assert_eq!(distance(&[], line).map(|told| told.host), Some("node 0 – node 1".into()));
+        assert_eq!(distance(&[], "noise"), None);
+    }
+}
