@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use crate::Outcome;
 use crate::kernels::Kernels;
-use crate::rows::{BETWEEN_NODES, Group, Work};
+use crate::rows::{BETWEEN_NODES, RowGroup, Work};
 use crate::samples::Samples;
 
 /// How all groups are run.
-pub(crate) struct Plan {
+pub(crate) struct BenchPlan {
     /// The launcher.
     pub(crate) oshrun: PathBuf,
     pub(crate) kernels: Kernels,
@@ -38,15 +38,15 @@ pub(crate) type Measured = BTreeMap<(String, Side), Samples>;
 
 /// The output of a PE: one line for each side of each row.
 #[derive(Deserialize)]
-struct Line {
+struct OutputLine {
     row: String,
     side: Side,
     values: Vec<f64>,
 }
 
-impl Plan {
+impl BenchPlan {
     /// Runs the group.
-    pub(crate) fn run(&self, group: &Group) -> Outcome<Measured> {
+    pub(crate) fn run(&self, group: &RowGroup) -> Outcome<Measured> {
         let mut measured = Measured::new();
         for _ in 0..self.jobs {
             match group.work {
@@ -74,7 +74,7 @@ impl Plan {
     }
 
     /// Runs the kernel of the group's name.
-    fn kernel(&self, group: &Group, bound: bool, batch: Duration, measured: &mut Measured) -> Outcome {
+    fn kernel(&self, group: &RowGroup, bound: bool, batch: Duration, measured: &mut Measured) -> Outcome {
         let mut job = self.oshrun(group);
         job.arg(&self.kernels.timed).arg(group.name);
         job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
@@ -84,13 +84,13 @@ impl Plan {
     }
 
     /// Why the group cannot run here, if the transport that it names cannot carry even the empty program.
-    pub(crate) fn obstacle(&self, group: &Group) -> Option<String> {
+    pub(crate) fn obstacle(&self, group: &RowGroup) -> Option<String> {
         let Work::Over(transport) = group.work else { return None };
         let message = finish(self.oshrun(group).arg(&self.kernels.idle)).err()?;
         Some(format!("{transport} is not here: {message}"))
     }
 
-    fn oshrun(&self, group: &Group) -> Command {
+    fn oshrun(&self, group: &RowGroup) -> Command {
         let mut command = Command::new(&self.oshrun);
         command.args(["--timeout", "300", "-n", &group.pes.to_string()]).stdin(Stdio::null());
         if group.nodes > 1 {
@@ -106,7 +106,7 @@ impl Plan {
     }
 
     /// Starts the empty program again and again, in turns with as many processes that do nothing.
-    fn start(&self, group: &Group, measured: &mut Measured) -> Outcome {
+    fn start(&self, group: &RowGroup, measured: &mut Measured) -> Outcome {
         let mut add = |side, nanoseconds| {
             let samples = measured.entry((group.rows[0].name.to_owned(), side));
             samples.or_insert_with(Samples::new).add(&[nanoseconds]);
@@ -137,7 +137,7 @@ fn processes(count: u32) -> Outcome {
 /// Merges what the PEs of a job printed.
 fn collect(output: &str, measured: &mut Measured) -> Outcome {
     for text in output.lines() {
-        let line: Line = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;
+        let line: OutputLine = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;
         measured.entry((line.row, line.side)).or_insert_with(Samples::new).add(&line.values);
     }
     Ok(())

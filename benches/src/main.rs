@@ -21,9 +21,9 @@ use std::process::ExitCode;
 
 use lexopt::prelude::*;
 
-use job::{Measured, Plan};
-use report::{Finding, METHOD, Machine, Report, Verdict};
-use rows::{GROUPS, Group};
+use job::{BenchPlan, Measured};
+use report::{BenchMachine, BenchReport, Finding, GoalVerdict, METHOD};
+use rows::{GROUPS, RowGroup};
 
 const USAGE: &str = "\
 usage: oxshmem-benches [OPTIONS]
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome<ExitCode> {
-    let options = Options::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
+    let options = BenchOptions::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
     if options.help {
         say(USAGE);
         return Ok(ExitCode::SUCCESS);
@@ -68,14 +68,14 @@ fn run() -> Outcome<ExitCode> {
         peer::compare(peer, &options.prefix, &options.output, &options.only, rounds)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen: Vec<&Group> = GROUPS.iter().filter(|group| options.wants(group)).collect();
+    let chosen: Vec<&RowGroup> = GROUPS.iter().filter(|group| options.wants(group)).collect();
     if chosen.is_empty() {
         return Err(format!("`{}` is in no name of a group or operation; --list names them", options.only));
     }
     create(&options.output)?;
     let (jobs, pairs) = options.samples();
-    let mut report = Report { machine: Machine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
-    let plan = Plan {
+    let mut report = BenchReport { machine: BenchMachine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
+    let plan = BenchPlan {
         oshrun,
         kernels: kernels::compile(&options.prefix, &options.output)?,
         jobs,
@@ -90,12 +90,12 @@ fn run() -> Outcome<ExitCode> {
     let json = serde_json::to_string_pretty(&report).expect("numbers and words have a JSON form");
     write(&options.output.join("report.json"), &json)?;
     write(&options.output.join("report.html"), &page::page(&report))?;
-    let measured = report.rows.iter().all(|row| row.verdict != Verdict::NotMeasured);
+    let measured = report.rows.iter().all(|row| row.verdict != GoalVerdict::NotMeasured);
     Ok(if measured { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs a group and adds what it found to `findings`.
-fn measure(plan: &Plan, group: &Group, findings: &mut Vec<Finding>) {
+fn measure(plan: &BenchPlan, group: &RowGroup, findings: &mut Vec<Finding>) {
     if let Some(obstacle) = plan.obstacle(group) {
         for row in group.rows.iter().filter(|row| group.matches(&plan.only, row.name)) {
             say(format_args!("not run: {}: {obstacle}", row.name));
@@ -139,7 +139,7 @@ fn list() {
     }
 }
 
-impl Group {
+impl RowGroup {
     /// Whether `only` asks for the operation, by its name or by the group's.
     fn matches(&self, only: &str, operation: &str) -> bool {
         self.name.contains(only) || operation.contains(only)
@@ -147,7 +147,7 @@ impl Group {
 }
 
 /// The command line.
-struct Options {
+struct BenchOptions {
     prefix: PathBuf,
     output: PathBuf,
     only: String,
@@ -157,9 +157,9 @@ struct Options {
     help: bool,
 }
 
-impl Options {
-    fn parse() -> Result<Options, lexopt::Error> {
-        let mut options = Options {
+impl BenchOptions {
+    fn parse() -> Result<BenchOptions, lexopt::Error> {
+        let mut options = BenchOptions {
             prefix: target().join("oxshmem"),
             output: target().join("bench"),
             only: String::new(),
@@ -184,7 +184,7 @@ impl Options {
         Ok(options)
     }
 
-    fn wants(&self, group: &Group) -> bool {
+    fn wants(&self, group: &RowGroup) -> bool {
         group.rows.iter().any(|row| group.matches(&self.only, row.name))
     }
 

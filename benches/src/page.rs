@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::report::{Finding, Report, Verdict};
-use crate::rows::Target;
+use crate::report::{BenchReport, Finding, GoalVerdict};
+use crate::rows::Goal;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2433;--paper:#fff;--rule:#d5dae3;--limit:#9aa5b8;--met:#2b7a4b;--missed:#c0392b;\
@@ -19,7 +19,7 @@ td,th{padding:.3rem .6rem;border-bottom:1px solid var(--rule);text-align:left;ve
 const WIDTH: f64 = 260.0;
 
 /// The page.
-pub(crate) fn page(report: &Report) -> String {
+pub(crate) fn page(report: &BenchReport) -> String {
     let machine = &report.machine;
     let mut html = format!(
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>oxshmem beside its limits</title>\
@@ -50,9 +50,9 @@ pub(crate) fn page(report: &Report) -> String {
 fn table_row(finding: &Finding) -> String {
     let quiet = |side: Option<crate::samples::Summary>| side.map_or("–".into(), |side| finding.with_unit(side.quiet));
     let class = match finding.verdict {
-        Verdict::Met => "met",
-        Verdict::NotMet | Verdict::NotMeasured => "missed",
-        Verdict::ForScale => "scale",
+        GoalVerdict::Met => "met",
+        GoalVerdict::NotMet | GoalVerdict::NotMeasured => "missed",
+        GoalVerdict::ForScale => "scale",
     };
     format!(
         "<tr><td>{}<td><small>{}</small><td>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}\
@@ -73,10 +73,10 @@ fn bars(finding: &Finding, class: &str) -> String {
     let limit = finding.limit.map_or(0.0, |limit| limit.quiet);
     let ours = finding.ours.map_or(0.0, |ours| ours.quiet);
     let aim = match finding.aim {
-        Target::Times(most) => limit * most,
-        Target::Share(least) => limit / least,
-        Target::Nanoseconds(most) | Target::Bytes(most) => most,
-        Target::Scale => 0.0,
+        Goal::Times(most) => limit * most,
+        Goal::Share(least) => limit / least,
+        Goal::Nanoseconds(most) | Goal::Bytes(most) => most,
+        Goal::Scale => 0.0,
     };
     let longest = limit.max(ours).max(aim);
     if longest == 0.0 {

@@ -6,13 +6,13 @@ use std::fs;
 use serde::Serialize;
 
 use crate::job::{Measured, Side};
-use crate::rows::{Group, Row, Target};
+use crate::rows::{BenchRow, Goal, RowGroup};
 use crate::samples::Summary;
 
 /// All results of one run.
 #[derive(Serialize)]
-pub(crate) struct Report {
-    pub(crate) machine: Machine,
+pub(crate) struct BenchReport {
+    pub(crate) machine: BenchMachine,
     /// Jobs for each group.
     pub(crate) jobs: u32,
     /// Pairs of batches for each row of a job.
@@ -28,7 +28,7 @@ pub(crate) const METHOD: &str = "limit and operation run in turns in the same pr
 
 /// Where it was measured.
 #[derive(Serialize)]
-pub(crate) struct Machine {
+pub(crate) struct BenchMachine {
     pub(crate) processor: String,
     pub(crate) processors: usize,
     /// Load average of the last minute when the run began: how busy others kept the machine.
@@ -48,15 +48,15 @@ pub(crate) struct Finding {
     /// Ours to the limit, for a target that is a share the limit to ours.
     pub(crate) ratio: Option<f64>,
     pub(crate) target: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: GoalVerdict,
     #[serde(skip)]
-    pub(crate) aim: Target,
+    pub(crate) aim: Goal,
 }
 
 /// Whether an operation comes as close to its limit as it should.
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub(crate) enum GoalVerdict {
     Met,
     NotMet,
     NotMeasured,
@@ -64,13 +64,13 @@ pub(crate) enum Verdict {
     ForScale,
 }
 
-impl Machine {
+impl BenchMachine {
     /// This machine, now.
     pub(crate) fn here() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-        Machine {
+        BenchMachine {
             processor: model.map_or("unknown", |(_, name)| name).to_owned(),
             processors: std::thread::available_parallelism().map_or(0, usize::from),
             load: read("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
@@ -80,11 +80,11 @@ impl Machine {
 
 impl Finding {
     /// The result of `row`, whose samples may be missing.
-    pub(crate) fn new(group: &Group, row: &Row, measured: &Measured) -> Self {
+    pub(crate) fn new(group: &RowGroup, row: &BenchRow, measured: &Measured) -> Self {
         let side = |side| measured.get(&(row.name.to_owned(), side)).and_then(|samples| samples.summary());
         let (limit, ours) = (side(Side::Limit), side(Side::Ours));
         let ratio = limit.zip(ours).map(|(limit, ours)| match row.target {
-            Target::Share(_) => limit.quiet / ours.quiet,
+            Goal::Share(_) => limit.quiet / ours.quiet,
             _ => ours.quiet / limit.quiet,
         });
         Finding {
@@ -104,24 +104,24 @@ impl Finding {
     /// A number of this row with its unit.
     pub(crate) fn with_unit(&self, value: f64) -> String {
         match self.aim {
-            Target::Bytes(_) => format!("{:.2} MB", value / 1e6),
+            Goal::Bytes(_) => format!("{:.2} MB", value / 1e6),
             _ => time(value),
         }
     }
 }
 
-fn verdict(target: Target, ours: Option<f64>, ratio: Option<f64>) -> Verdict {
+fn verdict(target: Goal, ours: Option<f64>, ratio: Option<f64>) -> GoalVerdict {
     let met = match target {
-        Target::Times(most) => ratio.map(|ratio| ratio <= most),
-        Target::Share(least) => ratio.map(|ratio| ratio >= least),
-        Target::Nanoseconds(most) | Target::Bytes(most) => ours.map(|ours| ours <= most),
-        Target::Scale if ours.is_some() => return Verdict::ForScale,
-        Target::Scale => None,
+        Goal::Times(most) => ratio.map(|ratio| ratio <= most),
+        Goal::Share(least) => ratio.map(|ratio| ratio >= least),
+        Goal::Nanoseconds(most) | Goal::Bytes(most) => ours.map(|ours| ours <= most),
+        Goal::Scale if ours.is_some() => return GoalVerdict::ForScale,
+        Goal::Scale => None,
     };
     match met {
-        Some(true) => Verdict::Met,
-        Some(false) => Verdict::NotMet,
-        None => Verdict::NotMeasured,
+        Some(true) => GoalVerdict::Met,
+        Some(false) => GoalVerdict::NotMet,
+        None => GoalVerdict::NotMeasured,
     }
 }
 
@@ -134,25 +134,25 @@ pub(crate) fn time(nanoseconds: f64) -> String {
     }
 }
 
-impl Display for Target {
+impl Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Target::Times(most) => write!(f, "≤ {most}"),
-            Target::Share(least) => write!(f, "≥ {least}"),
-            Target::Nanoseconds(most) => write!(f, "≤ {}", time(most)),
-            Target::Bytes(most) => write!(f, "≤ {} MB", most / 1e6),
-            Target::Scale => write!(f, "–"),
+            Goal::Times(most) => write!(f, "≤ {most}"),
+            Goal::Share(least) => write!(f, "≥ {least}"),
+            Goal::Nanoseconds(most) => write!(f, "≤ {}", time(most)),
+            Goal::Bytes(most) => write!(f, "≤ {} MB", most / 1e6),
+            Goal::Scale => write!(f, "–"),
         }
     }
 }
 
-impl Display for Verdict {
+impl Display for GoalVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Met => "met",
-            Verdict::NotMet => "NOT MET",
-            Verdict::NotMeasured => "not measured",
-            Verdict::ForScale => "",
+            GoalVerdict::Met => "met",
+            GoalVerdict::NotMet => "NOT MET",
+            GoalVerdict::NotMeasured => "not measured",
+            GoalVerdict::ForScale => "",
         })
     }
 }
@@ -185,39 +185,39 @@ impl Display for Finding {
     }
 }
 
-impl Report {
+impl BenchReport {
     /// One line that counts.
     pub(crate) fn count(&self) -> String {
         let of = |verdict| self.rows.iter().filter(|row| row.verdict == verdict).count();
-        let missing = match of(Verdict::NotMeasured) {
+        let missing = match of(GoalVerdict::NotMeasured) {
             0 => String::new(),
             count => format!(", {count} not measured"),
         };
         format!(
             "{} targets met, {} not met{missing}, {} rows for scale",
-            of(Verdict::Met),
-            of(Verdict::NotMet),
-            of(Verdict::ForScale)
+            of(GoalVerdict::Met),
+            of(GoalVerdict::NotMet),
+            of(GoalVerdict::ForScale)
         )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Target, Verdict, time, verdict};
+    use super::{Goal, GoalVerdict, time, verdict};
 
     #[test]
     fn a_verdict_compares_what_its_target_speaks_of() {
         let cases = [
-            (Target::Times(1.3), Some(9.0), Some(1.3), Verdict::Met),
-            (Target::Times(1.3), Some(9.0), Some(1.31), Verdict::NotMet),
-            (Target::Share(0.97), Some(9.0), Some(0.98), Verdict::Met),
-            (Target::Share(0.97), Some(9.0), Some(0.9), Verdict::NotMet),
-            (Target::Nanoseconds(5.0), Some(4.0), Some(2.0), Verdict::Met),
-            (Target::Bytes(6e6), Some(7e6), None, Verdict::NotMet),
-            (Target::Times(1.3), Some(9.0), None, Verdict::NotMeasured),
-            (Target::Scale, Some(9.0), None, Verdict::ForScale),
-            (Target::Scale, None, None, Verdict::NotMeasured),
+            (Goal::Times(1.3), Some(9.0), Some(1.3), GoalVerdict::Met),
+            (Goal::Times(1.3), Some(9.0), Some(1.31), GoalVerdict::NotMet),
+            (Goal::Share(0.97), Some(9.0), Some(0.98), GoalVerdict::Met),
+            (Goal::Share(0.97), Some(9.0), Some(0.9), GoalVerdict::NotMet),
+            (Goal::Nanoseconds(5.0), Some(4.0), Some(2.0), GoalVerdict::Met),
+            (Goal::Bytes(6e6), Some(7e6), None, GoalVerdict::NotMet),
+            (Goal::Times(1.3), Some(9.0), None, GoalVerdict::NotMeasured),
+            (Goal::Scale, Some(9.0), None, GoalVerdict::ForScale),
+            (Goal::Scale, None, None, GoalVerdict::NotMeasured),
         ];
         for (target, ours, ratio, expected) in cases {
             assert_eq!(verdict(target, ours, ratio), expected, "{target}");

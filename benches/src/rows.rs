@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// Rows that one job measures.
-pub(crate) struct Group {
+pub(crate) struct RowGroup {
     /// Name of the group, which is also the kernel's.
     pub(crate) name: &'static str,
     pub(crate) pes: u32,
     /// As how many nodes they count; between nodes they use TCP, but for [`Work::Over`] and for starts, which choose.
     pub(crate) nodes: u32,
     pub(crate) work: Work,
-    pub(crate) rows: &'static [Row],
+    pub(crate) rows: &'static [BenchRow],
 }
 
 /// The side that takes the time.
@@ -31,16 +31,16 @@ pub(crate) enum Work {
 }
 
 /// One operation.
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     pub(crate) name: &'static str,
     /// The limit beside which the operation is measured.
     pub(crate) limit: &'static str,
-    pub(crate) target: Target,
+    pub(crate) target: Goal,
 }
 
 /// How close to the limit an operation should come.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum Goal {
     /// At most so many times the limit.
     Times(f64),
     /// At least this share of the limit's speed.
@@ -53,10 +53,10 @@ pub(crate) enum Target {
     Scale,
 }
 
-use Target::{Bytes, Nanoseconds, Scale, Share, Times};
+use Goal::{Bytes, Nanoseconds, Scale, Share, Times};
 
-const fn row(name: &'static str, limit: &'static str, target: Target) -> Row {
-    Row { name, limit, target }
+const fn row(name: &'static str, limit: &'static str, target: Goal) -> BenchRow {
+    BenchRow { name, limit, target }
 }
 
 /// A PE with a processor for itself is disturbed seldom if the batch is short.
@@ -85,7 +85,7 @@ const PROCESSES: &str = "as many processes that do nothing";
 /// A get over the named transport, from a PE that waits in the library and from one that computes.
 macro_rules! over {
     ($transport:literal) => {
-        Group {
+        RowGroup {
             name: "provider",
             pes: 2,
             nodes: 2,
@@ -99,7 +99,7 @@ macro_rules! over {
 }
 
 /// The calls of the Rust API are inlined, and C's are not.
-const RUST: &[Row] = &[
+const RUST: &[BenchRow] = &[
     row("Rust put of a word", C, Times(1.02)),
     row("Rust get of a word", C, Times(1.02)),
     row("Rust fetch_add", C, Times(1.02)),
@@ -130,8 +130,8 @@ const RUST: &[Row] = &[
 ];
 
 /// Everything, in the order of the report.
-pub(crate) const GROUPS: &[Group] = &[
-    Group {
+pub(crate) const GROUPS: &[RowGroup] = &[
+    RowGroup {
         name: "scalars",
         pes: 2,
         nodes: 1,
@@ -151,7 +151,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put 8 B and quiet", "8 B copied and a full fence", Nanoseconds(25.0)),
         ],
     },
-    Group {
+    RowGroup {
         name: "atomics",
         pes: 2,
         nodes: 1,
@@ -166,7 +166,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("compare_swap", "lock cmpxchg", Scale),
         ],
     },
-    Group {
+    RowGroup {
         name: "copies",
         pes: 2,
         nodes: 1,
@@ -190,7 +190,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("get 4 MiB", MEMCPY, Share(0.97)),
         ],
     },
-    Group {
+    RowGroup {
         name: "statics",
         pes: 2,
         nodes: 1,
@@ -202,7 +202,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("static put 64 KiB beside heap", HEAP, Times(1.1)),
         ],
     },
-    Group {
+    RowGroup {
         name: "pingpong",
         pes: 2,
         nodes: 1,
@@ -214,7 +214,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put_signal 64 KiB ping-pong", "copy-and-flag ping-pong", Times(1.2)),
         ],
     },
-    Group {
+    RowGroup {
         name: "storm",
         pes: 2,
         nodes: 1,
@@ -225,7 +225,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put and a flag beside put_signal", "put_signal of as much", Times(1.1)),
         ],
     },
-    Group {
+    RowGroup {
         name: "barriers",
         pes: 2,
         nodes: 1,
@@ -240,14 +240,14 @@ pub(crate) const GROUPS: &[Group] = &[
             row("max_to_all of 1 long", BARE, Times(1.5)),
         ],
     },
-    Group {
+    RowGroup {
         name: "locks",
         pes: 2,
         nodes: 1,
         work: PAIR,
         rows: &[row("lock alone", "bare ticket lock", Scale), row("lock contended", "bare ticket lock", Scale)],
     },
-    Group {
+    RowGroup {
         name: "reductions",
         pes: 2,
         nodes: 1,
@@ -261,7 +261,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("max of 1 Mi doubles", SLICES, Times(1.25)),
         ],
     },
-    Group {
+    RowGroup {
         name: "moves",
         pes: 2,
         nodes: 1,
@@ -272,24 +272,24 @@ pub(crate) const GROUPS: &[Group] = &[
             row("alltoall 1 MiB", COPIES, Share(0.8)),
         ],
     },
-    Group { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: RUST },
-    Group { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
-    Group { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
-    Group {
+    RowGroup { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: RUST },
+    RowGroup { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
+    RowGroup { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
+    RowGroup {
         name: "crowd",
         pes: 4,
         nodes: 1,
         work: CROWD,
         rows: &[row("barrier_all", COUNTER, Nanoseconds(3000.0)), row("max of 1 long", COUNTER, Nanoseconds(3000.0))],
     },
-    Group {
+    RowGroup {
         name: "crowd",
         pes: 8,
         nodes: 1,
         work: CROWD,
         rows: &[row("barrier_all", COUNTER, Nanoseconds(7000.0)), row("max of 1 long", COUNTER, Nanoseconds(7000.0))],
     },
-    Group {
+    RowGroup {
         name: "tcp",
         pes: 2,
         nodes: 2,
@@ -314,7 +314,7 @@ pub(crate) const GROUPS: &[Group] = &[
     over!("ucx:tcp"),
     over!("ofi:tcp"),
     over!("ofi:tcp;ofi_rxm"),
-    Group {
+    RowGroup {
         name: "ucx",
         pes: 2,
         nodes: 2,
@@ -327,7 +327,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put 1 MiB and quiet over UCX's TCP", UCP, Times(1.15)),
         ],
     },
-    Group {
+    RowGroup {
         name: "libfabric",
         pes: 2,
         nodes: 2,
@@ -340,28 +340,28 @@ pub(crate) const GROUPS: &[Group] = &[
             row("put 8 B over libfabric's tcp;ofi_rxm, one way, beside a queue to sleep on", WRITE, Times(1.15)),
         ],
     },
-    Group {
+    RowGroup {
         name: "start",
         pes: 2,
         nodes: 1,
         work: Work::Start,
         rows: &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))],
     },
-    Group {
+    RowGroup {
         name: "start",
         pes: 2,
         nodes: 2,
         work: Work::Start,
         rows: &[row("start of the empty program on two nodes", PROCESSES, Nanoseconds(30e6))],
     },
-    Group {
+    RowGroup {
         name: "start",
         pes: 64,
         nodes: 1,
         work: Work::Start,
         rows: &[row("start of the empty program", PROCESSES, Nanoseconds(500e6))],
     },
-    Group {
+    RowGroup {
         name: "memory",
         pes: 2,
         nodes: 1,
@@ -371,7 +371,7 @@ pub(crate) const GROUPS: &[Group] = &[
             row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
         ],
     },
-    Group {
+    RowGroup {
         name: "memory",
         pes: 64,
         nodes: 1,
@@ -383,7 +383,7 @@ pub(crate) const GROUPS: &[Group] = &[
     },
 ];
 
-const SPLITS: &[Row] = &[
+const SPLITS: &[BenchRow] = &[
     row("first splits (strided)", BARRIER, Times(3.0)),
     row("split_strided and destroy", BARRIER, Times(3.0)),
     row("split_2d by 1 and destroy", BARRIER, Times(3.0)),

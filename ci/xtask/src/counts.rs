@@ -2,7 +2,7 @@
 
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct CheckCounts {
     /// Went well.
     pub(crate) passed: usize,
     /// Did not.
@@ -11,8 +11,8 @@ pub(crate) struct Counts {
     pub(crate) skipped: usize,
 }
 
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, more: Counts) {
+impl std::ops::AddAssign for CheckCounts {
+    fn add_assign(&mut self, more: CheckCounts) {
         self.passed += more.passed;
         self.failed += more.failed;
         self.skipped += more.skipped;

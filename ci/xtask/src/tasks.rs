@@ -91,11 +91,11 @@ enum Task {
     /// Checks symbols, prototypes, macros and headers of an installation
     CheckAbi(Installation),
     /// Runs the conformance programs
-    Conformance(conformance::Arguments),
+    Conformance(conformance::ConformanceArguments),
     /// Runs every conformance case over every transport between virtual nodes, which takes hours
-    Matrix(matrix::Arguments),
+    Matrix(matrix::MatrixArguments),
     /// Runs conformance programs over emulated InfiniBand
-    Rdma(rdma::Arguments),
+    Rdma(rdma::RdmaArguments),
     /// Runs one program under every launcher here
     Launchers {
         /// Only launchers whose names contain one of these words
@@ -108,7 +108,7 @@ enum Task {
     /// Measures two rails between two hosts with two cables
     Rails(Installation),
     /// Runs the fuzzers
-    Fuzz(fuzz::Arguments),
+    Fuzz(fuzz::FuzzArguments),
     /// Inside `rig rdma`: transfers and conformance programs, as they were built, over a cable with delay, reordering and loss
     BadCable {
         #[command(flatten)]

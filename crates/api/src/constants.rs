@@ -2,7 +2,7 @@
 
 /// A group of constants in the header.
 #[derive(Debug)]
-pub struct Group {
+pub struct ConstantGroup {
     /// Their purpose.
     pub title: &'static str,
     /// Whether Fortran has them too.
@@ -12,8 +12,8 @@ pub struct Group {
 }
 
 /// All constants that are integers or strings. Bits of `long` arguments are `long`.
-pub const GROUPS: &[Group] = &[
-    Group {
+pub const GROUPS: &[ConstantGroup] = &[
+    ConstantGroup {
         title: "Version of the standard and of the library.",
         fortran: true,
         constants: &[
@@ -23,7 +23,7 @@ pub const GROUPS: &[Group] = &[
             ("VENDOR_STRING", concat!("\"oxshmem ", env!("CARGO_PKG_VERSION"), "\"")),
         ],
     },
-    Group {
+    ConstantGroup {
         title: "Thread levels.",
         fortran: false,
         constants: &[
@@ -33,7 +33,7 @@ pub const GROUPS: &[Group] = &[
             ("THREAD_MULTIPLE", "3"),
         ],
     },
-    Group {
+    ConstantGroup {
         title: "Comparisons of wait and test.",
         fortran: true,
         constants: &[
@@ -45,12 +45,12 @@ pub const GROUPS: &[Group] = &[
             ("CMP_LE", "6"),
         ],
     },
-    Group {
+    ConstantGroup {
         title: "What a put's signal does.",
         fortran: false,
         constants: &[("SIGNAL_SET", "0"), ("SIGNAL_ADD", "1")],
     },
-    Group {
+    ConstantGroup {
         title: "Options of contexts and sessions, bits of a team's and a session's configuration.",
         fortran: false,
         constants: &[
@@ -62,12 +62,12 @@ pub const GROUPS: &[Group] = &[
             ("TEAM_NUM_CONTEXTS", "(1L << 0)"),
         ],
     },
-    Group {
+    ConstantGroup {
         title: "Hints for shmem_malloc_with_hints.",
         fortran: false,
         constants: &[("MALLOC_ATOMICS_REMOTE", "(1L << 0)"), ("MALLOC_SIGNAL_REMOTE", "(1L << 1)")],
     },
-    Group {
+    ConstantGroup {
         title: "Work arrays of the active-set collectives (deprecated).",
         fortran: true,
         constants: &[

@@ -4,15 +4,15 @@ use crate::constants::OBJECTS;
 use crate::fortran;
 use crate::prototype::{Parameter, Prototype};
 use crate::table::{Family, Status, families};
-use crate::types::{self, Element};
+use crate::types::{self, ElementType};
 
 /// One form of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum CallForm {
     /// The routine has one form only.
     Alone,
     /// On an element type.
-    Typed(&'static Element),
+    Typed(&'static ElementType),
     /// On elements of so many bits.
     Sized(u32),
     /// On bytes.
@@ -31,7 +31,7 @@ pub struct Symbol {
     /// The row it comes from.
     pub family: &'static Family,
     /// Which form of the family it is.
-    pub form: Form,
+    pub form: CallForm,
     /// Whether it takes a context.
     pub ctx: bool,
     /// Its C declaration.
@@ -88,7 +88,7 @@ pub fn expand(family: &'static Family, ctx: bool) -> Vec<Symbol> {
     let pattern = Prototype::parse(family.prototype);
     let mut symbols = Vec::new();
     for part in family.parts {
-        for form in part.forms.iter().flat_map(|forms| forms.split(' ')).map(Form::parse) {
+        for form in part.forms.iter().flat_map(|forms| forms.split(' ')).map(CallForm::parse) {
             let since = if ctx && part.since != "-" { part.since.max("1.4") } else { part.since };
             let prototype = form.fill(&pattern, ctx);
             let name = prototype.name.clone();
@@ -98,24 +98,24 @@ pub fn expand(family: &'static Family, ctx: bool) -> Vec<Symbol> {
     symbols
 }
 
-impl Form {
-    fn parse(text: &str) -> Form {
+impl CallForm {
+    fn parse(text: &str) -> CallForm {
         match text {
-            "" => Form::Alone,
-            "mem" => Form::Mem,
+            "" => CallForm::Alone,
+            "mem" => CallForm::Mem,
             _ => match types::named(text) {
-                Some(element) => Form::Typed(element),
-                None => Form::Sized(text.parse().expect("a form is a type, a size or `mem`")),
+                Some(element) => CallForm::Typed(element),
+                None => CallForm::Sized(text.parse().expect("a form is a type, a size or `mem`")),
             },
         }
     }
 
     fn fill(self, pattern: &Prototype, ctx: bool) -> Prototype {
         let (element, typed, size) = match self {
-            Form::Alone => ("T", String::new(), String::new()),
-            Form::Typed(element) => (element.c, format!("{}_", element.name), String::new()),
-            Form::Sized(bits) => ("void", String::new(), bits.to_string()),
-            Form::Mem => ("void", String::new(), "mem".to_string()),
+            CallForm::Alone => ("T", String::new(), String::new()),
+            CallForm::Typed(element) => (element.c, format!("{}_", element.name), String::new()),
+            CallForm::Sized(bits) => ("void", String::new(), bits.to_string()),
+            CallForm::Mem => ("void", String::new(), "mem".to_string()),
         };
         let mut name = pattern.name.replace("<T>_", &typed).replace("<N>", &size);
         let mut parameters: Vec<Parameter> = pattern

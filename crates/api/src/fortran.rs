@@ -8,24 +8,24 @@ use crate::prototype::{Parameter, Prototype};
 
 /// One entry point.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct FortranEntry {
     /// How the table spells its name, in upper case, with `<K>` for the kind.
     pub pattern: String,
     /// Linker symbol: lower case with an underscore behind.
     pub symbol: String,
     /// Its standing.
-    pub status: Status,
+    pub status: FortranStatus,
     /// C declaration; `real16_t` is the IEEE type of 128 bits.
     pub prototype: Prototype,
     /// The runtime's function, which takes the arguments in the same order.
     pub call: &'static str,
     /// The kind, for rows that have several.
-    pub kind: Option<&'static Kind>,
+    pub kind: Option<&'static FortranKind>,
 }
 
 /// How an entry point stands to the standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum FortranStatus {
     /// In OpenSHMEM 1.4.
     Standard,
     /// In other libraries only.
@@ -38,7 +38,7 @@ pub enum Status {
 
 /// A Fortran type as routine names spell it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct FortranKind {
     /// The spelling.
     pub name: &'static str,
     /// C element type; `void` where only the size matters.
@@ -47,13 +47,13 @@ pub struct Kind {
     pub bytes: u32,
 }
 
-const fn kind(name: &'static str, c: &'static str, bytes: u32) -> Kind {
-    Kind { name, c, bytes }
+const fn kind(name: &'static str, c: &'static str, bytes: u32) -> FortranKind {
+    FortranKind { name, c, bytes }
 }
 
-const CHARACTER: &[Kind] = &[kind("character", "void", 1)];
+const CHARACTER: &[FortranKind] = &[kind("character", "void", 1)];
 /// The default types, in which blocks and strides are moved.
-const DEFAULT: &[Kind] = &[
+const DEFAULT: &[FortranKind] = &[
     kind("complex", "void", 8),
     kind("double", "void", 8),
     kind("integer", "void", 4),
@@ -61,46 +61,47 @@ const DEFAULT: &[Kind] = &[
     kind("real", "void", 4),
 ];
 /// Sizes of elements: 4 and 8 are bytes, the others bits.
-const WORDS: &[Kind] = &[
+const WORDS: &[FortranKind] = &[
     kind("4", "void", 4),
     kind("8", "void", 8),
     kind("32", "void", 4),
     kind("64", "void", 8),
     kind("128", "void", 16),
 ];
-const COLLECTED: &[Kind] = &[kind("4", "void", 4), kind("8", "void", 8), kind("32", "void", 4), kind("64", "void", 8)];
-const EXCHANGED: &[Kind] = &[kind("32", "void", 4), kind("64", "void", 8)];
-const EIGHT: &[Kind] = &[kind("", "void", 8)];
-const BYTES: &[Kind] = &[kind("mem", "void", 1)];
-const INT2: &[Kind] = &[kind("int2", "int16_t", 2)];
-const INTEGERS: &[Kind] = &[kind("int4", "int32_t", 4), kind("int8", "int64_t", 8)];
-const REALS: &[Kind] = &[kind("real4", "float", 4), kind("real8", "double", 8)];
-const REAL16: &[Kind] = &[kind("real16", "real16_t", 16)];
-const COMPLEXES: &[Kind] = &[kind("comp4", "float _Complex", 8), kind("comp8", "double _Complex", 16)];
+const COLLECTED: &[FortranKind] =
+    &[kind("4", "void", 4), kind("8", "void", 8), kind("32", "void", 4), kind("64", "void", 8)];
+const EXCHANGED: &[FortranKind] = &[kind("32", "void", 4), kind("64", "void", 8)];
+const EIGHT: &[FortranKind] = &[kind("", "void", 8)];
+const BYTES: &[FortranKind] = &[kind("mem", "void", 1)];
+const INT2: &[FortranKind] = &[kind("int2", "int16_t", 2)];
+const INTEGERS: &[FortranKind] = &[kind("int4", "int32_t", 4), kind("int8", "int64_t", 8)];
+const REALS: &[FortranKind] = &[kind("real4", "float", 4), kind("real8", "double", 8)];
+const REAL16: &[FortranKind] = &[kind("real16", "real16_t", 16)];
+const COMPLEXES: &[FortranKind] = &[kind("comp4", "float _Complex", 8), kind("comp8", "double _Complex", 16)];
 
-struct Row {
+struct FortranRow {
     /// Result, name and arguments.
     routine: &'static str,
-    /// See [`Entry::call`].
+    /// See [`FortranEntry::call`].
     call: &'static str,
-    kinds: &'static [&'static [Kind]],
-    status: Status,
+    kinds: &'static [&'static [FortranKind]],
+    status: FortranStatus,
 }
 
-const fn standard(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row { routine, call, kinds, status: Status::Standard }
+const fn standard(call: &'static str, routine: &'static str, kinds: &'static [&'static [FortranKind]]) -> FortranRow {
+    FortranRow { routine, call, kinds, status: FortranStatus::Standard }
 }
 
-const fn compat(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row { routine, call, kinds, status: Status::Compat }
+const fn compat(call: &'static str, routine: &'static str, kinds: &'static [&'static [FortranKind]]) -> FortranRow {
+    FortranRow { routine, call, kinds, status: FortranStatus::Compat }
 }
 
-const fn cray(call: &'static str, routine: &'static str, kinds: &'static [&'static [Kind]]) -> Row {
-    Row { routine, call, kinds, status: Status::Cray }
+const fn cray(call: &'static str, routine: &'static str, kinds: &'static [&'static [FortranKind]]) -> FortranRow {
+    FortranRow { routine, call, kinds, status: FortranStatus::Cray }
 }
 
-const fn extension(call: &'static str, routine: &'static str) -> Row {
-    Row { routine, call, kinds: &[], status: Status::Extension }
+const fn extension(call: &'static str, routine: &'static str) -> FortranRow {
+    FortranRow { routine, call, kinds: &[], status: FortranStatus::Extension }
 }
 
 macro_rules! to_all {
@@ -120,7 +121,7 @@ macro_rules! to_all {
     };
 }
 
-const ROWS: &[Row] = &[
+const ROWS: &[FortranRow] = &[
     // Start and end, memory, locality.
     standard("init::init", "void shmem_init()", &[]),
     standard("init::start_pes", "void start_pes(npes)", &[]),
@@ -272,19 +273,19 @@ pub const GENERICS: &[(&str, &str)] = &[
 ];
 
 /// Every entry point.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<FortranEntry> {
     ROWS.iter().flat_map(expand).collect()
 }
 
-fn expand(row: &'static Row) -> Vec<Entry> {
-    let kinds: Vec<Option<&'static Kind>> = match row.kinds {
+fn expand(row: &'static FortranRow) -> Vec<FortranEntry> {
+    let kinds: Vec<Option<&'static FortranKind>> = match row.kinds {
         [] => vec![None],
         groups => groups.iter().copied().flatten().map(Some).collect(),
     };
     kinds.into_iter().map(|kind| entry(row, kind)).collect()
 }
 
-fn entry(row: &'static Row, kind: Option<&'static Kind>) -> Entry {
+fn entry(row: &'static FortranRow, kind: Option<&'static FortranKind>) -> FortranEntry {
     let (name, element) = kind.map_or(("", ""), |kind| (kind.name, kind.c));
     let (head, list) = row.routine.split_once('(').expect("a routine has an argument list");
     let list = list.trim_end_matches(')').split(", ").filter(|item| !item.is_empty());
@@ -295,7 +296,7 @@ fn entry(row: &'static Row, kind: Option<&'static Kind>) -> Entry {
     }
     prototype.name.push('_');
     let pattern = head.rsplit([' ', '*']).next().unwrap_or(head).to_ascii_uppercase();
-    Entry { pattern, symbol: prototype.name.clone(), status: row.status, prototype, call: row.call, kind }
+    FortranEntry { pattern, symbol: prototype.name.clone(), status: row.status, prototype, call: row.call, kind }
 }
 
 /// An argument by its name, or as written when it comes with a type.
@@ -312,7 +313,7 @@ fn argument(item: &str, element: &str) -> Parameter {
     Parameter::new(&ctype, item)
 }
 
-impl Entry {
+impl FortranEntry {
     /// Its name without what the compiler adds, in upper case.
     pub fn name(&self) -> String {
         self.symbol.trim_end_matches('_').to_ascii_uppercase()

@@ -18,7 +18,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fortran::{self, Entry};
+use crate::fortran::{self, FortranEntry};
 use crate::table::{Family, families};
 
 /// One page.
@@ -35,7 +35,7 @@ pub struct Page {
     /// The C routines it documents.
     pub families: Vec<&'static Family>,
     /// The Fortran routines it documents.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FortranEntry>,
     /// The text.
     pub sections: Vec<Section>,
 }
@@ -46,12 +46,12 @@ pub struct Section {
     /// Its heading.
     pub title: String,
     /// Its contents.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ManualBlock>,
 }
 
 /// A piece of a section.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Block {
+pub enum ManualBlock {
     /// A heading inside the section.
     Heading(String),
     /// A paragraph.
@@ -133,14 +133,14 @@ impl Page {
     }
 
     /// All blocks of all sections.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub fn blocks(&self) -> impl Iterator<Item = &ManualBlock> {
         self.sections.iter().flat_map(|section| &section.blocks)
     }
 
     /// The programs shown in that language.
     pub fn programs(&self, wanted: &str) -> impl Iterator<Item = &[String]> {
         self.blocks().filter_map(move |block| match block {
-            Block::Code(language, lines) if language == wanted => Some(&lines[..]),
+            ManualBlock::Code(language, lines) if language == wanted => Some(&lines[..]),
             _ => None,
         })
     }
@@ -170,7 +170,7 @@ impl Section {
         while let Some(line) = lines.next() {
             if let Some(language) = line.strip_prefix("```") {
                 let code: Vec<String> = lines.by_ref().take_while(|line| *line != "```").map(String::from).collect();
-                section.blocks.push(Block::Code(language.into(), code));
+                section.blocks.push(ManualBlock::Code(language.into(), code));
                 continue;
             }
             if line.is_empty() {
@@ -190,23 +190,23 @@ impl Section {
         if lines[0].starts_with('|') {
             let rows = lines.iter().filter(|line| !line.starts_with("|--"));
             let cells = |line: &&str| line.trim_matches('|').split('|').map(|cell| cell.trim().into()).collect();
-            return self.blocks.push(Block::Table(rows.map(cells).collect()));
+            return self.blocks.push(ManualBlock::Table(rows.map(cells).collect()));
         }
         let (text, behaviours) = without_comments(&lines.join(" "));
         let block = match text.strip_prefix("- ") {
             _ if text.is_empty() => None,
             Some(item) => Some(match item.split_once("`: ") {
-                Some((term, rest)) if term.starts_with('`') => Block::Term(format!("{term}`"), rest.into()),
-                _ => Block::Item(item.into()),
+                Some((term, rest)) if term.starts_with('`') => ManualBlock::Term(format!("{term}`"), rest.into()),
+                _ => ManualBlock::Item(item.into()),
             }),
             None => Some(match text.strip_prefix("### ") {
-                Some(heading) => Block::Heading(heading.into()),
-                None => Block::Text(text),
+                Some(heading) => ManualBlock::Heading(heading.into()),
+                None => ManualBlock::Text(text),
             }),
         };
         self.blocks.extend(block);
         if !behaviours.is_empty() {
-            self.blocks.push(Block::Behaviours(behaviours));
+            self.blocks.push(ManualBlock::Behaviours(behaviours));
         }
     }
 }
@@ -245,7 +245,7 @@ fn without_comments(text: &str) -> (String, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Block, Page};
+    use super::{ManualBlock, Page};
 
     #[test]
     fn the_grammar_is_read() {
@@ -259,12 +259,12 @@ mod tests {
         assert_eq!(
             page.sections[0].blocks,
             [
-                Block::Text("One line.".into()),
-                Block::Behaviours(strings(&["PTR-1", "PTR-3"])),
-                Block::Term("`dest`".into(), "the object.".into()),
-                Block::Item("item".into()),
-                Block::Table(vec![strings(&["a", "b"]), strings(&["1", "2"])]),
-                Block::Code("c".into(), strings(&["int x;", "", "int y;"])),
+                ManualBlock::Text("One line.".into()),
+                ManualBlock::Behaviours(strings(&["PTR-1", "PTR-3"])),
+                ManualBlock::Term("`dest`".into(), "the object.".into()),
+                ManualBlock::Item("item".into()),
+                ManualBlock::Table(vec![strings(&["a", "b"]), strings(&["1", "2"])]),
+                ManualBlock::Code("c".into(), strings(&["int x;", "", "int y;"])),
             ]
         );
     }

@@ -2,7 +2,7 @@
 
 /// One element type.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Element {
+pub struct ElementType {
     /// Name inside a routine's name, as in `shmem_<name>_put`.
     pub name: &'static str,
     /// C spelling.
@@ -14,12 +14,12 @@ pub struct Element {
     pub basic: &'static str,
 }
 
-const fn element(name: &'static str, c: &'static str, rust: &'static str, basic: &'static str) -> Element {
-    Element { name, c, rust, basic }
+const fn element(name: &'static str, c: &'static str, rust: &'static str, basic: &'static str) -> ElementType {
+    ElementType { name, c, rust, basic }
 }
 
 /// Every element type of OpenSHMEM 1.6.
-pub const ELEMENTS: [Element; 26] = [
+pub const ELEMENTS: [ElementType; 26] = [
     element("float", "float", "f32", "float"),
     element("double", "double", "f64", "double"),
     element("longdouble", "long double", "LongDouble", "longdouble"),
@@ -49,7 +49,7 @@ pub const ELEMENTS: [Element; 26] = [
 ];
 
 /// The element type of that name.
-pub fn named(name: &str) -> Option<&'static Element> {
+pub fn named(name: &str) -> Option<&'static ElementType> {
     ELEMENTS.iter().find(|element| element.name == name)
 }
 

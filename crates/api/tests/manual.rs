@@ -7,7 +7,7 @@ use std::fs;
 use oxshmem_api::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS, HINTS, UNDERSCORED};
 use oxshmem_api::fortran;
 use oxshmem_api::generate::{Help, manual_pages};
-use oxshmem_api::manual::{Block, Page, folder, pages, quoted};
+use oxshmem_api::manual::{ManualBlock, Page, folder, pages, quoted};
 use oxshmem_api::prototype::Prototype;
 use oxshmem_api::table::families;
 use oxshmem_base::knobs::{KNOBS, Knob};
@@ -62,7 +62,7 @@ fn every_parameter_is_described() {
             Prototype::parse(family.prototype).parameters.into_iter().map(|parameter| parameter.name).chain(context)
         });
         // A length that the compiler passes behind the programmer's back is no pointer.
-        let visible = |entry: &fortran::Entry| {
+        let visible = |entry: &fortran::FortranEntry| {
             let parameters = entry.prototype.parameters.clone();
             parameters.into_iter().filter(|parameter| parameter.ctype.ends_with('*')).map(|parameter| parameter.name)
         };
@@ -70,7 +70,7 @@ fn every_parameter_is_described() {
         let blocks = page.section("Arguments").map_or(&[][..], |section| &section.blocks);
         let described: BTreeSet<String> = blocks
             .iter()
-            .filter_map(|block| if let Block::Term(term, _) = block { Some(quoted(term)) } else { None })
+            .filter_map(|block| if let ManualBlock::Term(term, _) = block { Some(quoted(term)) } else { None })
             .flatten()
             .map(String::from)
             .collect();
@@ -104,10 +104,10 @@ fn names_exist() {
     let mut wrong = Vec::new();
     for page in sources() {
         let texts = page.blocks().filter_map(|block| match block {
-            Block::Text(text) | Block::Item(text) | Block::Heading(text) => Some(text.clone()),
-            Block::Term(term, text) => Some(format!("{term} {text}")),
-            Block::Table(rows) => Some(rows.concat().join(" ")),
-            Block::Code(..) | Block::Behaviours(_) => None,
+            ManualBlock::Text(text) | ManualBlock::Item(text) | ManualBlock::Heading(text) => Some(text.clone()),
+            ManualBlock::Term(term, text) => Some(format!("{term} {text}")),
+            ManualBlock::Table(rows) => Some(rows.concat().join(" ")),
+            ManualBlock::Code(..) | ManualBlock::Behaviours(_) => None,
         });
         for text in texts {
             for name in quoted(&text).into_iter().map(|code| code.split(['(', '=', ' ']).next().unwrap_or(code)) {
@@ -127,7 +127,7 @@ fn see_also_leads_to_pages() {
     let files: BTreeSet<String> = manual_pages(&sources(), &[]).into_iter().map(|file| file.path).collect();
     for page in sources() {
         for block in &page.section("See also").expect("every page ends with it").blocks {
-            let Block::Text(text) = block else { panic!("{}: See also is a list in a line", page.name) };
+            let ManualBlock::Text(text) = block else { panic!("{}: See also is a list in a line", page.name) };
             for name in quoted(text) {
                 let (name, section) = name.trim_end_matches(')').split_once('(').unwrap_or((name, "3"));
                 let path = format!("man{section}/{name}.{section}");
@@ -145,7 +145,7 @@ fn every_behaviour_is_stated() {
     let stated: BTreeSet<&str> = pages
         .iter()
         .flat_map(Page::blocks)
-        .filter_map(|block| if let Block::Behaviours(numbers) = block { Some(numbers) } else { None })
+        .filter_map(|block| if let ManualBlock::Behaviours(numbers) = block { Some(numbers) } else { None })
         .flatten()
         .map(String::as_str)
         .collect();
@@ -208,7 +208,7 @@ fn known() -> BTreeSet<String> {
     known.extend(constants.map(|(name, _)| format!("SHMEM_{name}")));
     known.extend(UNDERSCORED.iter().map(|name| format!("_SHMEM_{name}")));
     known.extend(KNOBS.iter().flat_map(Knob::names).map(String::from));
-    known.extend(fortran::entries().iter().map(fortran::Entry::name));
+    known.extend(fortran::entries().iter().map(fortran::FortranEntry::name));
     known.extend(fortran::GENERICS.iter().map(|(name, _)| name.to_string()));
     known.extend(
         [

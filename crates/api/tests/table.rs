@@ -142,12 +142,12 @@ fn fortran_agrees_with_the_given_entry_points() {
         return;
     };
     // The given list knows nothing of what only Cray's library has.
-    let listed = fortran::entries().into_iter().filter(|entry| entry.status != fortran::Status::Cray);
+    let listed = fortran::entries().into_iter().filter(|entry| entry.status != fortran::FortranStatus::Cray);
     let ours = listed.map(|entry| {
         let status = match entry.status {
-            fortran::Status::Standard => "1.4",
-            fortran::Status::Compat | fortran::Status::Cray => "ext",
-            fortran::Status::Extension => "vendor",
+            fortran::FortranStatus::Standard => "1.4",
+            fortran::FortranStatus::Compat | fortran::FortranStatus::Cray => "ext",
+            fortran::FortranStatus::Extension => "vendor",
         };
         let declaration = entry.prototype.to_c();
         [&entry.symbol, &entry.usage(), declaration.trim_end_matches(';'), status].map(String::from).to_vec()

@@ -5,8 +5,8 @@ use oxshmem_base::knobs::Settings;
 
 use crate::claim::{self, Claim};
 use crate::manager::{Alone, Manager};
-use crate::pmi1::client::{self as pmi1, Place};
-use crate::wire::Wire;
+use crate::pmi1::client::{self as pmi1, TaskFacts};
+use crate::wire::PmiSocket;
 use crate::{library, pmi2, pmix};
 
 /// The manager of this process: whoever answers first; nobody, if the environment does not claim otherwise.
@@ -66,13 +66,13 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
         (Some(fd), _) => {
             let from = format!("PMI_FD={fd}");
             let place = match (number("PMI_RANK"), number("PMI_SIZE")) {
-                (Some(rank), Some(size)) if rank < size => Place { rank, size },
+                (Some(rank), Some(size)) if rank < size => TaskFacts { rank, size },
                 _ => return Err(format!("{from}, but PMI_RANK and PMI_SIZE do not number this task")),
             };
-            let wire = fd.trim().parse().map_err(|_| "no number".into()).and_then(Wire::inherited);
+            let wire = fd.trim().parse().map_err(|_| "no number".into()).and_then(PmiSocket::inherited);
             (from, wire, Some(place))
         }
-        (None, Some(port)) => (format!("PMI_PORT={port}"), Wire::connected(port.trim()), None),
+        (None, Some(port)) => (format!("PMI_PORT={port}"), PmiSocket::connected(port.trim()), None),
         (None, None) => return Err("PMI_FD is not set".into()),
     };
     let silent = |why: String| format!("{from} does not answer as a PMI server: {why}");
@@ -82,7 +82,7 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
         None => pmi1::introduce(&wire, number("PMI_ID").unwrap_or(0)).map_err(silent)?,
     };
     let (wire, refusal) = match one {
-        true => match pmi1::Client::greet(wire, place) {
+        true => match pmi1::Pmi1Client::greet(wire, place) {
             Ok(client) => return Ok(Box::new(client)),
             Err((why, wire)) => (wire, why),
         },
@@ -90,7 +90,7 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
     };
     if two && (!one || refusal.contains("Init")) {
         let job = variable("PMI_JOBID").unwrap_or_default();
-        return match pmi2::client::Client::greet(wire, place.rank, &job) {
+        return match pmi2::client::Pmi2Client::greet(wire, place.rank, &job) {
             Ok(client) => Ok(Box::new(client)),
             Err(why) => Err(silent(why)),
         };

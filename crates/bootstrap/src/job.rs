@@ -8,14 +8,14 @@ use oxshmem_os::process;
 
 use crate::manager::Manager;
 use crate::node::{self, Node};
-use crate::places::Places;
+use crate::places::NodeMap;
 use crate::{find, published, wire};
 
 /// Membership in a job. It lasts as long as the process: a library that is initialised a second time keeps it.
 #[derive(Debug)]
 pub struct Job {
     manager: Box<dyn Manager>,
-    places: Places,
+    places: NodeMap,
     node: Node,
     ours: bool,
 }
@@ -36,7 +36,7 @@ impl Job {
             Some(nodes) => nodes,
             None => node::by_identity(&*manager)?,
         };
-        let (places, node) = (Places::new(&nodes), Node::of(&nodes, manager.rank()));
+        let (places, node) = (NodeMap::new(&nodes), Node::of(&nodes, manager.rank()));
         Ok(Job { manager, places, node, ours: false })
     }
 
@@ -56,7 +56,7 @@ impl Job {
     }
 
     /// Where everybody is.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &NodeMap {
         &self.places
     }
 

@@ -34,7 +34,7 @@ pub use job::Job;
 pub use manager::{Found, Manager};
 pub use mapping::{nodes_of as nodes_of_mapping, of_nodes as process_mapping_of, vector as process_mapping};
 pub use node::{Circle, Gathered, Node, Parcel};
-pub use places::Places;
+pub use places::NodeMap;
 pub use reached::{REACHED, reached};
 pub use serve::Conversation;
 pub use stream::Incoming;

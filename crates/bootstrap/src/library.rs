@@ -9,20 +9,20 @@ use crate::pmi1::{LIMITS, PROCESS_MAPPING};
 
 /// A conversation through the launcher's library.
 #[derive(Debug)]
-struct Client(sys::Client);
+struct LibraryClient(sys::Client);
 
 /// Joins through the launcher's library; the error says why not.
 pub(crate) fn join() -> Result<Box<dyn Manager>, String> {
-    Ok(Box::new(Client(sys::Client::join()?)))
+    Ok(Box::new(LibraryClient(sys::Client::join()?)))
 }
 
-impl Client {
+impl LibraryClient {
     fn failed(&self, what: &str, why: String) -> Error {
         Error::new(format!("the launcher's library {} did not {what}", self.0.library())).because(why)
     }
 }
 
-impl Manager for Client {
+impl Manager for LibraryClient {
     fn protocol(&self) -> String {
         self.0.library().into()
     }

@@ -2,7 +2,7 @@
 
 /// The node of every PE. Blocks of PEs on one node take one entry, however many they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct NodeMap {
     /// The first PE of each run of PEs on one node, and the node.
     runs: Vec<(u32, u32)>,
     /// The lowest PE of each node.
@@ -10,9 +10,9 @@ pub struct Places {
     size: u32,
 }
 
-impl Places {
+impl NodeMap {
     /// From the node number of every PE. The numbers may have gaps; the nodes are numbered anew, in their order.
-    pub fn new(nodes: &[u32]) -> Places {
+    pub fn new(nodes: &[u32]) -> NodeMap {
         let mut distinct = nodes.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
@@ -26,7 +26,7 @@ impl Places {
                 runs.push((pe, node));
             }
         }
-        Places { runs, leaders, size: nodes.len() as u32 }
+        NodeMap { runs, leaders, size: nodes.len() as u32 }
     }
 
     /// How many nodes there are.
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn blocks_take_one_entry() {
         let nodes: Vec<u32> = (0..100_000).map(|pe| pe / 128).collect();
-        let places = Places::new(&nodes);
+        let places = NodeMap::new(&nodes);
         assert_eq!((places.runs.len(), places.nodes(), places.leader_of(7)), (782, 782, 7 * 128));
         assert_eq!(places.members_of(781), (781 * 128..100_000).collect::<Vec<_>>());
     }
@@ -70,7 +70,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_pe_is_where_it_was_said_to_be(nodes in proptest::collection::vec(0u32..9, 1..60)) {
-            let places = Places::new(&nodes);
+            let places = NodeMap::new(&nodes);
             for (pe, a) in (0..).zip(&nodes) {
                 for (other, b) in (0..).zip(&nodes) {
                     prop_assert_eq!(places.node_of(pe) == places.node_of(other), a == b);

@@ -9,7 +9,7 @@ pub use crate::stream::{LONGEST_LINE, Malformed};
 
 /// The lengths that a server grants, and that we keep to as a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct WireLimits {
     /// Longest name of a key-value space.
     pub space: usize,
     /// Longest key.
@@ -19,7 +19,7 @@ pub struct Limits {
 }
 
 /// The length that every PMI-1 server in use grants.
-pub const LIMITS: Limits = Limits { space: 256, key: 64, value: 1024 };
+pub const LIMITS: WireLimits = WireLimits { space: 256, key: 64, value: 1024 };
 
 /// The key under which a server publishes which PE is on which node.
 pub const PROCESS_MAPPING: &str = "PMI_process_mapping";
@@ -39,7 +39,7 @@ pub enum Request {
         /// Minor version.
         subversion: u32,
     },
-    /// Asks for the [`Limits`].
+    /// Asks for the [`WireLimits`].
     Maxes,
     /// Asks which program of an MPMD job this is.
     AppNumber,
@@ -51,9 +51,9 @@ pub enum Request {
     Put {
         /// Name of the key-value space.
         space: String,
-        /// At most [`Limits::key`] bytes.
+        /// At most [`WireLimits::key`] bytes.
         key: String,
-        /// At most [`Limits::value`] bytes.
+        /// At most [`WireLimits::value`] bytes.
         value: String,
     },
     /// Asks for a published value.
@@ -98,7 +98,7 @@ pub enum Reply {
         accepted: bool,
     },
     /// To [`Request::Maxes`].
-    Maxes(Limits),
+    Maxes(WireLimits),
     /// To [`Request::AppNumber`].
     AppNumber(i32),
     /// To [`Request::SpaceName`].
@@ -142,7 +142,7 @@ impl Request {
 
     /// Reads one line, without its newline.
     pub fn decode(line: impl AsRef<[u8]>) -> Result<Request, Malformed> {
-        let line = Line::parse(line.as_ref())?;
+        let line = PmiLine::parse(line.as_ref())?;
         Ok(match line.command {
             "initack" => Request::Here { id: line.number("pmiid")? },
             "init" => {
@@ -177,7 +177,7 @@ impl Reply {
                 let rc = if *accepted { 0 } else { -1 };
                 format!("cmd=response_to_init pmi_version={version} pmi_subversion={subversion} rc={rc}\n")
             }
-            Reply::Maxes(Limits { space, key, value }) => {
+            Reply::Maxes(WireLimits { space, key, value }) => {
                 format!("cmd=maxes kvsname_max={space} keylen_max={key} vallen_max={value}\n")
             }
             Reply::AppNumber(number) => format!("cmd=appnum appnum={number}\n"),
@@ -197,7 +197,7 @@ impl Reply {
 
     /// Reads one line, without its newline.
     pub fn decode(line: impl AsRef<[u8]>) -> Result<Reply, Malformed> {
-        let line = Line::parse(line.as_ref())?;
+        let line = PmiLine::parse(line.as_ref())?;
         Ok(match line.command {
             "initack" => Reply::Welcome(line.outcome().is_ok()),
             "set" => {
@@ -210,7 +210,7 @@ impl Reply {
                 subversion: line.optional_number("pmi_subversion")?.unwrap_or(0),
                 accepted: line.optional_number::<i32>("rc")?.unwrap_or(0) == 0,
             },
-            "maxes" => Reply::Maxes(Limits {
+            "maxes" => Reply::Maxes(WireLimits {
                 space: line.number("kvsname_max")?,
                 key: line.number("keylen_max")?,
                 value: line.number("vallen_max")?,
@@ -240,12 +240,12 @@ impl Reply {
 }
 
 /// A line taken apart into its command and the fields after it.
-struct Line<'a> {
+struct PmiLine<'a> {
     command: &'a str,
     fields: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> PmiLine<'a> {
     fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
         let line = std::str::from_utf8(line).map_err(|_| Malformed("a line is not text".into()))?.trim();
         let after = line
@@ -256,7 +256,7 @@ impl<'a> Line<'a> {
         if command.is_empty() {
             return Err(Malformed("the command has no name".into()));
         }
-        Ok(Line { command, fields })
+        Ok(PmiLine { command, fields })
     }
 
     /// A field's text. `value` is always the last field and may contain anything but a newline.
@@ -349,7 +349,7 @@ mod tests {
                 accepted
             }),
             any::<[u16; 3]>().prop_map(|[space, key, value]| {
-                Reply::Maxes(Limits { space: space.into(), key: key.into(), value: value.into() })
+                Reply::Maxes(WireLimits { space: space.into(), key: key.into(), value: value.into() })
             }),
             any::<i32>().prop_map(Reply::AppNumber),
             word(256).prop_map(Reply::SpaceName),
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(decoded("cmd=response_to_init rc=-1"), Reply::Init { version: 0, subversion: 0, accepted: false });
         assert_eq!(
             decoded("cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024"),
-            Reply::Maxes(Limits { space: 64, key: 64, value: 1024 })
+            Reply::Maxes(WireLimits { space: 64, key: 64, value: 1024 })
         );
         assert_eq!(decoded("cmd=my_kvsname rc=0 kvsname=f2VnHk"), Reply::SpaceName("f2VnHk".into()));
         assert_eq!(decoded("cmd=barrier_out rc=0"), Reply::BarrierOut);

@@ -9,16 +9,16 @@ use crate::stream::{Malformed, framed};
 
 /// A request of a client. A client with several threads marks its requests (`thrid`), and the answers carry the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct Pmi2Request {
     /// The question itself.
-    pub ask: Ask,
+    pub ask: Pmi2Query,
     /// Which thread asks.
     pub thread: Option<String>,
 }
 
 /// The kinds of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Pmi2Query {
     /// Says who this is and asks for its place.
     FullInit {
         /// The job's name, where the launcher told it.
@@ -64,17 +64,17 @@ pub enum Ask {
 
 /// A response of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct Pmi2Reply {
     /// The answer.
-    pub answer: Answer,
+    pub answer: Pmi2Answer,
     /// The mark of the thread that asked.
     pub thread: Option<String>,
 }
 
 /// The kinds of responses. A failure carries its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// To [`Ask::FullInit`].
+pub enum Pmi2Answer {
+    /// To [`Pmi2Query::FullInit`].
     Place {
         /// This process's number.
         rank: u32,
@@ -83,17 +83,17 @@ pub enum Answer {
         /// Which program of an MPMD job this is.
         app: i32,
     },
-    /// To [`Ask::JobName`].
+    /// To [`Pmi2Query::JobName`].
     JobName(String),
-    /// To [`Ask::JobAttribute`]: a value if there is one.
+    /// To [`Pmi2Query::JobAttribute`]: a value if there is one.
     JobAttribute(Option<String>),
-    /// To [`Ask::Put`].
+    /// To [`Pmi2Query::Put`].
     Put(Result<(), String>),
-    /// To [`Ask::Get`]: a value if there is one.
+    /// To [`Pmi2Query::Get`]: a value if there is one.
     Got(Option<String>),
-    /// To [`Ask::Fence`], once every process is in.
+    /// To [`Pmi2Query::Fence`], once every process is in.
     Fenced(Result<(), String>),
-    /// To [`Ask::Finalize`].
+    /// To [`Pmi2Query::Finalize`].
     Finalized,
     /// To any command: it cannot be done.
     Refused {
@@ -104,60 +104,63 @@ pub enum Answer {
     },
 }
 
-impl Ask {
+impl Pmi2Query {
     /// For a client with one thread.
     pub fn encode(self) -> Vec<u8> {
-        Request { ask: self, thread: None }.encode()
+        Pmi2Request { ask: self, thread: None }.encode()
     }
 }
 
-impl Request {
+impl Pmi2Request {
     /// The frame to send.
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = Writer::default();
         match &self.ask {
-            Ask::FullInit { job, rank } => {
+            Pmi2Query::FullInit { job, rank } => {
                 fields.command("fullinit").put("pmijobid", job).put("pmirank", rank).put("threaded", "FALSE")
             }
-            Ask::JobName => fields.command("job-getid"),
-            Ask::JobAttribute { key } => fields.command("info-getjobattr").put("key", key),
-            Ask::Put { key, value } => fields.command("kvs-put").put("key", key).put("value", value),
-            Ask::Get { job, source, key } => {
+            Pmi2Query::JobName => fields.command("job-getid"),
+            Pmi2Query::JobAttribute { key } => fields.command("info-getjobattr").put("key", key),
+            Pmi2Query::Put { key, value } => fields.command("kvs-put").put("key", key).put("value", value),
+            Pmi2Query::Get { job, source, key } => {
                 fields.command("kvs-get").put("jobid", job).put("srcid", source).put("key", key)
             }
-            Ask::Fence => fields.command("kvs-fence"),
-            Ask::Abort { message } => fields.command("abort").put("isworld", "TRUE").put("msg", message),
-            Ask::Finalize => fields.command("finalize"),
-            Ask::Other(command) => fields.command(command),
+            Pmi2Query::Fence => fields.command("kvs-fence"),
+            Pmi2Query::Abort { message } => fields.command("abort").put("isworld", "TRUE").put("msg", message),
+            Pmi2Query::Finalize => fields.command("finalize"),
+            Pmi2Query::Other(command) => fields.command(command),
         };
         fields.finish(self.thread.as_deref())
     }
 
     /// Reads one frame, without its length.
-    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Request, Malformed> {
+    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Pmi2Request, Malformed> {
         let fields = Fields::parse(frame.as_ref())?;
         let ask = match fields.command()? {
-            "fullinit" => {
-                Ask::FullInit { job: fields.optional("pmijobid").unwrap_or_default(), rank: fields.number("pmirank")? }
+            "fullinit" => Pmi2Query::FullInit {
+                job: fields.optional("pmijobid").unwrap_or_default(),
+                rank: fields.number("pmirank")?,
+            },
+            "job-getid" => Pmi2Query::JobName,
+            "info-getjobattr" => Pmi2Query::JobAttribute { key: fields.text("key", LIMITS.key)? },
+            "kvs-put" => {
+                Pmi2Query::Put { key: fields.text("key", LIMITS.key)?, value: fields.text("value", LIMITS.value)? }
             }
-            "job-getid" => Ask::JobName,
-            "info-getjobattr" => Ask::JobAttribute { key: fields.text("key", LIMITS.key)? },
-            "kvs-put" => Ask::Put { key: fields.text("key", LIMITS.key)?, value: fields.text("value", LIMITS.value)? },
-            "kvs-get" => Ask::Get {
+            "kvs-get" => Pmi2Query::Get {
                 job: fields.optional("jobid").unwrap_or_default(),
                 source: fields.optional_number("srcid")?.unwrap_or(-1),
                 key: fields.text("key", LIMITS.key)?,
             },
-            "kvs-fence" => Ask::Fence,
-            "abort" => Ask::Abort { message: fields.optional("msg").unwrap_or_default() },
-            "finalize" => Ask::Finalize,
-            other => Ask::Other(other.into()),
+            "kvs-fence" => Pmi2Query::Fence,
+            "abort" => Pmi2Query::Abort { message: fields.optional("msg").unwrap_or_default() },
+            "finalize" => Pmi2Query::Finalize,
+            other => Pmi2Query::Other(other.into()),
         };
-        Ok(Request { ask, thread: fields.optional("thrid") })
+        Ok(Pmi2Request { ask, thread: fields.optional("thrid") })
     }
 }
 
-impl Reply {
+impl Pmi2Reply {
     /// The frame to send.
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = Writer::default();
@@ -170,24 +173,24 @@ impl Reply {
         };
         let mut outcome = Ok(&());
         match &self.answer {
-            Answer::Place { rank, size, app } => {
+            Pmi2Answer::Place { rank, size, app } => {
                 fields.command("fullinit-response").put("pmi-version", 2).put("pmi-subversion", 0);
                 fields.put("rank", rank).put("size", size).put("appnum", app);
                 fields.put("debugged", "FALSE").put("pmiverbose", "FALSE");
             }
-            Answer::JobName(name) => drop(fields.command("job-getid-response").put("jobid", name)),
-            Answer::JobAttribute(value) => found(&mut fields, "info-getjobattr-response", value),
-            Answer::Put(done) => {
+            Pmi2Answer::JobName(name) => drop(fields.command("job-getid-response").put("jobid", name)),
+            Pmi2Answer::JobAttribute(value) => found(&mut fields, "info-getjobattr-response", value),
+            Pmi2Answer::Put(done) => {
                 fields.command("kvs-put-response");
                 outcome = done.as_ref();
             }
-            Answer::Got(value) => found(&mut fields, "kvs-get-response", value),
-            Answer::Fenced(done) => {
+            Pmi2Answer::Got(value) => found(&mut fields, "kvs-get-response", value),
+            Pmi2Answer::Fenced(done) => {
                 fields.command("kvs-fence-response");
                 outcome = done.as_ref();
             }
-            Answer::Finalized => drop(fields.command("finalize-response")),
-            Answer::Refused { command, why } => {
+            Pmi2Answer::Finalized => drop(fields.command("finalize-response")),
+            Pmi2Answer::Refused { command, why } => {
                 fields.command(&format!("{command}-response"));
                 outcome = Err(why);
             }
@@ -200,7 +203,7 @@ impl Reply {
     }
 
     /// Reads one frame, without its length.
-    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Reply, Malformed> {
+    pub fn decode(frame: impl AsRef<[u8]>) -> Result<Pmi2Reply, Malformed> {
         let fields = Fields::parse(frame.as_ref())?;
         let command = fields.command()?;
         let done = match fields.optional_number::<i32>("rc")? {
@@ -211,21 +214,21 @@ impl Reply {
             return Err(Malformed(format!("`cmd={command}` is not an answer of PMI-2")));
         };
         let answer = match (asked, done) {
-            ("kvs-put", done) => Answer::Put(done),
-            ("kvs-fence", done) => Answer::Fenced(done),
-            (_, Err(why)) => Answer::Refused { command: asked.into(), why },
-            ("fullinit", _) => Answer::Place {
+            ("kvs-put", done) => Pmi2Answer::Put(done),
+            ("kvs-fence", done) => Pmi2Answer::Fenced(done),
+            (_, Err(why)) => Pmi2Answer::Refused { command: asked.into(), why },
+            ("fullinit", _) => Pmi2Answer::Place {
                 rank: fields.number("rank")?,
                 size: fields.number("size")?,
                 app: fields.optional_number("appnum")?.unwrap_or(-1),
             },
-            ("job-getid", _) => Answer::JobName(fields.text("jobid", LIMITS.space)?),
-            ("info-getjobattr", _) => Answer::JobAttribute(fields.found()),
-            ("kvs-get", _) => Answer::Got(fields.found()),
-            ("finalize", _) => Answer::Finalized,
-            (other, _) => Answer::Refused { command: other.into(), why: "it was not asked".into() },
+            ("job-getid", _) => Pmi2Answer::JobName(fields.text("jobid", LIMITS.space)?),
+            ("info-getjobattr", _) => Pmi2Answer::JobAttribute(fields.found()),
+            ("kvs-get", _) => Pmi2Answer::Got(fields.found()),
+            ("finalize", _) => Pmi2Answer::Finalized,
+            (other, _) => Pmi2Answer::Refused { command: other.into(), why: "it was not asked".into() },
         };
-        Ok(Reply { answer, thread: fields.optional("thrid") })
+        Ok(Pmi2Reply { answer, thread: fields.optional("thrid") })
     }
 }
 
@@ -330,32 +333,36 @@ mod tests {
         "[a-z;= ()]{0,300}"
     }
 
-    fn ask() -> impl Strategy<Value = Ask> {
+    fn ask() -> impl Strategy<Value = Pmi2Query> {
         prop_oneof![
-            (value(), any::<u32>()).prop_map(|(job, rank)| Ask::FullInit { job, rank }),
-            Just(Ask::JobName),
-            word().prop_map(|key| Ask::JobAttribute { key }),
-            (word(), value()).prop_map(|(key, value)| Ask::Put { key, value }),
-            (value(), any::<i32>(), word()).prop_map(|(job, source, key)| Ask::Get { job, source, key }),
-            Just(Ask::Fence),
-            value().prop_map(|message| Ask::Abort { message }),
-            Just(Ask::Finalize),
-            Just(Ask::Other("spawn".into())),
+            (value(), any::<u32>()).prop_map(|(job, rank)| Pmi2Query::FullInit { job, rank }),
+            Just(Pmi2Query::JobName),
+            word().prop_map(|key| Pmi2Query::JobAttribute { key }),
+            (word(), value()).prop_map(|(key, value)| Pmi2Query::Put { key, value }),
+            (value(), any::<i32>(), word()).prop_map(|(job, source, key)| Pmi2Query::Get { job, source, key }),
+            Just(Pmi2Query::Fence),
+            value().prop_map(|message| Pmi2Query::Abort { message }),
+            Just(Pmi2Query::Finalize),
+            Just(Pmi2Query::Other("spawn".into())),
         ]
     }
 
-    fn answer() -> impl Strategy<Value = Answer> {
+    fn answer() -> impl Strategy<Value = Pmi2Answer> {
         prop_oneof![
-            (any::<u32>(), any::<u32>(), any::<i32>()).prop_map(|(rank, size, app)| Answer::Place { rank, size, app }),
-            word().prop_map(Answer::JobName),
-            proptest::option::of(value()).prop_map(Answer::JobAttribute),
-            proptest::option::of(value()).prop_map(Answer::Got),
-            Just(Answer::Put(Ok(()))),
-            value().prop_map(|why| Answer::Put(Err(why))),
-            Just(Answer::Fenced(Ok(()))),
-            value().prop_map(|why| Answer::Fenced(Err(why))),
-            Just(Answer::Finalized),
-            (word(), value()).prop_map(|(command, why)| Answer::Refused { command: format!("x{command}"), why }),
+            (any::<u32>(), any::<u32>(), any::<i32>()).prop_map(|(rank, size, app)| Pmi2Answer::Place {
+                rank,
+                size,
+                app
+            }),
+            word().prop_map(Pmi2Answer::JobName),
+            proptest::option::of(value()).prop_map(Pmi2Answer::JobAttribute),
+            proptest::option::of(value()).prop_map(Pmi2Answer::Got),
+            Just(Pmi2Answer::Put(Ok(()))),
+            value().prop_map(|why| Pmi2Answer::Put(Err(why))),
+            Just(Pmi2Answer::Fenced(Ok(()))),
+            value().prop_map(|why| Pmi2Answer::Fenced(Err(why))),
+            Just(Pmi2Answer::Finalized),
+            (word(), value()).prop_map(|(command, why)| Pmi2Answer::Refused { command: format!("x{command}"), why }),
         ]
     }
 
@@ -368,19 +375,19 @@ mod tests {
     proptest! {
         #[test]
         fn requests_survive_the_wire(ask in ask(), thread in proptest::option::of(word())) {
-            let request = Request { ask, thread };
-            prop_assert_eq!(Request::decode(unframed(request.encode())), Ok(request));
+            let request = Pmi2Request { ask, thread };
+            prop_assert_eq!(Pmi2Request::decode(unframed(request.encode())), Ok(request));
         }
 
         #[test]
         fn replies_survive_the_wire(answer in answer(), thread in proptest::option::of(word())) {
-            let reply = Reply { answer, thread };
-            prop_assert_eq!(Reply::decode(unframed(reply.encode())), Ok(reply));
+            let reply = Pmi2Reply { answer, thread };
+            prop_assert_eq!(Pmi2Reply::decode(unframed(reply.encode())), Ok(reply));
         }
 
         #[test]
         fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..600), text in "[cmd=;kvsputer0-9 -]{0,80}") {
-            let _ = (Request::decode(&bytes), Reply::decode(&bytes), Request::decode(&text), Reply::decode(&text));
+            let _ = (Pmi2Request::decode(&bytes), Pmi2Reply::decode(&bytes), Pmi2Request::decode(&text), Pmi2Reply::decode(&text));
         }
 
         #[test]
@@ -388,20 +395,20 @@ mod tests {
             let mut frame = unframed(ask.encode());
             let at = at.index(frame.len());
             frame[at] = with;
-            let _ = (Request::decode(&frame), Reply::decode(&frame));
+            let _ = (Pmi2Request::decode(&frame), Pmi2Reply::decode(&frame));
         }
     }
 
     #[test]
     fn messages_of_slurm_and_hydra() {
-        let decoded = |frame: &str| Reply::decode(frame).unwrap().answer;
+        let decoded = |frame: &str| Pmi2Reply::decode(frame).unwrap().answer;
         let slurm = "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=-1;debugged=FALSE;pmiverbose=FALSE;";
-        assert_eq!(decoded(slurm), Answer::Place { rank: 1, size: 2, app: -1 });
+        assert_eq!(decoded(slurm), Pmi2Answer::Place { rank: 1, size: 2, app: -1 });
         let hydra = "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,1,1));rc=0;";
-        assert_eq!(decoded(hydra), Answer::JobAttribute(Some("(vector,(0,1,1))".into())));
-        assert_eq!(decoded("cmd=kvs-get-response;rc=0;found=FALSE;"), Answer::Got(None));
-        assert_eq!(decoded("cmd=kvs-fence-response;rc=14;"), Answer::Fenced(Err("rc=14".into())));
-        assert_eq!(Ask::Fence.encode(), b"    14cmd=kvs-fence;");
+        assert_eq!(decoded(hydra), Pmi2Answer::JobAttribute(Some("(vector,(0,1,1))".into())));
+        assert_eq!(decoded("cmd=kvs-get-response;rc=0;found=FALSE;"), Pmi2Answer::Got(None));
+        assert_eq!(decoded("cmd=kvs-fence-response;rc=14;"), Pmi2Answer::Fenced(Err("rc=14".into())));
+        assert_eq!(Pmi2Query::Fence.encode(), b"    14cmd=kvs-fence;");
     }
 
     #[test]
@@ -413,9 +420,9 @@ mod tests {
             ("cmd=kvs-put;key=a;", "lacks value="),
             ("cmd=fullinit;pmirank=one;", "not a number"),
         ] {
-            let error = Request::decode(frame).expect_err(frame).to_string();
+            let error = Pmi2Request::decode(frame).expect_err(frame).to_string();
             assert!(error.contains(word), "{frame}: {error}");
         }
-        assert!(Request::decode(format!("cmd=kvs-get;key={};", "k".repeat(65))).is_err());
+        assert!(Pmi2Request::decode(format!("cmd=kvs-get;key={};", "k".repeat(65))).is_err());
     }
 }

@@ -13,7 +13,7 @@ const LONGEST: usize = 1 << 20;
 
 /// A connection to a PMIx server.
 #[derive(Debug)]
-struct Client {
+struct PmixClient {
     inner: sys::Client,
     size: u32,
 }
@@ -25,7 +25,7 @@ pub(crate) fn join(variable: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn 
     let inner = sys::Client::connect(|| wire::orphaned()).map_err(refused)?;
     let size = inner.job_size().map_err(refused)?;
     match inner.rank() < size {
-        true => Ok(Box::new(Client { inner, size })),
+        true => Ok(Box::new(PmixClient { inner, size })),
         false => Err(refused(format!("it says process {} of {size}", inner.rank()))),
     }
 }
@@ -34,7 +34,7 @@ fn failed(what: &str, why: String) -> Error {
     Error::new(format!("the launcher's PMIx server did not {what}")).because(why)
 }
 
-impl Manager for Client {
+impl Manager for PmixClient {
     fn protocol(&self) -> String {
         format!("PMIx {}", self.inner.version())
     }

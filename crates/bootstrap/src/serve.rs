@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::pmi1::{PROCESS_MAPPING, Reply, Request};
-use crate::pmi2::{self, Answer, Ask};
+use crate::pmi2::{self, Pmi2Answer, Pmi2Query};
 use crate::stream::{Incoming, Malformed};
 
 /// The conversation with one client so far.
@@ -68,26 +68,30 @@ impl Conversation {
             // The client waits for the reply, and so must we: it decides how to read on.
             Version::Opening => None,
             Version::Two => Some(
-                self.incoming.next_frame()?.and_then(pmi2::Request::decode).map(|request| self.translated(request)),
+                self.incoming.next_frame()?.and_then(pmi2::Pmi2Request::decode).map(|request| self.translated(request)),
             ),
         }
     }
 
-    fn translated(&mut self, pmi2::Request { ask, thread }: pmi2::Request) -> Request {
+    fn translated(&mut self, pmi2::Pmi2Request { ask, thread }: pmi2::Pmi2Request) -> Request {
         let space = String::new();
         let (by, request) = match ask {
-            Ask::FullInit { rank, .. } => (By::FullInit { rank }, Request::UniverseSize),
-            Ask::JobName => (By::JobName, Request::SpaceName),
-            Ask::JobAttribute { key } if key == PROCESS_MAPPING => (By::JobAttribute, Request::Get { space, key }),
+            Pmi2Query::FullInit { rank, .. } => (By::FullInit { rank }, Request::UniverseSize),
+            Pmi2Query::JobName => (By::JobName, Request::SpaceName),
+            Pmi2Query::JobAttribute { key } if key == PROCESS_MAPPING => {
+                (By::JobAttribute, Request::Get { space, key })
+            }
             // An attribute that nobody has; a client's own values have no such keys.
-            Ask::JobAttribute { key } => (By::JobAttribute, Request::Get { space, key: format!("attribute {key}") }),
-            Ask::Put { key, value } => (By::Put, Request::Put { space, key, value }),
-            Ask::Get { key, .. } => (By::Get, Request::Get { space, key }),
-            Ask::Fence => (By::Fence, Request::BarrierIn),
-            Ask::Finalize => (By::Finalize, Request::Finalize),
+            Pmi2Query::JobAttribute { key } => {
+                (By::JobAttribute, Request::Get { space, key: format!("attribute {key}") })
+            }
+            Pmi2Query::Put { key, value } => (By::Put, Request::Put { space, key, value }),
+            Pmi2Query::Get { key, .. } => (By::Get, Request::Get { space, key }),
+            Pmi2Query::Fence => (By::Fence, Request::BarrierIn),
+            Pmi2Query::Finalize => (By::Finalize, Request::Finalize),
             // Nobody waits for the answer to this one.
-            Ask::Abort { .. } => return Request::Abort { status: 1 },
-            Ask::Other(command) => (By::Refused, Request::Other(command)),
+            Pmi2Query::Abort { .. } => return Request::Abort { status: 1 },
+            Pmi2Query::Other(command) => (By::Refused, Request::Other(command)),
         };
         self.awaited.push_back(Awaited { by, thread });
         request
@@ -123,20 +127,20 @@ impl Conversation {
         let Some(Awaited { by, thread }) = self.awaited.remove(place) else { return Vec::new() };
         let answer = match (reply, by) {
             (Reply::UniverseSize(size), By::FullInit { rank }) => {
-                Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: 0 }
+                Pmi2Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: 0 }
             }
-            (Reply::SpaceName(name), _) => Answer::JobName(name.clone()),
-            (Reply::Put(done), _) => Answer::Put(done.clone()),
-            (Reply::Get(found), By::JobAttribute) => Answer::JobAttribute(found.clone().ok()),
-            (Reply::Get(found), _) => Answer::Got(found.clone().ok()),
-            (Reply::BarrierOut, _) => Answer::Fenced(Ok(())),
-            (Reply::Finalized, _) => Answer::Finalized,
+            (Reply::SpaceName(name), _) => Pmi2Answer::JobName(name.clone()),
+            (Reply::Put(done), _) => Pmi2Answer::Put(done.clone()),
+            (Reply::Get(found), By::JobAttribute) => Pmi2Answer::JobAttribute(found.clone().ok()),
+            (Reply::Get(found), _) => Pmi2Answer::Got(found.clone().ok()),
+            (Reply::BarrierOut, _) => Pmi2Answer::Fenced(Ok(())),
+            (Reply::Finalized, _) => Pmi2Answer::Finalized,
             (Reply::Unsupported(command), _) => {
-                Answer::Refused { command: command.clone(), why: "this launcher does not do that".into() }
+                Pmi2Answer::Refused { command: command.clone(), why: "this launcher does not do that".into() }
             }
-            (other, _) => Answer::Refused { command: "unknown".into(), why: format!("{other:?}") },
+            (other, _) => Pmi2Answer::Refused { command: "unknown".into(), why: format!("{other:?}") },
         };
-        pmi2::Reply { answer, thread }.encode()
+        pmi2::Pmi2Reply { answer, thread }.encode()
     }
 }
 
@@ -155,7 +159,7 @@ mod tests {
         conversation
     }
 
-    fn told(conversation: &mut Conversation, ask: Ask, request: Request, reply: &Reply) -> String {
+    fn told(conversation: &mut Conversation, ask: Pmi2Query, request: Request, reply: &Reply) -> String {
         conversation.feed(&ask.encode());
         assert_eq!(conversation.next_request(), Some(Ok(request)));
         String::from_utf8(conversation.encode(reply)[6..].to_vec()).unwrap()
@@ -174,42 +178,50 @@ mod tests {
     fn version_2_is_the_same_job() {
         let mut client = opened();
         let space = String::new;
-        let place =
-            told(&mut client, Ask::FullInit { job: space(), rank: 1 }, Request::UniverseSize, &Reply::UniverseSize(4));
+        let place = told(
+            &mut client,
+            Pmi2Query::FullInit { job: space(), rank: 1 },
+            Request::UniverseSize,
+            &Reply::UniverseSize(4),
+        );
         assert!(place.contains("rank=1;size=4;") && place.contains("rc=0;"), "{place}");
         let key = || "k".to_string();
         let put = Request::Put { space: space(), key: key(), value: "v".into() };
-        let done = told(&mut client, Ask::Put { key: key(), value: "v".into() }, put, &Reply::Put(Ok(())));
+        let done = told(&mut client, Pmi2Query::Put { key: key(), value: "v".into() }, put, &Reply::Put(Ok(())));
         assert_eq!(done, "cmd=kvs-put-response;rc=0;");
         let get = Request::Get { space: space(), key: key() };
-        let found =
-            told(&mut client, Ask::Get { job: space(), source: -1, key: key() }, get, &Reply::Get(Ok("v".into())));
+        let found = told(
+            &mut client,
+            Pmi2Query::Get { job: space(), source: -1, key: key() },
+            get,
+            &Reply::Get(Ok("v".into())),
+        );
         assert_eq!(found, "cmd=kvs-get-response;found=TRUE;value=v;rc=0;");
         assert_eq!(
-            told(&mut client, Ask::Fence, Request::BarrierIn, &Reply::BarrierOut),
+            told(&mut client, Pmi2Query::Fence, Request::BarrierIn, &Reply::BarrierOut),
             "cmd=kvs-fence-response;rc=0;"
         );
         let refused = told(
             &mut client,
-            Ask::Other("spawn".into()),
+            Pmi2Query::Other("spawn".into()),
             Request::Other("spawn".into()),
             &Reply::Unsupported("spawn".into()),
         );
         assert!(refused.starts_with("cmd=spawn-response;errmsg=") && refused.ends_with("rc=-1;"), "{refused}");
-        client.feed(&Ask::Abort { message: "why".into() }.encode());
+        client.feed(&Pmi2Query::Abort { message: "why".into() }.encode());
         assert_eq!(client.next_request(), Some(Ok(Request::Abort { status: 1 })));
     }
 
     #[test]
     fn threads_get_their_own_answers_in_any_order() {
         let mut client = opened();
-        let asked = |ask, thread: &str| pmi2::Request { ask, thread: Some(thread.into()) }.encode();
-        client.feed(&asked(Ask::Fence, "a"));
-        client.feed(&asked(Ask::Get { job: String::new(), source: 0, key: "k".into() }, "b"));
+        let asked = |ask, thread: &str| pmi2::Pmi2Request { ask, thread: Some(thread.into()) }.encode();
+        client.feed(&asked(Pmi2Query::Fence, "a"));
+        client.feed(&asked(Pmi2Query::Get { job: String::new(), source: 0, key: "k".into() }, "b"));
         assert!(client.next_request().is_some() && client.next_request().is_some());
-        let first = pmi2::Reply::decode(&client.encode(&Reply::Get(Err("no".into())))[6..]).unwrap();
-        assert_eq!(first, pmi2::Reply { answer: Answer::Got(None), thread: Some("b".into()) });
-        let second = pmi2::Reply::decode(&client.encode(&Reply::BarrierOut)[6..]).unwrap();
+        let first = pmi2::Pmi2Reply::decode(&client.encode(&Reply::Get(Err("no".into())))[6..]).unwrap();
+        assert_eq!(first, pmi2::Pmi2Reply { answer: Pmi2Answer::Got(None), thread: Some("b".into()) });
+        let second = pmi2::Pmi2Reply::decode(&client.encode(&Reply::BarrierOut)[6..]).unwrap();
         assert_eq!(second.thread.as_deref(), Some("a"));
         assert!(client.encode(&Reply::BarrierOut).is_empty(), "nobody waits any more");
     }

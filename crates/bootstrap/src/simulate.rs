@@ -44,7 +44,7 @@ pub const VOTE: usize = 300;
 /// The start of a job of `pes` PEs in blocks of `per_node`, whose cards have `card` bytes. Every PE then asks for the card
 /// of one PE of another node.
 pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
-    let mut stage = Stage::new(pes, per_node)?;
+    let mut stage = SimulatedJob::new(pes, per_node)?;
     for node in 0..stage.nodes.len() {
         stage
             .act(node, As::Leader, 1, |job| wireup::announce(job, 0, &[7; 128]).and_then(|()| node::invite(job, 0)))?;
@@ -71,7 +71,7 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
         let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
         let members = stage.nodes[node].leader.node().members.len() as u64;
         stage.act(node, As::Everybody, members, |job| {
-            let found = wireup::Cards::new(job, 0).of(peer)?;
+            let found = wireup::PublishedCards::new(job, 0).of(peer)?;
             assert_eq!(found, example(peer, card), "the simulated launcher keeps what it is given");
             Ok(())
         })?;
@@ -83,7 +83,7 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
 }
 
 /// The simulated job.
-struct Stage {
+struct SimulatedJob {
     shared: Arc<Shared>,
     nodes: Vec<Actors>,
     tally: Tally,
@@ -106,8 +106,8 @@ enum As {
     Everybody,
 }
 
-impl Stage {
-    fn new(pes: u32, per_node: u32) -> Result<Stage, Error> {
+impl SimulatedJob {
+    fn new(pes: u32, per_node: u32) -> Result<SimulatedJob, Error> {
         let shared = Arc::new(Shared { nodes: nodes(pes, per_node), ..Shared::default() });
         let job = |rank: u32| Job::of(Box::new(Counting { rank, shared: Arc::clone(&shared) }));
         let actors = |first: u32| {
@@ -115,7 +115,7 @@ impl Stage {
             Ok(Actors { leader: job(first)?, other: other.map(job).transpose()?, asked: [0; 2] })
         };
         let nodes = (0..pes).step_by(per_node as usize).map(actors).collect::<Result<_, Error>>()?;
-        Ok(Stage { shared, nodes, tally: Tally::default() })
+        Ok(SimulatedJob { shared, nodes, tally: Tally::default() })
     }
 
     /// Lets one PE of a node act for `weight` PEs.
@@ -132,7 +132,7 @@ impl Stage {
             As::Other => (other.as_ref(), [0, 1]),
             As::Everybody => (Some(&*leader), [1, u64::from(other.is_some())]),
         };
-        *self.shared.counts.lock() = Counts::default();
+        *self.shared.counts.lock() = RequestCounts::default();
         job.map_or(Ok(()), act)?;
         let counts = self.shared.counts.lock();
         let tally = &mut self.tally;
@@ -164,11 +164,11 @@ fn example(pe: u32, length: usize) -> Vec<u8> {
 struct Shared {
     nodes: Vec<u32>,
     values: Mutex<HashMap<String, String>>,
-    counts: Mutex<Counts>,
+    counts: Mutex<RequestCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct RequestCounts {
     puts: u64,
     gets: u64,
     published: u64,

@@ -17,31 +17,31 @@ const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct PmiSocket {
     /// Of any family: an inherited socket says nothing about it, and reading and writing are the same.
     stream: UnixStream,
     answers: Mutex<Incoming>,
 }
 
-impl Wire {
+impl PmiSocket {
     /// On a descriptor that the launcher has left open; the error says why it is none.
-    pub(crate) fn inherited(number: i32) -> Result<Wire, String> {
-        Wire::on(sockets::inherited(number).map_err(|error| error.to_string())?)
+    pub(crate) fn inherited(number: i32) -> Result<PmiSocket, String> {
+        PmiSocket::on(sockets::inherited(number).map_err(|error| error.to_string())?)
     }
 
     /// To a server that listens on a port.
-    pub(crate) fn connected(address: &str) -> Result<Wire, String> {
+    pub(crate) fn connected(address: &str) -> Result<PmiSocket, String> {
         let stream = TcpStream::connect(address).or_else(|error| match on_this_host(address) {
             Some(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
             None => Err(error),
         });
         let stream = stream.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        Wire::on(stream.into())
+        PmiSocket::on(stream.into())
     }
 
-    fn on(socket: OwnedFd) -> Result<Wire, String> {
-        let wire = Wire { stream: UnixStream::from(socket), answers: Mutex::default() };
+    fn on(socket: OwnedFd) -> Result<PmiSocket, String> {
+        let wire = PmiSocket { stream: UnixStream::from(socket), answers: Mutex::default() };
         wire.limit(Some(FIRST_ANSWER)).map(|()| wire)
     }
 

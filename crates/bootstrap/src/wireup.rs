@@ -82,16 +82,16 @@ pub(crate) fn publish_all(job: &Job, epoch: u32, cards: &[Vec<u8>]) -> Result<()
 
 /// The cards that all nodes have published, fetched node by node when one of a node is first needed.
 #[derive(Debug)]
-pub struct Cards<'j> {
+pub struct PublishedCards<'j> {
     job: &'j Job,
     epoch: u32,
     nodes: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
 }
 
-impl<'j> Cards<'j> {
+impl<'j> PublishedCards<'j> {
     /// Those that were published with this epoch.
-    pub fn new(job: &'j Job, epoch: u32) -> Cards<'j> {
-        Cards { job, epoch, nodes: Mutex::default() }
+    pub fn new(job: &'j Job, epoch: u32) -> PublishedCards<'j> {
+        PublishedCards { job, epoch, nodes: Mutex::default() }
     }
 
     /// The card of a PE.

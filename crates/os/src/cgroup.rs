@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// Where the groups of this process are found in the file system, from its own group up to the mount.
 #[derive(Debug, Default)]
 pub(crate) struct Hierarchies {
-    memory: Vec<Level>,
-    processors: Vec<Level>,
-    processes: Vec<Level>,
+    memory: Vec<CgroupLevel>,
+    processors: Vec<CgroupLevel>,
+    processes: Vec<CgroupLevel>,
 }
 
 /// One group and the version of the interface it speaks.
 #[derive(Debug, Clone)]
-enum Level {
+enum CgroupLevel {
     V1(PathBuf),
     V2(PathBuf),
 }
@@ -36,16 +36,16 @@ impl Hierarchies {
             };
             let has = |name| controllers.split(',').any(|controller| controller == name);
             if controllers.is_empty() {
-                let levels = levels(mounts, "cgroup2", "", group).map(Level::V2);
+                let levels = levels(mounts, "cgroup2", "", group).map(CgroupLevel::V2);
                 found.memory.extend(levels.clone());
                 found.processors.extend(levels.clone());
                 found.processes.extend(levels);
             } else if has("memory") {
-                found.memory.extend(levels(mounts, "cgroup", "memory", group).map(Level::V1));
+                found.memory.extend(levels(mounts, "cgroup", "memory", group).map(CgroupLevel::V1));
             } else if has("cpu") {
-                found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(Level::V1));
+                found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(CgroupLevel::V1));
             } else if has("pids") {
-                found.processes.extend(levels(mounts, "cgroup", "pids", group).map(Level::V1));
+                found.processes.extend(levels(mounts, "cgroup", "pids", group).map(CgroupLevel::V1));
             }
         }
         found
@@ -55,8 +55,8 @@ impl Hierarchies {
     pub(crate) fn memory(&self) -> impl Iterator<Item = Limit> {
         self.memory.iter().filter_map(|level| {
             let (limit, usage, cached) = match level {
-                Level::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-                Level::V2(_) => ("memory.max", "memory.current", "inactive_file"),
+                CgroupLevel::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+                CgroupLevel::V2(_) => ("memory.max", "memory.current", "inactive_file"),
             };
             let whole = number(&level.read(limit)?)?;
             let cached = level.read("memory.stat").and_then(|text| labelled(&text, cached)).unwrap_or(0);
@@ -70,8 +70,8 @@ impl Hierarchies {
     pub(crate) fn memory_kills(&self) -> Option<u64> {
         self.memory.iter().find_map(|level| {
             let counts = match level {
-                Level::V1(_) => "memory.oom_control",
-                Level::V2(_) => "memory.events",
+                CgroupLevel::V1(_) => "memory.oom_control",
+                CgroupLevel::V2(_) => "memory.events",
             };
             labelled(&level.read(counts)?, "oom_kill")
         })
@@ -81,8 +81,8 @@ impl Hierarchies {
     pub(crate) fn memory_peak(&self) -> Option<(u64, u64, String)> {
         let peaks = self.memory.iter().filter_map(|level| {
             let (limit, peak) = match level {
-                Level::V1(_) => ("memory.limit_in_bytes", "memory.max_usage_in_bytes"),
-                Level::V2(_) => ("memory.max", "memory.peak"),
+                CgroupLevel::V1(_) => ("memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+                CgroupLevel::V2(_) => ("memory.max", "memory.peak"),
             };
             let limit_file = level.path(limit).display().to_string();
             Some((number(&level.read(peak)?)?, number(&level.read(limit)?)?, limit_file))
@@ -102,10 +102,12 @@ impl Hierarchies {
 
     /// The fewest processors' worth of time any of the groups grants, in whole processors.
     pub(crate) fn processor_quota(&self) -> Option<usize> {
-        let granted = |level: &Level| {
+        let granted = |level: &CgroupLevel| {
             let (quota, period) = match level {
-                Level::V1(_) => (number(&level.read("cpu.cfs_quota_us")?)?, number(&level.read("cpu.cfs_period_us")?)?),
-                Level::V2(_) => {
+                CgroupLevel::V1(_) => {
+                    (number(&level.read("cpu.cfs_quota_us")?)?, number(&level.read("cpu.cfs_period_us")?)?)
+                }
+                CgroupLevel::V2(_) => {
                     let text = level.read("cpu.max")?;
                     let (quota, period) = text.split_once(' ')?;
                     (number(quota)?, number(period)?)
@@ -117,7 +119,7 @@ impl Hierarchies {
     }
 }
 
-impl Level {
+impl CgroupLevel {
     /// The same for every process that sees this group, wherever it is mounted.
     fn identity(&self) -> u64 {
         let found = fs::metadata(self.path("")).map_or((0, 0), |folder| (folder.dev(), folder.ino()));
@@ -125,7 +127,7 @@ impl Level {
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        let (Level::V1(group) | Level::V2(group)) = self;
+        let (CgroupLevel::V1(group) | CgroupLevel::V2(group)) = self;
         group.join(file)
     }
 

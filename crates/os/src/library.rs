@@ -11,7 +11,7 @@ use crate::executable::Executable;
 
 /// The libraries that see the symbols of one that is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
+pub enum SymbolScope {
     /// Only who asks for them.
     Local,
     /// Everything that is opened later: some libraries' plug-ins expect their parent's symbols there.
@@ -42,7 +42,7 @@ pub struct Library {
 
 impl Library {
     /// Opens the library with this soname, by the loader's search path.
-    pub fn open(name: &'static CStr, scope: Scope) -> Result<Library, Missing> {
+    pub fn open(name: &'static CStr, scope: SymbolScope) -> Result<Library, Missing> {
         let library = name.to_str().unwrap_or("a library");
         let loaded = Executable::this().is_none_or(|this| this.headers().iter().any(|h| h.p_type == libc::PT_INTERP));
         if !loaded {
@@ -50,8 +50,8 @@ impl Library {
             return Err(Missing { library, why: "this program is linked statically".into() });
         }
         let scope = match scope {
-            Scope::Local => libc::RTLD_LOCAL,
-            Scope::Global => libc::RTLD_GLOBAL,
+            SymbolScope::Local => libc::RTLD_LOCAL,
+            SymbolScope::Global => libc::RTLD_GLOBAL,
         };
         // SAFETY: the name ends in a zero byte. The library's initialisers run; who names a library here trusts them.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
@@ -127,7 +127,7 @@ macro_rules! function_table {
             $visibility fn open() -> Result<&'static $table, &'static $crate::library::Missing> {
                 static TABLE: std::sync::OnceLock<Result<$table, $crate::library::Missing>> = std::sync::OnceLock::new();
                 TABLE.get_or_init(|| {
-                    let library = $crate::library::Library::open($library, $crate::library::Scope::$scope)?;
+                    let library = $crate::library::Library::open($library, $crate::library::SymbolScope::$scope)?;
                     $(
                         let version: Option<&std::ffi::CStr> = None $(.or(Some($version)))?;
                         let address = library.symbol($name, version)?;

@@ -16,10 +16,10 @@ pub use limit::Limit;
 
 /// The limits around this process. They are found once; each look reads what they leave at that moment.
 #[derive(Debug)]
-pub struct Limits(Source);
+pub struct Limits(LimitSource);
 
 #[derive(Debug)]
-enum Source {
+enum LimitSource {
     Ordinary(Hierarchies),
     /// Pages of this size come from a reserve of their own.
     HugePages(u64),
@@ -33,16 +33,16 @@ impl Limits {
     /// Those of memory in pages of this size.
     pub fn of_pages(size: u64) -> Limits {
         match size > page_size() as u64 {
-            true => Limits(Source::HugePages(size)),
-            false => Limits(Source::Ordinary(Hierarchies::of_this_process())),
+            true => Limits(LimitSource::HugePages(size)),
+            false => Limits(LimitSource::Ordinary(Hierarchies::of_this_process())),
         }
     }
 
     /// All of them as they are now: at least one, of the machine.
     pub fn look(&self) -> Vec<Limit> {
         match &self.0 {
-            Source::Ordinary(groups) => std::iter::once(machine()).chain(groups.memory()).collect(),
-            Source::HugePages(size) => {
+            LimitSource::Ordinary(groups) => std::iter::once(machine()).chain(groups.memory()).collect(),
+            LimitSource::HugePages(size) => {
                 let [free, whole] =
                     [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
                 let limited_by = "/sys/kernel/mm/hugepages".to_owned();
@@ -73,23 +73,23 @@ fn machine() -> Limit {
 /// removed, and the kernel takes the lock back when its holder ends. Jobs in containers with a `/proc` of their own do not
 /// see each other's.
 #[derive(Debug)]
-pub struct Turn(Option<File>);
+pub struct MemoryTurn(Option<File>);
 
-impl Turn {
+impl MemoryTurn {
     /// Waits for it, for `most` at most, and does something `meanwhile` between looks. Anybody can hold the lock for ever, so
     /// that afterwards the caller goes on [without](Self::is_held).
-    pub fn wait(most: Duration, mut meanwhile: impl FnMut()) -> Turn {
-        let Ok(file) = File::open("/proc/meminfo") else { return Turn(None) };
+    pub fn wait(most: Duration, mut meanwhile: impl FnMut()) -> MemoryTurn {
+        let Ok(file) = File::open("/proc/meminfo") else { return MemoryTurn(None) };
         let (begun, mut nap) = (Instant::now(), Duration::from_micros(100));
         loop {
             match locks::try_lock(&file) {
-                Ok(true) => return Turn(Some(file)),
+                Ok(true) => return MemoryTurn(Some(file)),
                 Ok(false) if begun.elapsed() < most => {
                     meanwhile();
                     std::thread::sleep(nap);
                     nap = (nap * 2).min(Duration::from_millis(5));
                 }
-                Ok(false) | Err(_) => return Turn(None),
+                Ok(false) | Err(_) => return MemoryTurn(None),
             }
         }
     }
@@ -100,7 +100,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for MemoryTurn {
     fn drop(&mut self) {
         // Not only by closing the file: a child that was forked meanwhile has it too.
         if let Some(file) = &self.0 {
@@ -191,12 +191,12 @@ mod tests {
 
     #[test]
     fn fault_M1_one_job_at_a_time_takes_memory_and_nobody_waits_for_ever() {
-        let first = Turn::wait(Duration::from_secs(60), || {});
+        let first = MemoryTurn::wait(Duration::from_secs(60), || {});
         assert!(first.is_held());
         let mut looks = 0;
-        assert!(!Turn::wait(Duration::from_millis(2), || looks += 1).is_held());
+        assert!(!MemoryTurn::wait(Duration::from_millis(2), || looks += 1).is_held());
         assert!(looks > 0);
         drop(first);
-        assert!(Turn::wait(Duration::from_secs(60), || {}).is_held());
+        assert!(MemoryTurn::wait(Duration::from_secs(60), || {}).is_held());
     }
 }

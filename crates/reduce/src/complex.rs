@@ -5,7 +5,7 @@ use core::ops::{Add, Mul, Sub};
 use crate::Complex;
 
 /// The real type of the two parts of a complex number.
-pub(crate) trait Part: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+pub(crate) trait Real: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     const INFINITY: Self;
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
@@ -15,7 +15,7 @@ pub(crate) trait Part: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Outp
 
 macro_rules! parts {
     ($($t:ident)*) => {$(
-        impl Part for $t {
+        impl Real for $t {
             const INFINITY: $t = $t::INFINITY;
             #[inline(always)]
             fn is_nan(self) -> bool {
@@ -35,13 +35,13 @@ macro_rules! parts {
 parts! { f32 f64 }
 
 #[inline(always)]
-pub(crate) fn sum<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
+pub(crate) fn sum<T: Real>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     Complex::new(left.re + right.re, left.im + right.im)
 }
 
 /// The product; infinite if a factor is infinite and the other is not zero, even where the textbook formula yields NaN.
 #[inline(always)]
-pub(crate) fn product<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
+pub(crate) fn product<T: Real>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     let product = textbook(left, right);
     if lost(product) { recovered(left, right, product) } else { product }
 }
@@ -52,7 +52,7 @@ pub(crate) fn product<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T
 /// # Safety
 /// `running` is good for reading and writing `n` numbers and `next` for reading them; they do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn product_row<T: Part>(running: *mut Complex<T>, next: *const Complex<T>, n: usize) {
+pub(crate) unsafe fn product_row<T: Real>(running: *mut Complex<T>, next: *const Complex<T>, n: usize) {
     // SAFETY: the caller promises `n` numbers at both pointers, which do not overlap, and that nobody else uses `running`
     // meanwhile.
     let (running, next) =
@@ -64,19 +64,19 @@ pub(crate) unsafe fn product_row<T: Part>(running: *mut Complex<T>, next: *const
 }
 
 #[inline(always)]
-fn textbook<T: Part>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
+fn textbook<T: Real>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     Complex::new(left.re * right.re - left.im * right.im, left.re * right.im + left.im * right.re)
 }
 
 /// Both parts NaN: an infinity may hide behind them.
 #[inline(always)]
-fn lost<T: Part>(product: Complex<T>) -> bool {
+fn lost<T: Real>(product: Complex<T>) -> bool {
     product.re.is_nan() & product.im.is_nan()
 }
 
 #[cold]
 #[inline(never)]
-fn recovered<T: Part>(mut left: Complex<T>, mut right: Complex<T>, product: Complex<T>) -> Complex<T> {
+fn recovered<T: Real>(mut left: Complex<T>, mut right: Complex<T>, product: Complex<T>) -> Complex<T> {
     let infinite = |z: Complex<T>| z.re.is_infinite() | z.im.is_infinite();
     let (left_infinite, right_infinite) = (infinite(left), infinite(right));
     // An infinite factor becomes the direction it points in; NaN beside an infinity counts as a zero.
@@ -101,12 +101,12 @@ fn recovered<T: Part>(mut left: Complex<T>, mut right: Complex<T>, product: Comp
     Complex::new(T::INFINITY * re, T::INFINITY * im)
 }
 
-fn direction<T: Part>(z: Complex<T>) -> Complex<T> {
+fn direction<T: Real>(z: Complex<T>) -> Complex<T> {
     let axis = |part: T| part.signed(u8::from(part.is_infinite()));
     Complex::new(axis(z.re), axis(z.im))
 }
 
-fn without_nan<T: Part>(z: Complex<T>) -> Complex<T> {
+fn without_nan<T: Real>(z: Complex<T>) -> Complex<T> {
     let part = |part: T| if part.is_nan() { part.signed(0) } else { part };
     Complex::new(part(z.re), part(z.im))
 }

@@ -9,14 +9,14 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime::calls::team::Config;
 use oxshmem_runtime::{Context, Team, Via};
 
-use crate::own::Own;
+use crate::own::OwnState;
 use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
 
-static OF_THE_PROCESS: Own = Own::new();
+static OF_THE_PROCESS: OwnState = OwnState::new();
 
 /// Looks at what the API remembers of this PE.
 #[inline(always)]
-pub(crate) fn own<R>(look: impl FnOnce(&Own) -> R) -> R {
+pub(crate) fn own<R>(look: impl FnOnce(&OwnState) -> R) -> R {
     match threads::here() {
         None => look(&OF_THE_PROCESS),
         Some(pe) => look(&pe.own),
@@ -220,16 +220,16 @@ calls! {
         fn free[](ptr: *mut c_void);
     }
 
-    init in together {
+    init in exchange {
         fn global_exit[](status: c_int) -> !;
     }
 
-    context in together {
+    context in exchange {
         fn team_create_ctx[](team: Team, options: c_long, context: *mut Context) -> c_int;
         fn destroy[](context: Context);
     }
 
-    team in together {
+    team in exchange {
         fn my_pe[](team: Team) -> c_int;
         fn n_pes[](team: Team) -> c_int;
         fn translate_pe[](source: Team, pe: c_int, dest: Team) -> c_int;
@@ -245,11 +245,11 @@ calls! {
         fn destroy[](team: Team);
     }
 
-    team_extension in together {
+    team_extension in exchange {
         fn split_color[](parent: Team, color: c_int, key: c_int, new_team: *mut Team);
     }
 
-    collective in together {
+    collective in exchange {
         fn broadcast[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize, root: c_int) -> c_int;
         fn fcollect[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
         fn alltoall[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
@@ -274,7 +274,7 @@ macro_rules! combining {
                 None => unsafe { oxshmem_runtime::calls::collective::$name(team, dest, source, nelems) },
                 // SAFETY: the caller promises `nelems` elements at `dest` and `source` on all members, and the call for
                 // threads asks for nothing else.
-                Some(pe) => unsafe { threads::together::collective::$name(&pe, team, dest, source, nelems) },
+                Some(pe) => unsafe { threads::exchange::collective::$name(&pe, team, dest, source, nelems) },
             }
         }
     )*};
@@ -297,7 +297,7 @@ pub(crate) mod binding {
     pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
         match threads::here() {
             None => oxshmem_runtime::calls::binding::init(requested),
-            Some(pe) => threads::together::binding::init(&pe, requested),
+            Some(pe) => threads::exchange::binding::init(&pe, requested),
         }
     }
 
@@ -308,7 +308,7 @@ pub(crate) mod binding {
             // SAFETY: the caller promises that this is the last call of the PE, as the runtime asks.
             None => unsafe { oxshmem_runtime::calls::binding::finalize() },
             // SAFETY: the caller promises that this is the last call of the PE.
-            Some(pe) => unsafe { threads::together::binding::finalize(&pe) },
+            Some(pe) => unsafe { threads::exchange::binding::finalize(&pe) },
         }
     }
 
@@ -334,7 +334,7 @@ pub(crate) mod binding {
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
             None => unsafe { oxshmem_runtime::calls::binding::exchange(team, call, kind, words, visit) },
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
-            Some(pe) => unsafe { threads::together::binding::exchange(&pe, team, call, kind, words, visit) },
+            Some(pe) => unsafe { threads::exchange::binding::exchange(&pe, team, call, kind, words, visit) },
         }
     }
 

@@ -6,7 +6,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime as runtime;
 
 use crate::backend::{binding, collective as calls, combine, number, rma, team};
-use crate::epoch::Kind;
+use crate::epoch::ExchangeKind;
 use crate::{Error, Plain, Symmetric, Team, mistake};
 
 impl Team<'_> {
@@ -65,7 +65,7 @@ impl Team<'_> {
         // The sizes are the members' word, so they are looked at before anything is copied by them.
         // SAFETY: one thread has the team.
         unsafe {
-            binding::exchange(team, CALL, Kind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
+            binding::exchange(team, CALL, ExchangeKind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
         }
         let mut at = 0_usize;
         for (pe, count) in counts.into_iter().enumerate() {

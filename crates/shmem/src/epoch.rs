@@ -9,7 +9,7 @@ use crate::{Error, Plain, SymmetricBox, World, context, mistake};
 /// The subject of an exchange that the library makes for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum ExchangeKind {
     /// Comparing executables.
     Program = 1,
     /// The beginning of an epoch.
@@ -43,7 +43,7 @@ impl World {
         let _span = tracing::debug_span!("exclusive").entered();
         // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
         context::quiet_all(CALL);
-        self.meet(CALL, Kind::Open, memory.serial);
+        self.meet(CALL, ExchangeKind::Open, memory.serial);
         own(|own| own.exclusive.store(true, Relaxed));
         // SAFETY: the memory is valid for its length. It is not shared: this PE's box is lent to this call, and all
         // others' to theirs, which they do not leave before this one (`meet` made sure that all are in the same).
@@ -53,12 +53,12 @@ impl World {
             panicked(CALL);
         }
         own(|own| own.exclusive.store(false, Relaxed));
-        self.meet(CALL, Kind::Close, memory.serial);
+        self.meet(CALL, ExchangeKind::Close, memory.serial);
         // In a world of threads a panic is a failure of all, once nobody has memory alone any more.
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn meet(&self, call: &'static str, kind: Kind, serial: u64) {
+    fn meet(&self, call: &'static str, kind: ExchangeKind, serial: u64) {
         self.agree(call, kind, &[serial], |pe, words| {
             if words[0] != serial {
                 other_memory(call, pe);

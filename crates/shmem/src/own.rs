@@ -12,7 +12,7 @@ pub(crate) struct Live(pub(crate) Context, pub(crate) Team);
 unsafe impl Send for Live {}
 
 /// Of one PE.
-pub(crate) struct Own {
+pub(crate) struct OwnState {
     /// Whether there is a world, or is about to be.
     pub(crate) taken: AtomicBool,
     /// Whether the library is initialised: other threads may look before they use a static variable.
@@ -26,7 +26,7 @@ pub(crate) struct Own {
     pub(crate) contexts: Mutex<Vec<Live>>,
 }
 
-impl Own {
+impl OwnState {
     pub(crate) const fn new() -> Self {
         Self {
             taken: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::epoch::Kind;
+use crate::epoch::ExchangeKind;
 use crate::{Error, World};
 
 /// Makes sure of it; all PEs call, and all succeed or fail.
@@ -14,12 +14,17 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
     // Nobody is trusted if some PE cannot say.
     let mut stranger = mine.is_err().then_some(world.my_pe() as u32);
     let mut first = None;
-    world.agree("World::init", Kind::Program, &[mine.is_ok().into(), *mine.as_ref().unwrap_or(&0)], |pe, words| {
-        let first = *first.get_or_insert(words[1]);
-        if words[0] == 0 || words[1] != first {
-            stranger = stranger.or(Some(pe));
-        }
-    });
+    world.agree(
+        "World::init",
+        ExchangeKind::Program,
+        &[mine.is_ok().into(), *mine.as_ref().unwrap_or(&0)],
+        |pe, words| {
+            let first = *first.get_or_insert(words[1]);
+            if words[0] == 0 || words[1] != first {
+                stranger = stranger.or(Some(pe));
+            }
+        },
+    );
     match stranger {
         None => Ok(()),
         Some(pe) => Err(Error::new("World::init: the PEs do not run the same executable")

@@ -27,7 +27,7 @@ use oxshmem_os::process;
 use parking_lot::Mutex;
 
 use crate::World;
-use server::Server;
+use server::TestServer;
 pub use threads::{Threads, threads};
 
 /// Says to a PE which call of [`processes`] of its test it was started for.
@@ -145,7 +145,7 @@ pub fn launch_on(
     pes: usize,
     mut command: impl FnMut(usize) -> io::Result<Command>,
 ) -> io::Result<Vec<Ended>> {
-    let server = Server::new(pes as u32, nodes as u32);
+    let server = TestServer::new(pes as u32, nodes as u32);
     let mut children = Children(Vec::with_capacity(pes));
     let mut sockets = Vec::with_capacity(pes);
     for pe in 0..pes {
@@ -204,7 +204,7 @@ struct Children(Vec<Child>);
 
 impl Children {
     /// Waits for all, and ends the rest soon after one has failed.
-    fn wait(&mut self, server: &Server) -> io::Result<Vec<ExitStatus>> {
+    fn wait(&mut self, server: &TestServer) -> io::Result<Vec<ExitStatus>> {
         let mut failed_at = None;
         loop {
             let ended = self.0.iter_mut().map(Child::try_wait).collect::<io::Result<Vec<_>>>()?;

@@ -5,9 +5,9 @@
 //! without debug assertions: their code is what it would be if this file did not exist.
 
 pub(crate) mod calls;
-mod stage;
+pub(crate) mod exchange;
 mod store;
-pub(crate) mod together;
+mod turns;
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,10 +20,10 @@ use oxshmem_transport::{AmoDomain, Fabric, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::Error;
-use crate::own::Own;
-use stage::Stage;
-use store::Store;
-use together::{Group, Meetings};
+use crate::own::OwnState;
+use exchange::{Meetings, ThreadTeam};
+use store::ThreadMemory;
+use turns::Turns;
 
 /// Whether this build can have such worlds.
 pub(crate) const POSSIBLE: bool = cfg!(any(debug_assertions, miri));
@@ -38,53 +38,53 @@ pub(crate) struct Terms {
 }
 
 /// The state that the PEs of a world share.
-pub(crate) struct Job {
-    stage: Stage,
-    store: Store,
+pub(crate) struct SharedJob {
+    turns: Turns,
+    store: ThreadMemory,
     meetings: Meetings,
     locks: calls::lock::Locks,
 }
 
-impl Job {
+impl SharedJob {
     pub(crate) fn new(terms: Terms) -> Result<Self, Error> {
         let adversary = terms.delayed.then(|| terms.seed.unwrap_or(0));
         // The adversary's card loses what anybody does to an atomic object without asking it.
         let amo = if adversary.is_some() { AmoDomain::Network } else { AmoDomain::Processor };
         let options = loopback::Options { adversary, amo, ..loopback::Options::default() };
         let fabrics = loopback::fabrics(terms.pes as u32, options);
-        let store = Store::new(terms.pes, terms.bytes)?;
+        let store = ThreadMemory::new(terms.pes, terms.bytes)?;
         for (pe, fabric) in fabrics.iter().enumerate() {
             store.register(pe, fabric)?;
         }
         let (meetings, locks) = (Meetings::default(), calls::lock::Locks::default());
-        Ok(Self { stage: Stage::new(fabrics, terms.seed), store, meetings, locks })
+        Ok(Self { turns: Turns::new(fabrics, terms.seed), store, meetings, locks })
     }
 
     /// Why the world has failed, if it has.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.stage.failure()
+        self.turns.failure()
     }
 }
 
 /// One PE, as its thread sees it.
-pub(crate) struct Pe {
-    job: Arc<Job>,
+pub(crate) struct ThreadPe {
+    job: Arc<SharedJob>,
     me: usize,
     /// No other PE of any world in this process has it.
     pub(crate) id: u64,
     /// State that a process has once otherwise.
-    pub(crate) own: Own,
+    pub(crate) own: OwnState,
     /// The contexts by number; the first is the default one.
-    streams: RefCell<Vec<Stream>>,
+    streams: RefCell<Vec<ContextStream>>,
     /// The teams by number; the first is the world, the second that of the node.
-    teams: RefCell<Vec<Rc<Group>>>,
+    teams: RefCell<Vec<Rc<ThreadTeam>>>,
     /// Looks at own memory since it last let others go on.
     looks: Cell<u32>,
 }
 
 /// The operations of a context.
-struct Stream {
-    members: Rc<Group>,
+struct ContextStream {
+    members: Rc<ThreadTeam>,
     /// Those that the caller does not wait for.
     issued: Box<dyn Lane>,
     /// Those that it waits for: they complete without the others, as on a network.
@@ -98,38 +98,38 @@ struct Stream {
 static IDS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    static HERE: RefCell<Option<Rc<Pe>>> = const { RefCell::new(None) };
+    static HERE: RefCell<Option<Rc<ThreadPe>>> = const { RefCell::new(None) };
 }
 
 /// The PE that this thread is, in a world of threads.
 #[inline(always)]
-pub(crate) fn here() -> Option<Rc<Pe>> {
+pub(crate) fn here() -> Option<Rc<ThreadPe>> {
     if POSSIBLE { HERE.with_borrow(Clone::clone) } else { None }
 }
 
 /// Lets this thread be PE `me` while `body` runs, from its first turn on. What `body` panics with is the failure of all.
-pub(crate) fn be<R>(job: &Arc<Job>, me: usize, body: impl FnOnce() -> R) -> std::thread::Result<R> {
-    let world = Rc::new(Group::world(job.stage.pes(), me));
-    let pe = Pe {
+pub(crate) fn be<R>(job: &Arc<SharedJob>, me: usize, body: impl FnOnce() -> R) -> std::thread::Result<R> {
+    let world = Rc::new(ThreadTeam::world(job.turns.pes(), me));
+    let pe = ThreadPe {
         job: job.clone(),
         me,
         id: IDS.fetch_add(1, Relaxed),
-        own: Own::new(),
+        own: OwnState::new(),
         streams: RefCell::default(),
-        teams: RefCell::new(vec![world.clone(), Rc::new(Group::predefined(1, job.stage.pes(), me))]),
+        teams: RefCell::new(vec![world.clone(), Rc::new(ThreadTeam::predefined(1, job.turns.pes(), me))]),
         looks: Cell::new(0),
     };
     pe.streams.borrow_mut().push(pe.stream(world));
     HERE.set(Some(Rc::new(pe)));
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        job.stage.enter(me);
+        job.turns.enter(me);
         body()
     }));
     // Operations that it has left under way complete before its memory goes.
     if let Some(pe) = HERE.take() {
         pe.complete_all();
     }
-    job.stage.leave(me, outcome.as_ref().err().map(words_of));
+    job.turns.leave(me, outcome.as_ref().err().map(words_of));
     outcome
 }
 
@@ -139,21 +139,21 @@ fn words_of(panic: &Box<dyn core::any::Any + Send>) -> String {
     text.unwrap_or("a panic without words").into()
 }
 
-impl Pe {
-    fn stage(&self) -> &Stage {
-        &self.job.stage
+impl ThreadPe {
+    fn turns(&self) -> &Turns {
+        &self.job.turns
     }
 
     fn fabric(&self) -> &Loopback {
-        self.job.stage.fabric(self.me)
+        self.job.turns.fabric(self.me)
     }
 
-    fn stream(&self, members: Rc<Group>) -> Stream {
+    fn stream(&self, members: Rc<ThreadTeam>) -> ContextStream {
         let lane = || match self.fabric().lane(LaneOptions::default()) {
             Ok(lane) => lane,
             Err(error) => self.fail(&error),
         };
-        Stream { members, issued: lane(), asked: lane(), kept: Vec::new(), fenced: false }
+        ContextStream { members, issued: lane(), asked: lane(), kept: Vec::new(), fenced: false }
     }
 
     /// This PE's copy of what begins at `address`: a place in its memory, or a static variable, which all share.
@@ -165,13 +165,13 @@ impl Pe {
     pub(crate) fn look(&self) {
         self.looks.set(self.looks.get() + 1);
         if self.looks.get().is_multiple_of(8) {
-            self.stage().step(self.me);
+            self.turns().step(self.me);
         }
     }
 
     /// A task of this PE waits: others go on.
     pub(crate) fn look_later(&self) {
-        self.stage().idle(self.me);
+        self.turns().idle(self.me);
     }
 
     /// Ends the world with a sentence: the thread panics, and takes the others along.
@@ -182,29 +182,29 @@ impl Pe {
 
 /// The objects that handles point to, by their numbers. The runtime sees one only if a thread that is no PE uses a handle
 /// that a PE has made; then it finds zeros, which are an object of nothing, and says so.
-fn object(number: usize) -> *const Object {
+fn object(number: usize) -> *const HandleObject {
     let mut objects = objects();
     while objects.len() <= number {
-        objects.push(Box::leak(Box::new(Object([const { AtomicU64::new(0) }; 8]))));
+        objects.push(Box::leak(Box::new(HandleObject([const { AtomicU64::new(0) }; 8]))));
     }
     objects[number]
 }
 
 #[repr(align(64))]
-struct Object(#[expect(dead_code, reason = "the runtime reads it")] [AtomicU64; 8]);
+struct HandleObject(#[expect(dead_code, reason = "the runtime reads it")] [AtomicU64; 8]);
 
 const _: () = assert!(
-    size_of::<Object>() >= size_of::<runtime::ContextObject>()
-        && size_of::<Object>() >= size_of::<runtime::TeamObject>()
+    size_of::<HandleObject>() >= size_of::<runtime::ContextObject>()
+        && size_of::<HandleObject>() >= size_of::<runtime::TeamObject>()
 );
 
-fn objects() -> MutexGuard<'static, Vec<&'static Object>> {
-    static OBJECTS: Mutex<Vec<&Object>> = Mutex::new(Vec::new());
+fn objects() -> MutexGuard<'static, Vec<&'static HandleObject>> {
+    static OBJECTS: Mutex<Vec<&HandleObject>> = Mutex::new(Vec::new());
     OBJECTS.lock()
 }
 
 /// The number of the object at `address`; more than there are if it is not one.
-fn number_of(address: *const Object) -> usize {
+fn number_of(address: *const HandleObject) -> usize {
     let objects = objects();
     objects.iter().position(|&object| core::ptr::eq(object, address)).unwrap_or(usize::MAX)
 }
@@ -219,7 +219,7 @@ fn context_number(handle: runtime::Context) -> usize {
         return 0;
     }
     // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
-    number_of(unsafe { core::mem::transmute::<runtime::Context, *const Object>(handle) })
+    number_of(unsafe { core::mem::transmute::<runtime::Context, *const HandleObject>(handle) })
 }
 
 fn team_handle(number: usize) -> runtime::Team {
@@ -235,5 +235,5 @@ fn team_number(handle: runtime::Team) -> usize {
         return 1;
     }
     // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
-    number_of(unsafe { core::mem::transmute::<runtime::Team, *const Object>(handle) })
+    number_of(unsafe { core::mem::transmute::<runtime::Team, *const HandleObject>(handle) })
 }

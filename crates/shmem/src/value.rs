@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use oxshmem_reduce::{Operand, Operator};
 
 use crate::backend::binding;
-use crate::epoch::Kind;
+use crate::epoch::ExchangeKind;
 use crate::{Plain, Team};
 
 impl Team<'_> {
@@ -68,6 +68,6 @@ impl Team<'_> {
             });
         };
         // SAFETY: the team lives, and one thread has it.
-        unsafe { binding::exchange(self.enter(call), call, Kind::Values as u8, &words[..used], visit) }
+        unsafe { binding::exchange(self.enter(call), call, ExchangeKind::Values as u8, &words[..used], visit) }
     }
 }

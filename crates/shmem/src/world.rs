@@ -6,7 +6,7 @@ use core::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release}
 use oxshmem_runtime as runtime;
 
 use crate::backend::{self, binding, init, number, order, own, team as calls};
-use crate::epoch::{self, Kind};
+use crate::epoch::{self, ExchangeKind};
 use crate::{Error, Team, context, program, reactor};
 
 /// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.
@@ -195,7 +195,7 @@ impl World {
     }
 
     /// An exchange among all PEs that nothing but the library's own checks takes part in.
-    pub(crate) fn agree(&self, call: &'static str, kind: Kind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
+    pub(crate) fn agree(&self, call: &'static str, kind: ExchangeKind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
         // SAFETY: only the thread with the world gets here.
         unsafe { binding::exchange(self.epochs, call, kind as u8, words, visit) }
     }

@@ -79,13 +79,14 @@ pub fn warning(taken: &[Taken]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{Found, FoundProcessor};
+    use crate::node::{FoundProcessor, LoaderFindings};
 
     /// Two jobs bind to core 0.
     #[test]
     fn problem_24_the_second_job_learns_of_the_first() {
         let processors = (0..4).map(|cpu| FoundProcessor { cpu, core: u64::from(cpu % 2), l3: None, package: 0 });
-        let node = Node::assemble(Found { processors: processors.collect(), ..Found::default() }).unwrap();
+        let node =
+            Node::assemble(LoaderFindings { processors: processors.collect(), ..LoaderFindings::default() }).unwrap();
         let folder = std::env::temp_dir().join(format!("oxshmem-claims-{}", std::process::id()));
         let (first, taken) = claim(&folder, &node, &[2], "job one (pid 1)");
         assert_eq!((taken.len(), warning(&taken)), (0, None));

@@ -6,15 +6,15 @@ use std::path::Path;
 use oxshmem_base::{Error, file};
 use oxshmem_os::cpus;
 
-use crate::hwloc::{self, Look};
+use crate::hwloc::{self, HwlocView};
 use crate::nic;
-use crate::node::{Found, FoundProcessor, Node};
-use crate::sysfs::Tree;
+use crate::node::{FoundProcessor, LoaderFindings, Node};
+use crate::sysfs::SysTree;
 
 /// Where a description comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Source {
+pub enum DescriptionSource {
     /// hwloc's view of this machine, with the kernel's names of fabric devices.
     Hwloc,
     /// The kernel's files.
@@ -25,26 +25,26 @@ pub enum Source {
     Text(String),
 }
 
-impl Source {
+impl DescriptionSource {
     /// Whether it tells of the machine on which this process runs.
     pub fn is_here(&self) -> bool {
-        !matches!(self, Source::Text(_))
+        !matches!(self, DescriptionSource::Text(_))
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for DescriptionSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Hwloc => formatter.write_str("hwloc"),
-            Source::Sysfs => formatter.write_str("/sys"),
-            Source::Affinity => formatter.write_str("the affinity mask"),
-            Source::Text(text) => formatter.write_str(text),
+            DescriptionSource::Hwloc => formatter.write_str("hwloc"),
+            DescriptionSource::Sysfs => formatter.write_str("/sys"),
+            DescriptionSource::Affinity => formatter.write_str("the affinity mask"),
+            DescriptionSource::Text(text) => formatter.write_str(text),
         }
     }
 }
 
 /// A way to look at this machine, by the files below a root.
-type Way = (Source, fn(&Path) -> Result<Node, Error>);
+type Way = (DescriptionSource, fn(&Path) -> Result<Node, Error>);
 
 /// A node and how it was found.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Discovered {
     /// The node.
     pub node: Node,
     /// The source of the description.
-    pub source: Source,
+    pub source: DescriptionSource,
     /// Why better sources did not.
     pub rejected: Vec<String>,
 }
@@ -65,17 +65,20 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
     let root = Path::new("/");
     let mut rejected = Vec::new();
     match how {
-        "hwloc" => Ok(found_by(Source::Hwloc, with_hwloc(root)?)),
-        "sysfs" => Ok(found_by(Source::Sysfs, below(root)?)),
+        "hwloc" => Ok(found_by(DescriptionSource::Hwloc, with_hwloc(root)?)),
+        "sysfs" => Ok(found_by(DescriptionSource::Sysfs, below(root)?)),
         "auto" | "" => {
             // hwloc takes tens of milliseconds and brings libraries into the process. Where there is nothing to choose
             // between, the kernel's files say the same in one.
             let plain = |node: &Node| node.memories.len() == 1 && nic::cards(node).len() <= 1;
             if let Some(node) = below(root).ok().filter(plain) {
-                return Ok(found_by(Source::Sysfs, node));
+                return Ok(found_by(DescriptionSource::Sysfs, node));
             }
-            let ways: [Way; 3] =
-                [(Source::Hwloc, with_hwloc), (Source::Sysfs, below), (Source::Affinity, from_affinity)];
+            let ways: [Way; 3] = [
+                (DescriptionSource::Hwloc, with_hwloc),
+                (DescriptionSource::Sysfs, below),
+                (DescriptionSource::Affinity, from_affinity),
+            ];
             for (source, look) in ways {
                 match look(root) {
                     Ok(node) => return Ok(Discovered { rejected, ..found_by(source, node) }),
@@ -84,22 +87,22 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
             }
             Err(nothing())
         }
-        text => from_text(text).map(|node| found_by(Source::Text(text.into()), node)),
+        text => from_text(text).map(|node| found_by(DescriptionSource::Text(text.into()), node)),
     }
 }
 
 /// The node that the kernel's files below a folder describe: of this machine, or recorded on another.
 pub fn below(root: &Path) -> Result<Node, Error> {
-    Tree::at(root).node().ok_or_else(nothing)
+    SysTree::at(root).node().ok_or_else(nothing)
 }
 
-fn found_by(source: Source, node: Node) -> Discovered {
+fn found_by(source: DescriptionSource, node: Node) -> Discovered {
     Discovered { node, source, rejected: Vec::new() }
 }
 
 fn with_hwloc(root: &Path) -> Result<Node, Error> {
-    let mut found = hwloc::found(Look::Here)?;
-    let tree = Tree::at(root);
+    let mut found = hwloc::found(HwlocView::Here)?;
+    let tree = SysTree::at(root);
     for interface in found.devices.iter_mut().filter(|device| !device.fabric) {
         interface.up = tree.interface_is_up(&interface.name);
     }
@@ -111,7 +114,7 @@ fn with_hwloc(root: &Path) -> Result<Node, Error> {
 fn from_affinity(_root: &Path) -> Result<Node, Error> {
     let processor = |cpu: usize| FoundProcessor { cpu: cpu as u32, core: cpu as u64, l3: None, package: 0 };
     let processors = cpus::allowed().into_iter().map(processor).collect();
-    Node::assemble(Found { processors, ..Found::default() }).ok_or_else(nothing)
+    Node::assemble(LoaderFindings { processors, ..LoaderFindings::default() }).ok_or_else(nothing)
 }
 
 fn from_text(text: &str) -> Result<Node, Error> {
@@ -120,11 +123,11 @@ fn from_text(text: &str) -> Result<Node, Error> {
             "set SHMEM_TOPOLOGY to auto, hwloc, sysfs, a file in hwloc's XML or a text like `package:2 core:4 pu:2`";
         Error::new(format!("SHMEM_TOPOLOGY={text} describes no machine")).because(error).fix(fix)
     };
-    let look = |look: Look<'_>| hwloc::found(look).and_then(|found| Node::assemble(found).ok_or_else(nothing));
+    let look = |look: HwlocView<'_>| hwloc::found(look).and_then(|found| Node::assemble(found).ok_or_else(nothing));
     match file::read(text) {
-        Ok(xml) => look(Look::Xml(&xml)).map_err(named),
+        Ok(xml) => look(HwlocView::Xml(&xml)).map_err(named),
         Err(error) if text.contains('/') || text.ends_with(".xml") => Err(named(Error::new(error.to_string()))),
-        Err(_) => look(Look::Synthetic(text)).map_err(named),
+        Err(_) => look(HwlocView::Synthetic(text)).map_err(named),
     }
 }
 

@@ -8,11 +8,11 @@ use std::ffi::CString;
 use oxshmem_base::Error;
 use oxshmem_hwloc2_sys::{self as sys, Functions, functions, hwloc_obj, hwloc_topology_t};
 
-use crate::node::{Found, FoundDevice, FoundMemory, FoundProcessor};
+use crate::node::{FoundDevice, FoundMemory, FoundProcessor, LoaderFindings};
 
 /// The machine that hwloc is to look at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'t> {
+pub(crate) enum HwlocView<'t> {
     /// This machine.
     Here,
     /// A text in hwloc's XML.
@@ -22,7 +22,7 @@ pub(crate) enum Look<'t> {
 }
 
 /// The node as hwloc sees it, without the fabric devices that it does not know.
-pub(crate) fn found(look: Look<'_>) -> Result<Found, Error> {
+pub(crate) fn found(look: HwlocView<'_>) -> Result<LoaderFindings, Error> {
     let failed = |why: &str| Error::new("hwloc cannot describe the machine").because(why);
     let functions = functions().map_err(|why| failed(&why.to_string()))?;
     Topology::load(functions, look).map(|topology| topology.found()).map_err(|why| failed(&why))
@@ -39,22 +39,22 @@ struct Topology {
 }
 
 impl Topology {
-    fn load(functions: &'static Functions, look: Look<'_>) -> Result<Topology, String> {
+    fn load(functions: &'static Functions, look: HwlocView<'_>) -> Result<Topology, String> {
         let asked = |what: &'static str| move |result: c_int| if result == 0 { Ok(()) } else { Err(last_error(what)) };
         let mut handle = null_mut();
         // SAFETY: writes a handle, which is ours until it is destroyed.
         asked("hwloc_topology_init")(unsafe { (functions.init)(&mut handle) })?;
         let topology = Topology { functions, handle };
         match look {
-            Look::Here => topology.leave_out(&UNWANTED),
-            Look::Xml(text) => {
+            HwlocView::Here => topology.leave_out(&UNWANTED),
+            HwlocView::Xml(text) => {
                 let text = CString::new(text).map_err(|_| "the XML has a zero byte in it".to_owned())?;
                 let length = c_int::try_from(text.as_bytes_with_nul().len()).map_err(|_| "the XML is too long")?;
                 // SAFETY: a C string of that length, its end included; hwloc reads it here.
                 let result = unsafe { (functions.set_xmlbuffer)(handle, text.as_ptr(), length) };
                 asked("it is no XML of hwloc 2")(result)?;
             }
-            Look::Synthetic(text) => {
+            HwlocView::Synthetic(text) => {
                 let text = CString::new(text).map_err(|_| "the description has a zero byte in it".to_owned())?;
                 // SAFETY: a C string, which hwloc copies.
                 let result = unsafe { (functions.set_synthetic)(handle, text.as_ptr()) };
@@ -88,9 +88,9 @@ impl Topology {
         }
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> LoaderFindings {
         let memories: Vec<&hwloc_obj> = self.objects(sys::HWLOC_OBJ_NUMANODE).collect();
-        Found {
+        LoaderFindings {
             processors: self.objects(sys::HWLOC_OBJ_PU).map(|object| self.processor(object)).collect(),
             distances: self.distances(&memories),
             memories: memories.iter().map(|object| self.memory(object)).collect(),
@@ -223,15 +223,15 @@ mod tests {
         if let Err(why) = functions() {
             return println!("not run: {why}");
         }
-        let found = found(Look::Synthetic("package:2 numa:2 l3:2 core:4 pu:2")).unwrap();
+        let found = found(HwlocView::Synthetic("package:2 numa:2 l3:2 core:4 pu:2")).unwrap();
         let node = Node::assemble(found).unwrap();
         assert_eq!(node.describe(), "2 packages, 4 NUMA nodes, 8 L3s, 32 cores, 64 processors");
         assert_eq!(node.memories.iter().map(|memory| memory.number).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(node.processor(17).map(|p| [p.core, p.l3, p.numa, p.package]), Some([8, 2, 1, 0]));
         let refused = |look| super::found(look).unwrap_err().to_string();
-        let wrong = refused(Look::Synthetic("package:none"));
+        let wrong = refused(HwlocView::Synthetic("package:none"));
         assert!(wrong.contains("no synthetic description"), "{wrong}");
-        let wrong = refused(Look::Xml("<topology/>"));
+        let wrong = refused(HwlocView::Xml("<topology/>"));
         assert!(wrong.starts_with("hwloc cannot describe the machine\n  because: "), "{wrong}");
     }
 }

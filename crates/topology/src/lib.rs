@@ -17,7 +17,7 @@ pub mod place;
 pub mod share;
 mod sysfs;
 
-pub use discover::{Discovered, Source, below, discover};
-pub use node::{Memory, Nic, Node, Processor};
+pub use discover::{DescriptionSource, Discovered, below, discover};
+pub use node::{Nic, Node, NumaMemory, Processor};
 pub use place::{Bind, Map, Place};
 pub use share::Share;

@@ -224,7 +224,7 @@ pub fn warning(node: &Node, pes: &[u32], places: &[Place]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{Found, FoundDevice, FoundMemory, FoundProcessor};
+    use crate::node::{FoundDevice, FoundMemory, FoundProcessor, LoaderFindings};
     use crate::place::places;
 
     /// A NUMA node per processor, and cards at the NUMA nodes named.
@@ -243,7 +243,7 @@ mod tests {
         };
         let devices = homes.iter().zip(0..).map(device).collect();
         let memories = (0..numas).map(memory).collect();
-        Node::assemble(Found { processors: processors.collect(), memories, devices, distances }).unwrap()
+        Node::assemble(LoaderFindings { processors: processors.collect(), memories, devices, distances }).unwrap()
     }
 
     fn assigned(node: &Node, cpus: &[Vec<u32>], wish: &Wish) -> Result<Vec<u32>, String> {

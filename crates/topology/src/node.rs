@@ -9,7 +9,7 @@ pub struct Node {
     /// All processors that are switched on, in the machine's order: package, NUMA node, L3, core, thread.
     pub processors: Vec<Processor>,
     /// The NUMA nodes, by the system's number. There is at least one.
-    pub memories: Vec<Memory>,
+    pub memories: Vec<NumaMemory>,
     /// The network cards, by name.
     pub nics: Vec<Nic>,
     /// Distances between NUMA nodes as the firmware has them: 10 is local. A row per place in `memories`.
@@ -35,7 +35,7 @@ pub struct Processor {
 /// A NUMA node's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Memory {
+pub struct NumaMemory {
     /// The system's number of the NUMA node.
     pub number: u32,
     /// Its size; 0 if the machine does not tell.
@@ -62,7 +62,7 @@ pub struct Nic {
 
 /// The findings of a loader; [`Node::assemble`] puts them in order.
 #[derive(Clone, Default, Debug)]
-pub struct Found {
+pub struct LoaderFindings {
     /// The processors.
     pub processors: Vec<FoundProcessor>,
     /// The NUMA nodes.
@@ -116,8 +116,8 @@ const REMOTE: u16 = 20;
 
 impl Node {
     /// Puts what was found in order and numbers it. `None` if there is no processor.
-    pub fn assemble(found: Found) -> Option<Node> {
-        let Found { processors, mut memories, devices, distances } = found;
+    pub fn assemble(found: LoaderFindings) -> Option<Node> {
+        let LoaderFindings { processors, mut memories, devices, distances } = found;
         if processors.is_empty() {
             return None;
         }
@@ -178,7 +178,8 @@ impl Node {
             near => near.into_iter().filter(|place| homes.contains(place)).collect(),
         };
         let nics = cards(devices, near);
-        let memories = memories.iter().map(|memory| Memory { number: memory.number, bytes: memory.bytes }).collect();
+        let memories =
+            memories.iter().map(|memory| NumaMemory { number: memory.number, bytes: memory.bytes }).collect();
         Some(Node { processors, memories, nics, distances })
     }
 
@@ -290,7 +291,7 @@ mod tests {
     use super::*;
 
     /// Two packages of two cores with two threads, numbered as Linux does: first threads first.
-    fn found() -> Found {
+    fn found() -> LoaderFindings {
         let processors = (0..8).map(|cpu| FoundProcessor {
             cpu,
             core: u64::from(cpu % 4) + 100,
@@ -298,7 +299,7 @@ mod tests {
             package: u64::from(cpu % 4 / 2),
         });
         let memory = |number, cpus: &[u32]| FoundMemory { number, cpus: cpus.into(), bytes: 1 << 30 };
-        Found {
+        LoaderFindings {
             processors: processors.rev().collect(),
             memories: vec![memory(1, &[2, 3, 6, 7]), memory(0, &[0, 1, 4, 5])],
             devices: Vec::new(),
@@ -323,9 +324,10 @@ mod tests {
     #[test]
     fn without_numa_and_l3_there_is_one_of_each() {
         let processors = found().processors.into_iter().map(|p| FoundProcessor { l3: None, package: 3, ..p });
-        let node = Node::assemble(Found { processors: processors.collect(), ..Found::default() }).unwrap();
+        let node =
+            Node::assemble(LoaderFindings { processors: processors.collect(), ..LoaderFindings::default() }).unwrap();
         assert_eq!(node.describe(), "1 package, 1 NUMA node, 1 L3, 4 cores, 8 processors");
-        assert!(Node::assemble(Found::default()).is_none());
+        assert!(Node::assemble(LoaderFindings::default()).is_none());
     }
 
     #[test]
@@ -334,8 +336,13 @@ mod tests {
         let processors = (0..4).map(|cpu| FoundProcessor { cpu, core: cpu.into(), l3: None, package: 0 });
         let distances = vec![10, 12, 21, 21, 12, 10, 21, 21, 21, 21, 10, 12, 21, 21, 12, 10];
         let memories = (0..4).map(memory).collect();
-        let node = Node::assemble(Found { processors: processors.collect(), memories, devices: Vec::new(), distances })
-            .unwrap();
+        let node = Node::assemble(LoaderFindings {
+            processors: processors.collect(),
+            memories,
+            devices: Vec::new(),
+            distances,
+        })
+        .unwrap();
         assert_eq!([0, 1, 2, 3].map(|to| node.hops(0, to)), [0, 1, 2, 2]);
     }
 

@@ -12,7 +12,7 @@ use crate::place::Place;
 
 /// The picture that `oshrun --display map=svg` prints.
 pub fn svg(shown: &Shown<'_>) -> String {
-    let machine = Area::machine(shown);
+    let machine = PictureBox::machine(shown);
     let (width, height) = machine.size();
     let (full_width, full_height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
     let mut svg = format!(
@@ -67,65 +67,65 @@ const CARDS: [&str; 8] = ["#0b69a3", "#c2410c", "#047857", "#7e3794", "#a16207",
 const NO_CARD: &str = "#52606d";
 
 /// A box: what it is called, the PEs that stand in it, boxes in it.
-struct Area {
+struct PictureBox {
     fill: &'static str,
     edge: &'static str,
     title: String,
     note: String,
     /// Numbers and colours of PEs.
     pes: Vec<(u32, &'static str)>,
-    inner: Vec<Area>,
+    inner: Vec<PictureBox>,
     columns: usize,
     /// Cards, in a row below.
-    cards: Vec<Area>,
+    cards: Vec<PictureBox>,
 }
 
 /// The levels of boxes from the outside to the inside.
 #[derive(Clone, Copy, PartialEq)]
-enum Level {
+enum BoxLevel {
     Package,
     Numa,
     L3,
     Core,
 }
 
-impl Level {
+impl BoxLevel {
     fn of(self, processor: &Processor) -> u32 {
         match self {
-            Level::Package => processor.package,
-            Level::Numa => processor.numa,
-            Level::L3 => processor.l3,
-            Level::Core => processor.core,
+            BoxLevel::Package => processor.package,
+            BoxLevel::Numa => processor.numa,
+            BoxLevel::L3 => processor.l3,
+            BoxLevel::Core => processor.core,
         }
     }
 
-    fn inner(self) -> Option<Level> {
+    fn inner(self) -> Option<BoxLevel> {
         match self {
-            Level::Package => Some(Level::Numa),
-            Level::Numa => Some(Level::L3),
-            Level::L3 => Some(Level::Core),
-            Level::Core => None,
+            BoxLevel::Package => Some(BoxLevel::Numa),
+            BoxLevel::Numa => Some(BoxLevel::L3),
+            BoxLevel::L3 => Some(BoxLevel::Core),
+            BoxLevel::Core => None,
         }
     }
 
     fn colours(self) -> (&'static str, &'static str) {
         match self {
-            Level::Package => ("#eef2f7", "#9aa5b1"),
-            Level::Numa => ("#e3f0e3", "#8fb58f"),
-            Level::L3 => ("#fdf3dc", "#d9bd7c"),
-            Level::Core => ("#ffffff", "#b8c2cc"),
+            BoxLevel::Package => ("#eef2f7", "#9aa5b1"),
+            BoxLevel::Numa => ("#e3f0e3", "#8fb58f"),
+            BoxLevel::L3 => ("#fdf3dc", "#d9bd7c"),
+            BoxLevel::Core => ("#ffffff", "#b8c2cc"),
         }
     }
 }
 
-impl Area {
-    fn machine(shown: &Shown<'_>) -> Area {
+impl PictureBox {
+    fn machine(shown: &Shown<'_>) -> PictureBox {
         let node = shown.node;
         let all: Vec<&Processor> = node.processors.iter().collect();
         let mut waiting: Vec<(u32, &Place)> = shown.pes.iter().copied().zip(shown.places).collect();
-        let inner = inside(node, &all, Level::Package, &mut waiting);
+        let inner = inside(node, &all, BoxLevel::Package, &mut waiting);
         let homeless = nic::cards(node).into_iter().filter(|(_, nic)| nic.near.len() != 1);
-        Area {
+        PictureBox {
             fill: "#fafbfc",
             edge: "#616e7c",
             title: shown.host.to_owned(),
@@ -164,7 +164,7 @@ impl Area {
     }
 
     fn draw(&self, svg: &mut String, x: f64, y: f64, width: f64, height: f64) {
-        let Area { fill, edge, .. } = self;
+        let PictureBox { fill, edge, .. } = self;
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"5\" fill=\"{fill}\" stroke=\"{edge}\"/>"
@@ -209,20 +209,20 @@ fn chips_in_a_row(width: f64) -> usize {
 }
 
 /// The size of boxes in rows of `columns`, all of them equally large.
-fn grid(areas: &[Area], columns: usize) -> (f64, f64) {
+fn grid(areas: &[PictureBox], columns: usize) -> (f64, f64) {
     let Some((width, height)) = largest(areas) else { return (0.0, 0.0) };
     let rows = areas.len().div_ceil(columns);
     let total = |count: usize, each: f64| count as f64 * (each + GAP) - GAP;
     (total(columns.min(areas.len()), width), total(rows, height))
 }
 
-fn largest(areas: &[Area]) -> Option<(f64, f64)> {
-    let sizes = areas.iter().map(Area::size);
+fn largest(areas: &[PictureBox]) -> Option<(f64, f64)> {
+    let sizes = areas.iter().map(PictureBox::size);
     sizes.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
 }
 
 /// Draws boxes over the whole width and returns how far down they reach.
-fn draw_grid(svg: &mut String, areas: &[Area], columns: usize, x: f64, y: f64, width: f64) -> f64 {
+fn draw_grid(svg: &mut String, areas: &[PictureBox], columns: usize, x: f64, y: f64, width: f64) -> f64 {
     let Some((_, height)) = largest(areas) else { return 0.0 };
     let columns = columns.min(areas.len());
     let each = (width + GAP) / columns as f64 - GAP;
@@ -234,7 +234,12 @@ fn draw_grid(svg: &mut String, areas: &[Area], columns: usize, x: f64, y: f64, w
 }
 
 /// The boxes of a level for these processors. They take the waiting PEs that cannot leave them.
-fn inside(node: &Node, processors: &[&Processor], level: Level, waiting: &mut Vec<(u32, &Place)>) -> Vec<Area> {
+fn inside(
+    node: &Node,
+    processors: &[&Processor],
+    level: BoxLevel,
+    waiting: &mut Vec<(u32, &Place)>,
+) -> Vec<PictureBox> {
     let mut values: Vec<u32> = Vec::new();
     for processor in processors {
         let value = level.of(processor);
@@ -258,23 +263,32 @@ fn inside(node: &Node, processors: &[&Processor], level: Level, waiting: &mut Ve
         let inner = level.inner().map_or_else(Vec::new, |inner| inside(node, &own, inner, &mut mine));
         let (fill, edge) = level.colours();
         let (title, note, cards) = words(node, level, value, &own);
-        let widest = if level == Level::L3 { 4 } else { 2 };
-        Area { fill, edge, title, note, pes: chips(node, &mine), columns: columns(inner.len(), widest), inner, cards }
+        let widest = if level == BoxLevel::L3 { 4 } else { 2 };
+        PictureBox {
+            fill,
+            edge,
+            title,
+            note,
+            pes: chips(node, &mine),
+            columns: columns(inner.len(), widest),
+            inner,
+            cards,
+        }
     };
     values.into_iter().map(area).collect()
 }
 
 /// How a box is called, what else is to be said, and the cards in it.
-fn words(node: &Node, level: Level, value: u32, own: &[&Processor]) -> (String, String, Vec<Area>) {
+fn words(node: &Node, level: BoxLevel, value: u32, own: &[&Processor]) -> (String, String, Vec<PictureBox>) {
     match level {
-        Level::Package => (format!("Package {value}"), String::new(), Vec::new()),
-        Level::L3 => (format!("L3 {value}"), String::new(), Vec::new()),
-        Level::Core => {
+        BoxLevel::Package => (format!("Package {value}"), String::new(), Vec::new()),
+        BoxLevel::L3 => (format!("L3 {value}"), String::new(), Vec::new()),
+        BoxLevel::Core => {
             let mut cpus: Vec<u32> = own.iter().map(|processor| processor.cpu).collect();
             cpus.sort_unstable();
             (format!("Core {value}"), format!("cpu {}", cpulist::written(&cpus)), Vec::new())
         }
-        Level::Numa => {
+        BoxLevel::Numa => {
             let memory = node.memories[value as usize];
             let size = if memory.bytes > 0 { oxshmem_base::size::display(memory.bytes) } else { String::new() };
             let near = nic::cards(node).into_iter().filter(|(_, nic)| nic.near == [value]);
@@ -283,7 +297,7 @@ fn words(node: &Node, level: Level, value: u32, own: &[&Processor]) -> (String, 
     }
 }
 
-fn card(node: &Node, place: u32) -> Area {
+fn card(node: &Node, place: u32) -> PictureBox {
     let nic = &node.nics[place as usize];
     let colour = colour(node, Some(place));
     let state = if nic.up { String::new() } else { ", down".into() };
@@ -292,7 +306,7 @@ fn card(node: &Node, place: u32) -> Area {
         false => nic.name.clone(),
     };
     let note = format!("{}{state}", nic.bus);
-    Area {
+    PictureBox {
         fill: "#ffffff",
         edge: colour,
         title,

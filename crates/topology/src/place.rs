@@ -127,7 +127,7 @@ pub fn groups(places: &[Place]) -> Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{Found, FoundMemory, FoundProcessor};
+    use crate::node::{FoundMemory, FoundProcessor, LoaderFindings};
 
     /// Two NUMA nodes of two cores with two threads: core c has the processors c and c + 4.
     fn node() -> Node {
@@ -139,7 +139,8 @@ mod tests {
         });
         let memory = |number, cpus: &[u32]| FoundMemory { number, cpus: cpus.into(), bytes: 0 };
         let memories = vec![memory(0, &[0, 1, 4, 5]), memory(1, &[2, 3, 6, 7])];
-        Node::assemble(Found { processors: processors.collect(), memories, ..Found::default() }).unwrap()
+        Node::assemble(LoaderFindings { processors: processors.collect(), memories, ..LoaderFindings::default() })
+            .unwrap()
     }
 
     fn all() -> Vec<u32> {

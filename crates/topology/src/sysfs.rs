@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cpulist;
-use crate::node::{Found, FoundDevice, FoundMemory, FoundProcessor, Node, natural};
+use crate::node::{FoundDevice, FoundMemory, FoundProcessor, LoaderFindings, Node, natural};
 
 /// The kernel's files below some root.
-pub(crate) struct Tree<'r> {
+pub(crate) struct SysTree<'r> {
     root: &'r Path,
 }
 
-impl<'r> Tree<'r> {
+impl<'r> SysTree<'r> {
     pub(crate) fn at(root: &'r Path) -> Self {
-        Tree { root }
+        SysTree { root }
     }
 
     /// The node that these files describe; `None` if they tell of no processor.
@@ -21,7 +21,7 @@ impl<'r> Tree<'r> {
         let (memories, distances) = self.memories();
         let mut devices = self.interfaces();
         devices.extend(self.fabrics(&devices));
-        Node::assemble(Found { processors: self.processors(), memories, devices, distances })
+        Node::assemble(LoaderFindings { processors: self.processors(), memories, devices, distances })
     }
 
     fn read(&self, path: &str) -> Option<String> {

@@ -11,17 +11,17 @@ use oxshmem_api::constants::OBJECTS;
 use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::product::library::{SYSTEM, write};
 use crate::{Outcome, command, target};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
 /// Checks the installation below `prefix`.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("check-abi");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let mut bench = Bench { prefix: prefix.into(), scratch, counts: Counts::default() };
+    let mut bench = Bench { prefix: prefix.into(), scratch, counts: CheckCounts::default() };
     bench.symbols();
     bench.prototypes();
     bench.headers();
@@ -35,7 +35,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
 struct Bench {
     prefix: PathBuf,
     scratch: PathBuf,
-    counts: Counts,
+    counts: CheckCounts,
 }
 
 impl Bench {
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    fn visible(&self, library: &str, options: &[&str]) -> Outcome<BTreeMap<String, Entry>> {
+    fn visible(&self, library: &str, options: &[&str]) -> Outcome<BTreeMap<String, DynamicSymbol>> {
         let path = self.prefix.join("lib").join(library);
         let text = command::read(Command::new("nm").args(options).args(["--defined-only", "-P"]).arg(path))?;
         let mut found = BTreeMap::new();
@@ -74,7 +74,7 @@ impl Bench {
             let name = name.split('@').next().expect("split yields one part at least");
             // The version's own name is listed as an absolute symbol.
             if kind != "A" {
-                found.insert(name.into(), Entry { kind: kind.into(), address: address.into() });
+                found.insert(name.into(), DynamicSymbol { kind: kind.into(), address: address.into() });
             }
         }
         Ok(found)
@@ -231,12 +231,12 @@ impl Bench {
 }
 
 /// A line of `nm`.
-struct Entry {
+struct DynamicSymbol {
     kind: String,
     address: String,
 }
 
-fn compare(found: &BTreeMap<String, Entry>) -> Outcome {
+fn compare(found: &BTreeMap<String, DynamicSymbol>) -> Outcome {
     let mut wrong = Vec::new();
     for symbol in exported() {
         let twin = symbol.twin();

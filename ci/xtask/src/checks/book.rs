@@ -11,19 +11,19 @@ mod run;
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target, top};
 use pages::{BookPage, pages};
 
 /// Checks pages and runs their blocks with an installation.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let source = top().join("docs/src");
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let all = pages(&source)?;
     for page in all.iter().chain([&BookPage::read(&top(), Path::new("README.md"))?]) {
         let problems = page.problems();
         problems.iter().for_each(|problem| println!("FAILED {}: {problem}", page.name.display()));
-        counts += Counts { passed: usize::from(problems.is_empty()), failed: problems.len(), skipped: 0 };
+        counts += CheckCounts { passed: usize::from(problems.is_empty()), failed: problems.len(), skipped: 0 };
         counts += run::page(page, prefix)?;
     }
     let strays = pages::strays(&source, &all)?;
@@ -35,13 +35,13 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
 }
 
 /// mdBook makes the pages, if it is installed.
-fn by_mdbook() -> Outcome<Counts> {
+fn by_mdbook() -> Outcome<CheckCounts> {
     if !command::exists("mdbook") {
         println!("SKIPPED: the book is not built, because there is no mdbook (cargo install mdbook --version ^0.4)");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let mut build = Command::new("mdbook");
     build.arg("build").arg(top().join("docs")).arg("--dest-dir").arg(target().join("book"));
     command::read(&mut build)?;
-    Ok(Counts { passed: 1, ..Counts::default() })
+    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
 }

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use case::Case;
+use case::ConformanceCase;
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 use program::Built;
 
 use crate::Outcome;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::rigs::hosts::Rig;
 
 /// Variables and their values.
@@ -31,7 +31,7 @@ type Environment = Vec<(String, String)>;
 const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
 
 /// A selection of cases, and the installation that they run on.
-pub(crate) struct Options {
+pub(crate) struct CaseSelection {
     /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
     pub(crate) prefix: PathBuf,
     /// Every case runs once with each of these numbers of PEs.
@@ -61,19 +61,23 @@ pub(crate) struct Options {
     pub(crate) environments: Vec<Environment>,
 }
 
-impl Options {
+impl CaseSelection {
     /// Every case at the usual numbers of PEs, and the kill tests.
-    pub(crate) fn everything() -> Options {
-        Options { kill: true, ..Options::usual() }
+    pub(crate) fn everything() -> CaseSelection {
+        CaseSelection { kill: true, ..CaseSelection::usual() }
     }
 
     /// The splits at numbers of PEs whose grids have short rows.
-    pub(crate) fn shapes() -> Options {
-        Options { pes: vec![5, 6, 7, 10, 12, 13, 16], filter: Some("strided/,grid/".into()), ..Options::usual() }
+    pub(crate) fn shapes() -> CaseSelection {
+        CaseSelection {
+            pes: vec![5, 6, 7, 10, 12, 13, 16],
+            filter: Some("strided/,grid/".into()),
+            ..CaseSelection::usual()
+        }
     }
 
     /// The collectives under every schedule that can be named, as many of different collectives at a time as there are.
-    pub(crate) fn algorithms() -> Options {
+    pub(crate) fn algorithms() -> CaseSelection {
         let families: Vec<(String, Vec<&str>)> = FAMILIES
             .map(|(family, collectives)| (format!("SHMEM_{family}_ALGORITHM"), serving(collectives).collect()))
             .into();
@@ -83,90 +87,90 @@ impl Options {
         };
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
         let environments = (0..most).map(turn).collect();
-        Options { pes: vec![2, 3, 5, 8], filter: Some(programs.into()), environments, ..Options::usual() }
+        CaseSelection { pes: vec![2, 3, 5, 8], filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
 
     /// Every case with two PEs on each of two nodes, which reach each other by TCP. (One PE on each is what the steps of
     /// the other transports and of the namespaces have as well.)
-    pub(crate) fn across_nodes() -> Options {
-        Options { pes: vec![4], nodes: 2, ..Options::usual() }
+    pub(crate) fn across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![4], nodes: 2, ..CaseSelection::usual() }
     }
 
     /// More PEs than any machine of ours has processors, over eight nodes: they start, synchronise and end. (What else the
     /// programs do is written for at most 64.)
-    pub(crate) fn many_across_nodes() -> Options {
-        Options { pes: vec![200], nodes: 8, filter: Some("collectives/COL_1".into()), ..Options::usual() }
+    pub(crate) fn many_across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![200], nodes: 8, filter: Some("collectives/COL_1".into()), ..CaseSelection::usual() }
     }
 
     /// The collectives under every schedule, run by the leaders of four nodes.
-    pub(crate) fn algorithms_across_nodes() -> Options {
-        Options { pes: vec![5], nodes: 4, ..Options::algorithms() }
+    pub(crate) fn algorithms_across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![5], nodes: 4, ..CaseSelection::algorithms() }
     }
 
     /// The collectives of two nodes by the schedules of this table.
-    pub(crate) fn by_table(table: &str) -> Options {
+    pub(crate) fn by_table(table: &str) -> CaseSelection {
         let environments = vec![vec![("SHMEM_TUNING".to_string(), table.to_string())]];
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,active_sets/";
-        Options { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+        CaseSelection { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
 
     /// The cases that depend on the network's addresses and on the host's files, with the nodes in network namespaces.
-    pub(crate) fn across_hosts() -> Options {
+    pub(crate) fn across_hosts() -> CaseSelection {
         let programs = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
-        Options {
+        CaseSelection {
             pes: vec![2, 4],
             filter: Some(programs.into()),
             nodes: 2,
             hosts: Some(String::new()),
-            ..Options::usual()
+            ..CaseSelection::usual()
         }
     }
 
     /// The cases that `filter` selects, or a few, over a cable as bad as `quality`.
-    pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> Options {
+    pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> CaseSelection {
         let filter = filter.unwrap_or("smoke/,rma/RMA_1");
         let hosts = Some(quality.to_string());
         // Cards would go past the cable.
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), "tcp".to_string())]];
         let filter = Some(filter.into());
-        Options { pes: vec![2], filter, nodes: 2, hosts, environments, emulated: true, ..Options::usual() }
+        CaseSelection { pes: vec![2], filter, nodes: 2, hosts, environments, emulated: true, ..CaseSelection::usual() }
     }
 
     /// A part of the cases, with two PEs on each of two nodes, over this transport: enough to reach every kind of operation
     /// between nodes.
-    pub(crate) fn over(transport: &str) -> Options {
+    pub(crate) fn over(transport: &str) -> CaseSelection {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
         let programs = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
-        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
 
     /// The cases that update words, with the atomics of this transport: those of a PE on itself and on its node use it too.
-    pub(crate) fn with_atomics_of(transport: &str) -> Options {
+    pub(crate) fn with_atomics_of(transport: &str) -> CaseSelection {
         let variables = [("SHMEM_TRANSPORT", transport), ("SHMEM_AMO", "network")];
         let environments = vec![variables.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()];
         let programs = "amo/AMO_3,amo/AMO_4,amo/AMO_5,amo/AMO_7,amo/AMO_9,signals/SIG_4,signals/SIG_7,locks/LCK_1,\
             locks/LCK_2,random/";
-        Options { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..Options::usual() }
+        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
 
     /// The cases that `filter` selects, or all, with so many PEs on so many nodes over this transport.
-    pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> Options {
+    pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> CaseSelection {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
-        Options { pes: vec![pes], nodes, filter, environments, ..Options::usual() }
+        CaseSelection { pes: vec![pes], nodes, filter, environments, ..CaseSelection::usual() }
     }
 
     /// The cases that `cases` selects.
-    pub(crate) fn of(cases: &str) -> Options {
-        Options { filter: Some(cases.into()), ..Options::usual() }
+    pub(crate) fn of(cases: &str) -> CaseSelection {
+        CaseSelection { filter: Some(cases.into()), ..CaseSelection::usual() }
     }
 
     /// Every case on 3 PEs, under the sanitizers.
-    pub(crate) fn sanitized() -> Options {
-        Options { pes: vec![3], sanitize: true, ..Options::usual() }
+    pub(crate) fn sanitized() -> CaseSelection {
+        CaseSelection { pes: vec![3], sanitize: true, ..CaseSelection::usual() }
     }
 
-    fn usual() -> Options {
-        Options {
+    fn usual() -> CaseSelection {
+        CaseSelection {
             prefix: crate::default_prefix(),
             pes: USUAL_PES.into(),
             filter: None,
@@ -195,7 +199,7 @@ impl Options {
 
 /// The command line.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ConformanceArguments {
     /// Folder of the installation [default: target/oxshmem]
     #[arg(long)]
     prefix: Option<PathBuf>,
@@ -243,18 +247,18 @@ pub(crate) struct Arguments {
     progress: bool,
 }
 
-impl Arguments {
+impl ConformanceArguments {
     /// The selection that they make.
-    pub(crate) fn options(self) -> Options {
+    pub(crate) fn options(self) -> CaseSelection {
         let variable = |name: &str, values: Vec<String>| -> Vec<Environment> {
             values.into_iter().map(|value| vec![(name.to_string(), value)]).collect()
         };
         let mut runs = vec![variable("SHMEM_TRANSPORT", self.transport), variable("SHMEM_AMO", self.amo)];
-        let Options { filter, environments, .. } = Options::algorithms();
+        let CaseSelection { filter, environments, .. } = CaseSelection::algorithms();
         runs.extend(self.algorithms.then_some(environments));
         let alone = vec![Environment::new()];
         let runs = runs.into_iter().filter(|values| !values.is_empty());
-        Options {
+        CaseSelection {
             prefix: self.prefix.unwrap_or_else(crate::default_prefix),
             pes: self.pes,
             filter: self.filter.or(filter.filter(|_| self.algorithms)),
@@ -280,32 +284,32 @@ fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Enviro
 
 /// How one row came out; the texts say why.
 #[derive(Clone)]
-enum Verdict {
+enum CaseVerdict {
     Passed,
     Failed(String),
     Skipped(String),
 }
 
-impl Verdict {
+impl CaseVerdict {
     /// A line for people about what is called `name`.
     fn of(&self, name: &str) -> String {
         match self {
-            Verdict::Passed => format!("passed {name}"),
-            Verdict::Failed(why) => format!("FAILED {name}: {why}"),
-            Verdict::Skipped(why) => format!("skipped {name}: {why}"),
+            CaseVerdict::Passed => format!("passed {name}"),
+            CaseVerdict::Failed(why) => format!("FAILED {name}: {why}"),
+            CaseVerdict::Skipped(why) => format!("skipped {name}: {why}"),
         }
     }
 }
 
 /// One case of one build with one number of PEs.
-struct Row<'a> {
+struct CaseRun<'a> {
     built: &'a Built,
-    case: &'a Case,
+    case: &'a ConformanceCase,
     pes: u32,
     environment: &'a Environment,
 }
 
-impl Row<'_> {
+impl CaseRun<'_> {
     /// Its name in a report.
     fn title(&self) -> String {
         let variables: String = self.environment.iter().map(|(name, value)| format!(" {name}={value}")).collect();
@@ -317,11 +321,11 @@ impl Row<'_> {
 const AT_ONCE: usize = 2;
 
 /// Builds everything that `options` selects, for a run somewhere else, which says what cannot be built here.
-pub(crate) fn build(options: &Options) -> Outcome {
+pub(crate) fn build(options: &CaseSelection) -> Outcome {
     let programs = program::all(options);
     let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     let failure = |built| match built {
-        Err(Verdict::Failed(why)) => Some(why),
+        Err(CaseVerdict::Failed(why)) => Some(why),
         _ => None,
     };
     match built.into_iter().find_map(failure) {
@@ -331,15 +335,15 @@ pub(crate) fn build(options: &Options) -> Outcome {
 }
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
-pub(crate) fn run(options: &Options) -> Counts {
+pub(crate) fn run(options: &CaseSelection) -> CheckCounts {
     let rig = match options.hosts.as_deref().map(Rig::new).transpose() {
         Ok(rig) => rig,
         Err(why) => {
             println!("SKIPPED the programs on two hosts: {why}");
-            return Counts { skipped: 1, ..Counts::default() };
+            return CheckCounts { skipped: 1, ..CheckCounts::default() };
         }
     };
-    let mut results: Vec<(String, Vec<String>, Verdict)> = Vec::new();
+    let mut results: Vec<(String, Vec<String>, CaseVerdict)> = Vec::new();
     let programs = program::all(options);
     let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
@@ -353,11 +357,11 @@ pub(crate) fn run(options: &Options) -> Counts {
         for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
             let before = rows.len();
             for environment in &options.environments {
-                rows.extend(built.pes(options, case).into_iter().map(|pes| Row { built, case, pes, environment }));
+                rows.extend(built.pes(options, case).into_iter().map(|pes| CaseRun { built, case, pes, environment }));
             }
             if rows.len() == before {
                 let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
-                results.push((built.title(case), case.items.clone(), Verdict::Skipped(why)));
+                results.push((built.title(case), case.items.clone(), CaseVerdict::Skipped(why)));
             }
         }
     }
@@ -381,18 +385,18 @@ pub(crate) fn run(options: &Options) -> Counts {
     report(options, &results)
 }
 
-fn report(options: &Options, results: &[(String, Vec<String>, Verdict)]) -> Counts {
-    let mut counts = Counts::default();
+fn report(options: &CaseSelection, results: &[(String, Vec<String>, CaseVerdict)]) -> CheckCounts {
+    let mut counts = CheckCounts::default();
     let mut kept = String::new();
     for (name, _, verdict) in results {
         match verdict {
-            Verdict::Passed => counts.passed += 1,
-            Verdict::Failed(why) => {
+            CaseVerdict::Passed => counts.passed += 1,
+            CaseVerdict::Failed(why) => {
                 counts.failed += 1;
                 println!("{}", verdict.of(name));
                 kept += &format!("{name}: {why}\n");
             }
-            Verdict::Skipped(_) => {
+            CaseVerdict::Skipped(_) => {
                 counts.skipped += 1;
                 println!("{}", verdict.of(name));
             }

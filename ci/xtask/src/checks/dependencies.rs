@@ -10,14 +10,14 @@ use std::process::Command;
 use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, top};
 
 /// Checks all of it.
-pub(crate) fn check() -> Outcome<Counts> {
+pub(crate) fn check() -> Outcome<CheckCounts> {
     let metadata = metadata()?;
     let policy = std::fs::read_to_string(top().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let mut report = |subject: &str, found: Vec<String>| {
         found.iter().for_each(|line| println!("FAILED {line}"));
         println!("{subject}: {} found", found.len());
@@ -38,25 +38,25 @@ fn metadata() -> Outcome<Value> {
 }
 
 /// `cargo deny check`, where it is installed.
-fn deny() -> Outcome<Counts> {
+fn deny() -> Outcome<CheckCounts> {
     let installed = command::output(Command::new("cargo").args(["deny", "--version"]))?;
     if !installed.status.success() {
         println!(
             "SKIPPED: advisories and sources of crates (`cargo install --locked cargo-deny` brings what checks them)"
         );
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let cargo_deny = |words: &[&str]| command::run(Command::new("cargo").arg("deny").args(words).current_dir(top()));
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let passed = cargo_deny(&["--log-level", "error", "check", "bans", "licenses", "sources"]).is_ok();
-    counts += Counts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
+    counts += CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
     if cargo_deny(&["fetch", "db"]).is_err() {
         println!("SKIPPED: advisories (their list cannot be fetched)");
-        counts += Counts { skipped: 1, ..Counts::default() };
+        counts += CheckCounts { skipped: 1, ..CheckCounts::default() };
         return Ok(counts);
     }
     let passed = cargo_deny(&["check", "advisories"]).is_ok();
-    counts += Counts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
+    counts += CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
     Ok(counts)
 }
 

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::packages;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target};
 
 /// Numbers of PEs of a run.
 const PES: &[u32] = &[1, 3, 4];
 
 /// Builds and runs them.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
-    let mut counts = Counts::default();
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
+    let mut counts = CheckCounts::default();
     let out = target().join("examples");
     let folder = prefix.join("share/oxshmem/examples");
     let mut make = with_tools("make", prefix);
@@ -39,10 +39,10 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
 }
 
 /// The CMake file finds the installation and its tests pass.
-fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<Counts> {
+fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
     if !packages::exists("cmake") {
         println!("SKIPPED the examples by CMake: there is no cmake here");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let out = target().join("examples/cmake");
     let mut configure = with_tools("cmake", prefix);
@@ -50,7 +50,7 @@ fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<Counts> {
     command::read(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())))?;
     command::read(with_tools("cmake", prefix).arg("--build").arg(&out))?;
     command::read(with_tools("ctest", prefix).arg("--test-dir").arg(&out))?;
-    Ok(Counts { passed: 1, ..Counts::default() })
+    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
 }
 
 /// A program with the tools of the installation first in its `PATH`.

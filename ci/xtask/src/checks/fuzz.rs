@@ -4,23 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target, top};
 
 /// A fuzz target, further folders of committed inputs, and the longest input that it tries.
-struct Target {
+struct FuzzTarget {
     name: &'static str,
     more: &'static [&'static str],
     longest: u32,
 }
 
-const TARGETS: &[Target] = &[
-    Target { name: "frames", more: &["crates/transport-tcp/corpus/frames"], longest: 20_000 },
-    Target { name: "connections", more: &[], longest: 3_000 },
-    Target { name: "handshakes", more: &["crates/transport-tcp/corpus/strangers"], longest: 200 },
-    Target { name: "pmi", more: &[], longest: 4_000 },
-    Target { name: "sizes", more: &[], longest: 100 },
-    Target { name: "mappings", more: &[], longest: 200 },
+const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget { name: "frames", more: &["crates/transport-tcp/corpus/frames"], longest: 20_000 },
+    FuzzTarget { name: "connections", more: &[], longest: 3_000 },
+    FuzzTarget { name: "handshakes", more: &["crates/transport-tcp/corpus/strangers"], longest: 200 },
+    FuzzTarget { name: "pmi", more: &[], longest: 4_000 },
+    FuzzTarget { name: "sizes", more: &[], longest: 100 },
+    FuzzTarget { name: "mappings", more: &[], longest: 200 },
 ];
 
 /// How the compiler makes coverage visible, on every toolchain.
@@ -33,7 +33,7 @@ const PLATFORM: &str =
 
 /// A selection of targets and the time for each.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct FuzzArguments {
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     seconds: u32,
@@ -45,28 +45,28 @@ pub(crate) struct Arguments {
     targets: Vec<String>,
 }
 
-impl Arguments {
+impl FuzzArguments {
     /// Every target, so that the step takes half a minute.
-    pub(crate) fn brief() -> Arguments {
-        Arguments { seconds: 5, keep: false, targets: Vec::new() }
+    pub(crate) fn brief() -> FuzzArguments {
+        FuzzArguments { seconds: 5, keep: false, targets: Vec::new() }
     }
 }
 
 /// Builds and runs the fuzzers.
-pub(crate) fn run(options: &Arguments) -> Outcome<Counts> {
+pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     let manifest = top().join("ci/fuzz/Cargo.toml");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fetched = command::output(Command::new(&cargo).args(["fetch", "--manifest-path"]).arg(&manifest))?;
     if !fetched.status.success() {
         println!("SKIPPED the fuzzers: libFuzzer is not on this machine and cannot be fetched");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let folder = target().join("fuzz");
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--release", "--target", PLATFORM, "--manifest-path"]).arg(manifest);
     command::run(build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE))?;
     let programs = folder.join(PLATFORM).join("release");
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     for target in TARGETS {
         if options.targets.is_empty() || options.targets.iter().any(|name| name == target.name) {
             match target.run(&programs, &folder.join("found").join(target.name), options) {
@@ -81,13 +81,13 @@ pub(crate) fn run(options: &Arguments) -> Outcome<Counts> {
     Ok(counts)
 }
 
-impl Target {
+impl FuzzTarget {
     fn committed(&self) -> PathBuf {
         top().join("ci/fuzz/corpus").join(self.name)
     }
 
     /// Runs it. What it finds goes to `found`, an input that breaks it beside that.
-    fn run(&self, programs: &Path, found: &Path, options: &Arguments) -> Outcome {
+    fn run(&self, programs: &Path, found: &Path, options: &FuzzArguments) -> Outcome {
         let committed = self.committed();
         for folder in [found, &committed] {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

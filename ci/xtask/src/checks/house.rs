@@ -16,16 +16,16 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, top};
 
-use sources::Source;
+use sources::SourceFile;
 
 /// A rule: its name in the list of debts, what a breach means, and how it is found.
 struct Rule {
     name: &'static str,
     meaning: &'static str,
-    find: fn(&[Source]) -> Vec<Breach>,
+    find: fn(&[SourceFile]) -> Vec<Breach>,
 }
 
 /// All rules. A new one is a new line here and a function.
@@ -58,9 +58,9 @@ struct Breach {
 type Tally = BTreeMap<String, usize>;
 
 /// Compares the breaches with the list of debts, or writes the list.
-pub(crate) fn run(write: bool, show: bool) -> Outcome<Counts> {
+pub(crate) fn run(write: bool, show: bool) -> Outcome<CheckCounts> {
     let sources = sources::read(&top())?;
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let mut tally = Tally::new();
     let mut details: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for rule in RULES {
@@ -76,7 +76,7 @@ pub(crate) fn run(write: bool, show: bool) -> Outcome<Counts> {
     if write {
         debts::write(&tally)?;
         println!("{} debts in {}", tally.values().sum::<usize>(), debts::FILE);
-        return Ok(Counts { passed: 1, ..counts });
+        return Ok(CheckCounts { passed: 1, ..counts });
     }
     let known = debts::read()?;
     for rule in RULES {

@@ -9,13 +9,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::checks::packages;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, target, top};
 
 mod table;
 
-use table::{Expect, ROWS, Row};
+use table::{ExpectedResult, LauncherRow, ROWS};
 
 /// How long one job may take before it counts as hung; nothing here waits on purpose.
 const HUNG: &str = "120";
@@ -26,31 +26,31 @@ const SKIPPED: &str = "SKIPPED";
 
 /// Runs the rows whose names contain one of these words, or all. What jobs say that end badly is shown where words are
 /// named.
-pub(crate) fn run(words: &[String]) -> Outcome<Counts> {
-    let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(word.as_str()));
+pub(crate) fn run(words: &[String]) -> Outcome<CheckCounts> {
+    let wanted = |row: &&LauncherRow| words.is_empty() || words.iter().any(|word| row.name.contains(word.as_str()));
     let shows = !words.is_empty();
-    let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
+    let rows: Vec<&LauncherRow> = ROWS.iter().filter(wanted).collect();
     if rows.is_empty() {
         return Err("no launcher has that name; ci/xtask/src/checks/launchers/table.rs has them all".into());
     }
     if !default_prefix().join("lib/liboxshmem.so").exists() {
         build::build("release", &default_prefix())?;
     }
-    let stage = Stage { program: compile()?, slurm: None, shows };
-    let (slurm, others): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| row.slurm);
-    let mut counts = Counts::default();
+    let stage = LauncherRig { program: compile()?, slurm: None, shows };
+    let (slurm, others): (Vec<&LauncherRow>, Vec<&LauncherRow>) = rows.into_iter().partition(|row| row.slurm);
+    let mut counts = CheckCounts::default();
     others.into_iter().for_each(|row| counts += stage.judge(row));
     if slurm.is_empty() {
         return Ok(counts);
     }
     match Slurm::start()? {
         Ok(slurm_runs) => {
-            let stage = Stage { slurm: Some(&slurm_runs), ..stage };
+            let stage = LauncherRig { slurm: Some(&slurm_runs), ..stage };
             slurm.into_iter().for_each(|row| counts += stage.judge(row));
         }
         Err(why) => {
             println!("{why}");
-            counts += Counts { skipped: slurm.len(), ..Counts::default() };
+            counts += CheckCounts { skipped: slurm.len(), ..CheckCounts::default() };
         }
     }
     Ok(counts)
@@ -66,42 +66,42 @@ pub(crate) fn compile() -> Outcome<PathBuf> {
 }
 
 /// Where rows run.
-struct Stage<'s> {
+struct LauncherRig<'s> {
     program: PathBuf,
     slurm: Option<&'s Slurm>,
     /// Whether messages are shown.
     shows: bool,
 }
 
-impl Stage<'_> {
-    fn judge(&self, row: &Row) -> Counts {
+impl LauncherRig<'_> {
+    fn judge(&self, row: &LauncherRow) -> CheckCounts {
         if let Some(missing) = row.needs.iter().find(|needed| !packages::exists(needed)) {
             println!("SKIPPED {}: there is no {missing} here", row.name);
-            return Counts { skipped: 1, ..Counts::default() };
+            return CheckCounts { skipped: 1, ..CheckCounts::default() };
         }
         let outcome = match row.expect {
-            Expect::Lifeline => self.lifeline(row).map(|()| String::new()),
+            ExpectedResult::Lifeline => self.lifeline(row).map(|()| String::new()),
             _ => self.ending(row),
         };
         match outcome {
             Ok(message) => {
                 println!("ok      {}: {}", row.name, row.command);
                 message.lines().filter(|_| self.shows).for_each(|line| println!("        | {line}"));
-                Counts { passed: 1, ..Counts::default() }
+                CheckCounts { passed: 1, ..CheckCounts::default() }
             }
             Err(why) if why.starts_with(SKIPPED) => {
                 println!("{why}");
-                Counts { skipped: 1, ..Counts::default() }
+                CheckCounts { skipped: 1, ..CheckCounts::default() }
             }
             Err(why) => {
                 println!("FAILED  {}: {}\n{why}", row.name, row.command);
-                Counts { failed: 1, ..Counts::default() }
+                CheckCounts { failed: 1, ..CheckCounts::default() }
             }
         }
     }
 
     /// Runs a row to its end. The text is what a job that was to end badly has said.
-    fn ending(&self, row: &Row) -> Outcome<String> {
+    fn ending(&self, row: &LauncherRow) -> Outcome<String> {
         let output = command::output(self.command(row, &["timeout", "-k", "5", HUNG]).stdin(Stdio::null()))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr, status) = (text(&output.stdout), text(&output.stderr), output.status.code());
@@ -114,7 +114,7 @@ impl Stage<'_> {
         }
         let lacks = |words: &str| format!("`{words}` was not said; {}", seen());
         match row.expect {
-            Expect::Runs { by, on_node } => {
+            ExpectedResult::Runs { by, on_node } => {
                 let pes = on_node.len();
                 for (pe, here) in on_node.iter().enumerate() {
                     let greeting = format!("PE {pe} of {pes}, {here} on this node");
@@ -129,7 +129,7 @@ impl Stage<'_> {
                 }
                 if status == Some(0) { Ok(String::new()) } else { Err(seen()) }
             }
-            Expect::Ends { statuses, says } => {
+            ExpectedResult::Ends { statuses, says } => {
                 let said = |words: &str| words.split('|').any(|words| stderr.contains(words));
                 if let Some(words) = says.iter().find(|words| !said(words)) {
                     return Err(lacks(words));
@@ -137,12 +137,12 @@ impl Stage<'_> {
                 let expected = status.is_some_and(|status| statuses.contains(&status));
                 if expected { Ok(stderr) } else { Err(format!("{statuses:?} was expected; {}", seen())) }
             }
-            Expect::Lifeline => unreachable!("it has no end of its own"),
+            ExpectedResult::Lifeline => unreachable!("it has no end of its own"),
         }
     }
 
     /// Kills who serves the PEs while they wait for each other; they must not stay.
-    fn lifeline(&self, row: &Row) -> Outcome {
+    fn lifeline(&self, row: &LauncherRow) -> Outcome {
         let mut launcher = self.command(row, &[]);
         let mut launcher = launcher
             .stdin(Stdio::null())
@@ -172,7 +172,7 @@ impl Stage<'_> {
         }
     }
 
-    fn command(&self, row: &Row, before: &[&str]) -> Command {
+    fn command(&self, row: &LauncherRow, before: &[&str]) -> Command {
         let bin = default_prefix().join("bin");
         let place = |word: &str| {
             word.replace("{program}", &self.program.display().to_string())

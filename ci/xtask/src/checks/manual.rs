@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_api::manual::{Page, pages};
 
 use crate::checks::packages;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::product::library::write;
 use crate::{Outcome, command, target};
 
@@ -16,10 +16,10 @@ const LANGUAGES: &[(&str, &str, &[&str], &str)] =
     &[("c", "oshcc", &["-std=c11"], "c"), ("fortran", "oshfort", &[], "f90")];
 
 /// Compiles every program of the manual as a user would, runs it on 4 PEs, and lets groff look at every page.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("manual");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let mut record = |what: String, outcome: Outcome| match outcome {
         Ok(()) => counts.passed += 1,
         Err(message) => {

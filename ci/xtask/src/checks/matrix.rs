@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::checks::conformance::{self, Options};
-use crate::counts::Counts;
+use crate::checks::conformance::{self, CaseSelection};
+use crate::counts::CheckCounts;
 
 /// The transports that carry a job here without a network card.
 const TRANSPORTS: &[&str] = &["tcp", "ofi:tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// The cells of the matrix.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct MatrixArguments {
     /// Transports, separated by commas
     #[arg(long = "transport", value_delimiter = ',', default_values = TRANSPORTS)]
     transports: Vec<String>,
@@ -30,17 +30,17 @@ pub(crate) struct Arguments {
 }
 
 /// Runs one cell after the other.
-pub(crate) fn run(arguments: &Arguments) -> Counts {
-    let Arguments { transports, nodes, pes, filter } = arguments;
+pub(crate) fn run(arguments: &MatrixArguments) -> CheckCounts {
+    let MatrixArguments { transports, nodes, pes, filter } = arguments;
     let mut cells = Vec::new();
-    let mut total = Counts::default();
+    let mut total = CheckCounts::default();
     for transport in transports {
         for &nodes in nodes {
             for &pes in pes.iter().filter(|&&pes| pes >= nodes) {
                 let begun = Instant::now();
-                let options = Options::between(transport, nodes, pes, filter.clone());
-                let counts = conformance::run(&Options { limit: Some(LIMIT), progress: true, ..options });
-                let Counts { passed, failed, skipped } = counts;
+                let options = CaseSelection::between(transport, nodes, pes, filter.clone());
+                let counts = conformance::run(&CaseSelection { limit: Some(LIMIT), progress: true, ..options });
+                let CheckCounts { passed, failed, skipped } = counts;
                 let took = begun.elapsed().as_secs();
                 cells.push(format!(
                     "{transport:<16} {nodes} nodes {pes:>2} PEs: {passed} passed, {failed} failed, {skipped} skipped, {took} s"

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::checks::conformance::{self, Options};
-use crate::counts::Counts;
+use crate::checks::conformance::{self, CaseSelection};
+use crate::counts::CheckCounts;
 use crate::rigs::hosts::Rig;
 use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
@@ -16,17 +16,17 @@ use crate::{Outcome, command, target, top};
 type Check = fn(&Path) -> Outcome;
 
 /// Conformance programs across both hosts.
-pub(crate) fn across() -> Counts {
-    conformance::run(&Options::across_hosts())
+pub(crate) fn across() -> CheckCounts {
+    conformance::run(&CaseSelection::across_hosts())
 }
 
 /// Everything that can happen to a cable, where the kernel can do it: pulled here, bad in the emulated machine.
-pub(crate) fn cable(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn cable(prefix: &Path) -> Outcome<CheckCounts> {
     let mut counts = pulled(prefix);
     program(prefix, "transfers")?;
     counts += match rigs::start("rdma", &["-t", "400", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
-        Ending::Well => Counts { passed: 1, ..Counts::default() },
-        Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
+        Ending::Well => CheckCounts { passed: 1, ..CheckCounts::default() },
+        Ending::Skipped => CheckCounts { skipped: 1, ..CheckCounts::default() },
     };
     Ok(counts)
 }
@@ -35,7 +35,7 @@ pub(crate) fn cable(prefix: &Path) -> Outcome<Counts> {
 const BAD: &str = "delay 2ms 1ms reorder 25% loss 1%";
 
 /// Transfers, and the conformance programs that `filter` selects as they were built, over a bad cable.
-pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<Counts> {
+pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<CheckCounts> {
     println!("a cable with {BAD}");
     let mut job = Transfers::start(prefix, "bad", BAD, 60)?;
     // Enough for a hundred lost packets.
@@ -45,13 +45,13 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<Counts> 
     let lost = job.rig.cable("statistics")?;
     let lost = lost.split("dropped ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("no");
     println!("transfers were right; one end of the cable has lost {lost} packets");
-    let mut counts = Counts { passed: 1, ..Counts::default() };
-    counts += conformance::run(&Options::over_a_bad_cable(BAD, filter));
+    let mut counts = CheckCounts { passed: 1, ..CheckCounts::default() };
+    counts += conformance::run(&CaseSelection::over_a_bad_cable(BAD, filter));
     Ok(counts)
 }
 
-fn pulled(prefix: &Path) -> Counts {
-    let mut counts = Counts::default();
+fn pulled(prefix: &Path) -> CheckCounts {
+    let mut counts = CheckCounts::default();
     let cables: [(&str, Check); 5] = [
         ("a cable that is pulled for 5 s", pulled_for_a_while),
         ("a cable that stays pulled", pulled_for_good),
@@ -63,13 +63,13 @@ fn pulled(prefix: &Path) -> Counts {
         counts += match Rig::new("").map(drop) {
             Err(why) => {
                 println!("SKIPPED {name}: {why}");
-                Counts { skipped: 1, ..Counts::default() }
+                CheckCounts { skipped: 1, ..CheckCounts::default() }
             }
             Ok(()) => match check(prefix) {
-                Ok(()) => Counts { passed: 1, ..Counts::default() },
+                Ok(()) => CheckCounts { passed: 1, ..CheckCounts::default() },
                 Err(why) => {
                     println!("FAILED {name}: {why}");
-                    Counts { failed: 1, ..Counts::default() }
+                    CheckCounts { failed: 1, ..CheckCounts::default() }
                 }
             },
         };

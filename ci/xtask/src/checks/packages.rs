@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::command;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 
 /// A program that some check runs, or the path of a file that it reads, and the package that has it.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -51,11 +51,11 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Installs what is missing. Checks that need what stays missing say so themselves.
-pub(crate) fn install() -> Counts {
+pub(crate) fn install() -> CheckCounts {
     let wanted: Vec<&str> = missing().map(|(_, package)| *package).collect();
     if wanted.is_empty() {
         println!("nothing is missing");
-        return Counts { passed: 1, ..Counts::default() };
+        return CheckCounts { passed: 1, ..CheckCounts::default() };
     }
     println!("missing: {}", wanted.join(" "));
     match administrator() {
@@ -73,10 +73,10 @@ pub(crate) fn install() -> Counts {
     }
     let left: Vec<String> = missing().map(|(program, package)| format!("{program} (package {package})")).collect();
     if left.is_empty() {
-        return Counts { passed: 1, ..Counts::default() };
+        return CheckCounts { passed: 1, ..CheckCounts::default() };
     }
     println!("skipped: the checks that need {}", left.join(", "));
-    Counts { skipped: left.len(), ..Counts::default() }
+    CheckCounts { skipped: left.len(), ..CheckCounts::default() }
 }
 
 fn missing() -> impl Iterator<Item = &'static (&'static str, &'static str)> {

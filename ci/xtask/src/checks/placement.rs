@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
 
 /// Builds the programs that look, and runs `ci/placement/check` with them in the rig.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let folder = target().join("placement");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut words = vec!["ci/placement/check".to_owned(), prefix.display().to_string()];
@@ -21,7 +21,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
         words.push(program.display().to_string());
     }
     Ok(match rigs::start("rdma", &words)? {
-        Ending::Well => Counts { passed: 1, ..Counts::default() },
-        Ending::Skipped => Counts { skipped: 1, ..Counts::default() },
+        Ending::Well => CheckCounts { passed: 1, ..CheckCounts::default() },
+        Ending::Skipped => CheckCounts { skipped: 1, ..CheckCounts::default() },
     })
 }

@@ -15,7 +15,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::checks::{launchers, steps};
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 
 /// The crates that have such tests.
 const CRATES: &[&str] = &[
@@ -34,7 +34,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// Runs them all, and shows the messages that users get.
-pub(crate) fn run() -> Outcome<Counts> {
+pub(crate) fn run() -> Outcome<CheckCounts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args([

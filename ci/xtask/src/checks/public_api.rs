@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target, top};
 
 /// The crate that users depend on.
@@ -26,12 +26,12 @@ pub(crate) fn write() -> Outcome {
 }
 
 /// Says what has come and what has gone since the list was written.
-pub(crate) fn check() -> Outcome<Counts> {
+pub(crate) fn check() -> Outcome<CheckCounts> {
     let text = match generate()? {
         Ok(text) => text,
         Err(why) => {
             println!("SKIPPED public interface of {PACKAGE}: {why}");
-            return Ok(Counts { skipped: 1, ..Counts::default() });
+            return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
         }
     };
     let committed = fs::read_to_string(list()).map_err(|error| format!("{}: {error}", list().display()))?;
@@ -42,10 +42,10 @@ pub(crate) fn check() -> Outcome<Counts> {
     changes.iter().for_each(|change| println!("{change}"));
     println!("public interface of {PACKAGE}: {} items compared", text.lines().count());
     if changes.is_empty() {
-        return Ok(Counts { passed: 1, ..Counts::default() });
+        return Ok(CheckCounts { passed: 1, ..CheckCounts::default() });
     }
     println!("FAILED: the public interface has changed; if that is meant, `cargo xtask public-api` writes the list");
-    Ok(Counts { failed: 1, ..Counts::default() })
+    Ok(CheckCounts { failed: 1, ..CheckCounts::default() })
 }
 
 /// The list, or why there can be none here.

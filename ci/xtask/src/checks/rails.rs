@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::namespaces;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::rigs::hosts::Rig;
 use crate::{Outcome, command};
 
@@ -20,18 +20,18 @@ const TRANSPORTS: &[&str] = &["ofi:tcp", "tcp"];
 const LEAST: f64 = 1.6;
 
 /// `cargo xtask rails`.
-pub(crate) fn run(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     let program = namespaces::program(prefix, "bandwidth")?;
     let rig = match Rig::with("", &["-2", "-r", RATE]) {
         Ok(rig) => rig,
         Err(why) => {
             println!("SKIPPED rails: {why}");
-            return Ok(Counts { skipped: 1, ..Counts::default() });
+            return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
         }
     };
     println!("1 MiB between two hosts with two cables of 1 Gb/s (125 MB/s), MB/s\n");
     println!("{:<12}{:>6}{:>8}{:>8}", "transport", "rails", "put", "get");
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     for transport in TRANSPORTS {
         let measured = |rails| measure(&rig, prefix, &program, transport, rails);
         let (one, two) = (measured(1)?, measured(2)?);

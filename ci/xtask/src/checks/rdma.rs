@@ -1,8 +1,8 @@
 //! The conformance programs over emulated InfiniBand: PEs on two nodes in the rig `rdma`, each with the nearest of two cards.
 
 use crate::Outcome;
-use crate::checks::conformance::{self, Options};
-use crate::counts::Counts;
+use crate::checks::conformance::{self, CaseSelection};
+use crate::counts::CheckCounts;
 use crate::rigs::{self, Ending};
 
 /// The brief selection for the checks: a transport and cases.
@@ -28,15 +28,15 @@ const SECONDS: &str = "3600";
 const EVERYTHING_SECONDS: &str = "36000";
 
 /// The step of `cargo xtask test`.
-pub(crate) fn brief() -> Outcome<Counts> {
+pub(crate) fn brief() -> Outcome<CheckCounts> {
     let runs: Vec<String> = BRIEF.iter().map(|(transport, cases)| run_of(transport, PES, Some(cases))).collect();
     let cases: Vec<&str> = BRIEF.iter().map(|(_, cases)| *cases).collect();
-    in_one_machine(&Options::of(&cases.join(",")), &runs, BRIEF_SECONDS)
+    in_one_machine(&CaseSelection::of(&cases.join(",")), &runs, BRIEF_SECONDS)
 }
 
 /// Runs in one machine.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct RdmaArguments {
     /// Transports, separated by commas
     #[arg(long = "transport", default_value = "ucx:rc")]
     transports: String,
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the cases that were asked for, or a brief selection.
-pub(crate) fn run(arguments: &Arguments) -> Outcome<Counts> {
+pub(crate) fn run(arguments: &RdmaArguments) -> Outcome<CheckCounts> {
     let numbers = [("limit", arguments.limit), ("at-once", arguments.at_once.map(|number| number as u64))];
     let numbers = numbers.map(|(name, number)| (name, number.map(|number| number.to_string())));
     let texts = [("amo", arguments.amo.clone()), ("from", arguments.from.clone())];
@@ -71,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<Counts> {
     let filter = arguments.filter.as_deref();
     let runs = vec![run_of(&arguments.transports, &arguments.pes, filter) + &given.collect::<String>()];
     match filter {
-        Some(cases) => in_one_machine(&Options::of(cases), &runs, SECONDS),
-        None if arguments.everything => in_one_machine(&Options::everything(), &runs, EVERYTHING_SECONDS),
+        Some(cases) => in_one_machine(&CaseSelection::of(cases), &runs, SECONDS),
+        None if arguments.everything => in_one_machine(&CaseSelection::everything(), &runs, EVERYTHING_SECONDS),
         None => brief(),
     }
 }
@@ -84,7 +84,7 @@ fn run_of(transports: &str, pes: &str, cases: Option<&str>) -> String {
 }
 
 /// Each run is one check.
-fn in_one_machine(programs: &Options, runs: &[String], seconds: &str) -> Outcome<Counts> {
+fn in_one_machine(programs: &CaseSelection, runs: &[String], seconds: &str) -> Outcome<CheckCounts> {
     // The machine would take minutes to compile them.
     conformance::build(programs)?;
     let mut script = "status=0\n".to_string();
@@ -93,7 +93,7 @@ fn in_one_machine(programs: &Options, runs: &[String], seconds: &str) -> Outcome
     }
     let ending = rigs::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;
     Ok(match ending {
-        Ending::Well => Counts { passed: runs.len(), ..Counts::default() },
-        Ending::Skipped => Counts { skipped: runs.len(), ..Counts::default() },
+        Ending::Well => CheckCounts { passed: runs.len(), ..CheckCounts::default() },
+        Ending::Skipped => CheckCounts { skipped: runs.len(), ..CheckCounts::default() },
     })
 }

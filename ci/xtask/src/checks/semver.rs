@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, top};
 
 /// The crate that users depend on.
@@ -19,7 +19,7 @@ fn baseline() -> PathBuf {
 }
 
 /// Compares the interface with that of `revision`, or of the baseline.
-pub(crate) fn check(revision: Option<&str>) -> Outcome<Counts> {
+pub(crate) fn check(revision: Option<&str>) -> Outcome<CheckCounts> {
     let revision = match revision {
         Some(revision) => revision.to_owned(),
         None => fs::read_to_string(baseline())
@@ -45,14 +45,14 @@ pub(crate) fn check(revision: Option<&str>) -> Outcome<Counts> {
     semver.args(["semver-checks", "--package", PACKAGE, "--baseline-rev", &revision]).current_dir(top());
     let status = semver.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
     let passed = usize::from(status.success());
-    Ok(Counts { passed, failed: 1 - passed, skipped: 0 })
+    Ok(CheckCounts { passed, failed: 1 - passed, skipped: 0 })
 }
 
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn skipped(why: &str) -> Counts {
+fn skipped(why: &str) -> CheckCounts {
     println!("SKIPPED semver checks of {PACKAGE}: {why}");
-    Counts { skipped: 1, ..Counts::default() }
+    CheckCounts { skipped: 1, ..CheckCounts::default() }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::checks::launchers;
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command};
 
 /// So long may 64 empty programs take from the first to the last.
@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_millis(500);
 const TRIES: usize = 11;
 
 /// Measures both. Time decides here, so it is no part of the checks.
-pub(crate) fn run(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     let oshrun = prefix.join("bin/oshrun");
     let mut times = Vec::new();
     for _ in 0..TRIES {
@@ -35,7 +35,7 @@ pub(crate) fn run(prefix: &Path) -> Outcome<Counts> {
     );
     let well = [median <= LIMIT, met];
     let passed = well.iter().filter(|well| **well).count();
-    Ok(Counts { passed, failed: well.len() - passed, skipped: 0 })
+    Ok(CheckCounts { passed, failed: well.len() - passed, skipped: 0 })
 }
 
 fn timed(job: &mut Command) -> Outcome<(Duration, String)> {

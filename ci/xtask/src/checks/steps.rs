@@ -7,158 +7,166 @@ use crate::checks::{
     abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, placement,
     public_api, rdma, spelling, tuning,
 };
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::product::{bindgen, build, generate};
 use crate::{Outcome, command, default_prefix, target, top};
 
 /// One step of `cargo xtask test`.
-pub(crate) struct Step {
+pub(crate) struct CheckStep {
     /// Name on the command line.
     pub(crate) name: &'static str,
     /// Its subject.
     pub(crate) what: &'static str,
-    run: fn() -> Outcome<Counts>,
+    run: fn() -> Outcome<CheckCounts>,
 }
 
 /// All steps, in the order in which they run. A new kind of check is a new line here.
-pub(crate) const STEPS: &[Step] = &[
-    Step { name: "packages", what: "what the checks need", run: || Ok(packages::install()) },
-    Step { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
-    Step {
+pub(crate) const STEPS: &[CheckStep] = &[
+    CheckStep { name: "packages", what: "what the checks need", run: || Ok(packages::install()) },
+    CheckStep { name: "format", what: "cargo fmt --check", run: || one(cargo(&["fmt", "--all", "--check"])) },
+    CheckStep {
         name: "house",
         what: "rules that the compiler does not know: imports, lengths, names, comments",
         run: || house::run(false, false),
     },
-    Step { name: "spelling", what: "words that no dictionary has", run: spelling::check },
-    Step { name: "dependencies", what: "crates that nothing uses, licences, advisories", run: dependencies::check },
-    Step { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
-    Step { name: "bindings", what: "bindings to libraries against the installed headers", run: || bindgen::check(&[]) },
-    Step { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },
-    Step { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
-    Step {
+    CheckStep { name: "spelling", what: "words that no dictionary has", run: spelling::check },
+    CheckStep {
+        name: "dependencies",
+        what: "crates that nothing uses, licences, advisories",
+        run: dependencies::check,
+    },
+    CheckStep { name: "generated", what: "generated files are up to date", run: || one(generate::check()) },
+    CheckStep {
+        name: "bindings",
+        what: "bindings to libraries against the installed headers",
+        run: || bindgen::check(&[]),
+    },
+    CheckStep { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },
+    CheckStep { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
+    CheckStep {
         name: "unit",
         what: "cargo test on every crate",
         run: || cargo_test(&["--workspace", "--exclude", "oxshmem-faults"]),
     },
-    Step {
+    CheckStep {
         name: "mixed",
         what: "Rust and C in one process, and what the standard shows in both languages",
         run: mixed,
     },
-    Step {
+    CheckStep {
         name: "proofs",
         what: "schedules up to 64 PEs and the vector kernels, as released",
         run: || cargo_test(&["--release", "--package", "oxshmem-schedule", "--package", "oxshmem-reduce"]),
     },
-    Step { name: "loom", what: "the protocols between PEs under the model checker", run: loom },
-    Step {
+    CheckStep { name: "loom", what: "the protocols between PEs under the model checker", run: loom },
+    CheckStep {
         name: "miri",
         what: "tests that need no system calls, under Miri: allocators, kernels, words that threads share, the Rust API over loopback",
         run: miri,
     },
-    Step {
+    CheckStep {
         name: "fuzz",
         what: "parsers and connections under libFuzzer, briefly",
-        run: || fuzz::run(&fuzz::Arguments::brief()),
+        run: || fuzz::run(&fuzz::FuzzArguments::brief()),
     },
-    Step { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
-    Step { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
-    Step {
+    CheckStep { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
+    CheckStep { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
+    CheckStep {
         name: "faults",
         what: "faults that were found from outside, each reproduced with the installed library",
         run: || cargo_test(&["--package", "oxshmem-faults"]),
     },
-    Step {
+    CheckStep {
         name: "manual",
         what: "every program of the manual runs on 4 PEs; every page is set without a warning",
         run: || manual::check(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "book",
         what: "the book and the README: links lead somewhere, every command that can be run is run and prints what is shown",
         run: || book::check(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "examples",
         what: "the installed examples, built by make and CMake, at 1, 3 and 4 PEs",
         run: || examples::check(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "conformance",
         what: "every behaviour of the standard, at 1, 2, 3, 4 and 8 PEs; kill tests",
-        run: || Ok(conformance::run(&conformance::Options::everything())),
+        run: || Ok(conformance::run(&conformance::CaseSelection::everything())),
     },
-    Step {
+    CheckStep {
         name: "shapes",
         what: "splits of teams at the sizes where grids are uneven",
-        run: || Ok(conformance::run(&conformance::Options::shapes())),
+        run: || Ok(conformance::run(&conformance::CaseSelection::shapes())),
     },
-    Step {
+    CheckStep {
         name: "algorithms",
         what: "the collectives under every schedule that can be named",
-        run: || Ok(conformance::run(&conformance::Options::algorithms())),
+        run: || Ok(conformance::run(&conformance::CaseSelection::algorithms())),
     },
-    Step {
+    CheckStep {
         name: "nodes",
         what: "every behaviour with the PEs spread over two nodes, by TCP; every schedule between four",
         run: || {
-            let mut counts = conformance::run(&conformance::Options::across_nodes());
-            counts += conformance::run(&conformance::Options::algorithms_across_nodes());
-            counts += conformance::run(&conformance::Options::many_across_nodes());
+            let mut counts = conformance::run(&conformance::CaseSelection::across_nodes());
+            counts += conformance::run(&conformance::CaseSelection::algorithms_across_nodes());
+            counts += conformance::run(&conformance::CaseSelection::many_across_nodes());
             Ok(counts)
         },
     },
-    Step {
+    CheckStep {
         name: "tuning",
         what: "every schedule measured between two nodes, and collectives by the table that comes of it",
         run: || tuning::check(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "libfabric",
         what: "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets",
         run: || {
-            let mut counts = conformance::run(&conformance::Options::over("ofi:tcp"));
-            counts += conformance::run(&conformance::Options::with_atomics_of("ofi:tcp;ofi_rxm"));
+            let mut counts = conformance::run(&conformance::CaseSelection::over("ofi:tcp"));
+            counts += conformance::run(&conformance::CaseSelection::with_atomics_of("ofi:tcp;ofi_rxm"));
             Ok(counts)
         },
     },
-    Step {
+    CheckStep {
         name: "placement",
         what: "PEs, their heaps and cards on a machine of two NUMA nodes",
         run: || placement::check(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "launchers",
         what: "one program under oshrun, Hydra, Open MPI's mpirun and a Slurm of two nodes; how each ends a job",
         run: || launchers::run(&[]),
     },
-    Step { name: "ucx", what: "what moves data, over UCX between two nodes", run: ucx },
-    Step { name: "rdma", what: "some of it over emulated InfiniBand, by UCX and by libfabric", run: rdma::brief },
-    Step {
+    CheckStep { name: "ucx", what: "what moves data, over UCX between two nodes", run: ucx },
+    CheckStep { name: "rdma", what: "some of it over emulated InfiniBand, by UCX and by libfabric", run: rdma::brief },
+    CheckStep {
         name: "namespaces",
         what: "the same on two hosts that are network namespaces",
         run: || Ok(namespaces::across()),
     },
-    Step {
+    CheckStep {
         name: "cable",
         what: "the cable between two hosts is pulled, and is bad",
         run: || namespaces::cable(&default_prefix()),
     },
-    Step {
+    CheckStep {
         name: "sanitize",
         what: "the conformance programs under the address and undefined-behaviour sanitizers",
-        run: || Ok(conformance::run(&conformance::Options::sanitized())),
+        run: || Ok(conformance::run(&conformance::CaseSelection::sanitized())),
     },
 ];
 
-fn ucx() -> Outcome<Counts> {
+fn ucx() -> Outcome<CheckCounts> {
     let libraries = command::output(Command::new("/sbin/ldconfig").arg("-p"));
     if !libraries.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("libucp.so.0")) {
         println!("SKIPPED: there is no UCX here (package libucx0)");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
-    let mut counts = conformance::run(&conformance::Options::over("ucx:tcp"));
-    counts += conformance::run(&conformance::Options::with_atomics_of("ucx:tcp"));
+    let mut counts = conformance::run(&conformance::CaseSelection::over("ucx:tcp"));
+    counts += conformance::run(&conformance::CaseSelection::with_atomics_of("ucx:tcp"));
     Ok(counts)
 }
 
@@ -169,13 +177,13 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
         return Err(format!("`{unknown}` is not a step; `test --list` names them"));
     }
-    let mut total = Counts::default();
+    let mut total = CheckCounts::default();
     for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
         println!("== {}: {}", step.name, step.what);
         let begun = Instant::now();
         total += (step.run)().unwrap_or_else(|message| {
             println!("FAILED {}: {message}", step.name);
-            Counts { failed: 1, ..Counts::default() }
+            CheckCounts { failed: 1, ..CheckCounts::default() }
         });
         println!("-- {} took {} s", step.name, begun.elapsed().as_secs());
     }
@@ -183,7 +191,7 @@ pub(crate) fn run(names: &[String]) -> Outcome {
 }
 
 /// Prints the counts; an error when something failed or nothing ran.
-pub(crate) fn finish(total: Counts) -> Outcome {
+pub(crate) fn finish(total: CheckCounts) -> Outcome {
     if total.skipped > 0 {
         println!("{} could not run here, see above", total.skipped);
     }
@@ -192,8 +200,8 @@ pub(crate) fn finish(total: Counts) -> Outcome {
 }
 
 /// A step that is one check.
-fn one(outcome: Outcome) -> Outcome<Counts> {
-    outcome.map(|()| Counts { passed: 1, ..Counts::default() })
+fn one(outcome: Outcome) -> Outcome<CheckCounts> {
+    outcome.map(|()| CheckCounts { passed: 1, ..CheckCounts::default() })
 }
 
 fn cargo(arguments: &[&str]) -> Outcome {
@@ -202,26 +210,26 @@ fn cargo(arguments: &[&str]) -> Outcome {
 }
 
 /// Rust tests.
-fn cargo_test(selection: &[&str]) -> Outcome<Counts> {
+fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
 }
 
 /// A test that is named does not make cargo build the examples which it runs.
-fn mixed() -> Outcome<Counts> {
+fn mixed() -> Outcome<CheckCounts> {
     let selection = ["--package", "oxshmem", "--features", "c"];
     cargo(&[&["build", "--quiet", "--examples"], &selection[..]].concat())?;
     cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())
 }
 
 /// The models of `oxshmem-runtime`, in a folder of their own because they are built with other atomics.
-fn loom() -> Outcome<Counts> {
+fn loom() -> Outcome<CheckCounts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fetched = command::output(Command::new(&cargo).args(["fetch", "--locked"]).current_dir(top()))?;
     if !fetched.status.success() {
         println!("skipped: the model checker is not on this machine and cannot be fetched");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let mut command = Command::new(cargo);
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
@@ -239,7 +247,7 @@ const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
 
-fn miri() -> Outcome<Counts> {
+fn miri() -> Outcome<CheckCounts> {
     // Not the cargo that runs this, which belongs to one toolchain, but the one that chooses.
     let miri = || {
         let mut cargo = Command::new("cargo");
@@ -248,9 +256,9 @@ fn miri() -> Outcome<Counts> {
     };
     if !miri().arg("--version").output().is_ok_and(|output| output.status.success()) {
         println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
-        return Ok(Counts { skipped: 1, ..Counts::default() });
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     for (package, targets, names) in MIRI {
         print!("{package}: ");
         let mut command = miri();
@@ -266,17 +274,17 @@ fn miri() -> Outcome<Counts> {
 
 /// Runs tests, counted from the summary that belongs to each header: a test whose PEs are test programs again shows
 /// their summaries inside its own. A test that cannot run here passes and says `not run: why`.
-fn count(command: &mut Command) -> Outcome<Counts> {
+fn count(command: &mut Command) -> Outcome<CheckCounts> {
     counted(command, |_| false)
 }
 
 /// The same, and shows which tests ran and what they printed.
-pub(crate) fn count_shown(command: &mut Command) -> Outcome<Counts> {
+pub(crate) fn count_shown(command: &mut Command) -> Outcome<CheckCounts> {
     let noise = |line: &str| line.is_empty() || ["running ", "test result:"].iter().any(|word| line.starts_with(word));
     counted(command, |line| !noise(line))
 }
 
-fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<Counts> {
+fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
     let output = command::output(command.current_dir(top()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().filter(|line| shown(line)).for_each(|line| println!("{line}"));
@@ -284,7 +292,7 @@ fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<Count
     for line in text.lines() {
         if line.starts_with("not run:") || line.starts_with("SKIPPED") {
             println!("{line}");
-            counts += Counts { skipped: 1, ..Counts::default() };
+            counts += CheckCounts { skipped: 1, ..CheckCounts::default() };
             counts.passed = counts.passed.saturating_sub(1);
         }
     }
@@ -300,8 +308,8 @@ fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<Count
 }
 
 /// The sum of the outermost summaries: a summary counts when it speaks of as many tests as the last open header.
-fn summaries(text: &str) -> Counts {
-    let mut counts = Counts::default();
+fn summaries(text: &str) -> CheckCounts {
+    let mut counts = CheckCounts::default();
     let mut announced = None;
     for line in text.lines() {
         if line.starts_with("running ") {
@@ -309,7 +317,7 @@ fn summaries(text: &str) -> Counts {
         } else if line.starts_with("test result:") {
             let [passed, failed, skipped] = ["passed", "failed", "ignored"].map(|word| number_before(line, word));
             if announced == Some(passed + failed + skipped) {
-                counts += Counts { passed, failed, skipped };
+                counts += CheckCounts { passed, failed, skipped };
                 announced = None;
             }
         }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::checks::conformance::{self, Options};
-use crate::counts::Counts;
+use crate::checks::conformance::{self, CaseSelection};
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target};
 
 /// Measures, and runs collectives by what came of it.
-pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
+pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let table = target().join("conformance/tuning.json");
     let mut tune = Command::new(prefix.join("bin/oxshmem"));
     let found = command::read(tune.args(["tune", "--output"]).arg(&table).args(["--", "--nodes", "2", "-n", "2"]))?;
@@ -20,7 +20,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<Counts> {
     if !goes_by_it {
         println!("FAILED: the table that was measured is not used:\n{explained}");
     }
-    let mut counts = Counts { passed: usize::from(goes_by_it), failed: usize::from(!goes_by_it), skipped: 0 };
-    counts += conformance::run(&Options::by_table(&table.display().to_string()));
+    let mut counts = CheckCounts { passed: usize::from(goes_by_it), failed: usize::from(!goes_by_it), skipped: 0 };
+    counts += conformance::run(&CaseSelection::by_table(&table.display().to_string()));
     Ok(counts)
 }

@@ -12,9 +12,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, top};
-use libraries::{LIBRARIES, Library};
+use libraries::{BoundLibrary, LIBRARIES};
 
 /// Writes the bindings to the named libraries, or to all.
 pub(crate) fn write(names: &[String]) -> Outcome {
@@ -28,8 +28,8 @@ pub(crate) fn write(names: &[String]) -> Outcome {
 }
 
 /// Compares what is checked in with the installed headers.
-pub(crate) fn check(names: &[String]) -> Outcome<Counts> {
-    let mut counts = Counts::default();
+pub(crate) fn check(names: &[String]) -> Outcome<CheckCounts> {
+    let mut counts = CheckCounts::default();
     for library in chosen(names)? {
         let path = library.checked_in();
         let ours = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -67,7 +67,7 @@ pub(crate) fn print(_names: &[String]) -> Outcome {
     Err("this xtask was built without its feature `bindgen`; use `cargo xtask bindgen`".into())
 }
 
-fn chosen(names: &[String]) -> Outcome<Vec<&'static Library>> {
+fn chosen(names: &[String]) -> Outcome<Vec<&'static BoundLibrary>> {
     if names.is_empty() {
         return Ok(LIBRARIES.iter().collect());
     }
@@ -79,7 +79,7 @@ fn chosen(names: &[String]) -> Outcome<Vec<&'static Library>> {
     names.iter().map(find).collect()
 }
 
-impl Library {
+impl BoundLibrary {
     fn checked_in(&self) -> PathBuf {
         top().join("sys").join(self.folder).join("src/bindings.rs")
     }

@@ -2,7 +2,7 @@
 
 use super::{EXPORTS, File, NOTE};
 use crate::constants::value;
-use crate::expand::{Form, Symbol, exported};
+use crate::expand::{CallForm, Symbol, exported};
 use crate::prototype::Parameter;
 use crate::table::Category;
 use crate::types::rust_type;
@@ -128,9 +128,9 @@ fn call(symbol: &Symbol) -> String {
 fn pass(symbol: &Symbol, Parameter { ctype, name }: &Parameter) -> String {
     let name = snake(name);
     let bits = match symbol.form {
-        Form::Sized(bits) => bits,
-        Form::Mem => 8,
-        Form::Alone | Form::Typed(_) => return name,
+        CallForm::Sized(bits) => bits,
+        CallForm::Mem => 8,
+        CallForm::Alone | CallForm::Typed(_) => return name,
     };
     if ctype.ends_with("void *") { format!("{name}.cast::<u{bits}>()") } else { name }
 }

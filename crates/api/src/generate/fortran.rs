@@ -2,7 +2,7 @@
 
 use super::exports::snake;
 use super::{EXPORTS, File, NOTE};
-use crate::fortran::{Entry, entries};
+use crate::fortran::{FortranEntry, entries};
 use crate::prototype::Parameter;
 use crate::table::families;
 use crate::types::rust_type;
@@ -31,8 +31,8 @@ pub(super) fn exports() -> File {
     File { path: format!("{EXPORTS}/fortran.rs"), text }
 }
 
-fn line(entry: &Entry) -> String {
-    let Entry { symbol, prototype, call, .. } = entry;
+fn line(entry: &FortranEntry) -> String {
+    let FortranEntry { symbol, prototype, call, .. } = entry;
     let aliases: Vec<String> = entry.aliases().iter().map(|alias| format!("\"{alias}\"")).collect();
     let parameters: Vec<String> = prototype
         .parameters
@@ -57,7 +57,7 @@ fn line(entry: &Entry) -> String {
 }
 
 /// Buffers whose elements have only a size get an unsigned integer of that size.
-fn argument_type(entry: &Entry, ctype: &str) -> String {
+fn argument_type(entry: &FortranEntry, ctype: &str) -> String {
     match entry.kind.filter(|kind| kind.c == "void") {
         Some(kind) => rust_type(ctype).replace("c_void", &format!("u{}", 8 * kind.bytes)),
         None => rust_type(ctype),
@@ -65,7 +65,7 @@ fn argument_type(entry: &Entry, ctype: &str) -> String {
 }
 
 /// One argument as the runtime wants it.
-fn pass(entry: &Entry, Parameter { ctype, name }: &Parameter) -> String {
+fn pass(entry: &FortranEntry, Parameter { ctype, name }: &Parameter) -> String {
     let argument = snake(name);
     match (name.as_str(), ctype.as_str()) {
         ("nelems", _) => format!("calls::fortran::count(\"{}\", *{argument})", entry.name()),

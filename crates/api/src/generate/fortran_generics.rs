@@ -4,7 +4,7 @@
 //! linker symbols, which know sizes only. So a specific routine has a name of its own, and its binding label is the
 //! symbol. No specific routine has a body: the module needs no object file.
 
-use crate::fortran::{Entry, GENERICS, entries};
+use crate::fortran::{FortranEntry, GENERICS, entries};
 
 /// The imports of the module.
 pub(super) const USES: &str = "    use shmem
@@ -56,7 +56,7 @@ pub(super) fn interfaces() -> String {
     let entries = entries();
     let interface = |&(name, pattern): &(&str, &str)| {
         let name = name.to_ascii_lowercase();
-        let rows: Vec<&Entry> = entries.iter().filter(|entry| entry.pattern == pattern).collect();
+        let rows: Vec<&FortranEntry> = entries.iter().filter(|entry| entry.pattern == pattern).collect();
         let specifics = if pattern.contains("_<K>_") { named(&rows) } else { transfers(&name, &rows) };
         format!("\n    interface {name}\n{specifics}    end interface {name}\n")
     };
@@ -64,12 +64,12 @@ pub(super) fn interfaces() -> String {
 }
 
 /// Routines of the module `shmem`, whose `dest` has a type.
-fn named(rows: &[&Entry]) -> String {
+fn named(rows: &[&FortranEntry]) -> String {
     rows.iter().map(|entry| format!("        procedure {}\n", entry.name().to_ascii_lowercase())).collect()
 }
 
 /// One routine for each type and rank of `dest`. The source may have another rank: a scalar is as good as its array.
-fn transfers(generic: &str, rows: &[&Entry]) -> String {
+fn transfers(generic: &str, rows: &[&FortranEntry]) -> String {
     let mut text = String::new();
     for Transferred { name, fortran, bits } in TRANSFERRED {
         let entry = rows.iter().find(|entry| entry.kind.is_some_and(|kind| kind.name == *bits));

@@ -8,7 +8,7 @@
 use super::fortran_generics;
 use super::{File, NOTE};
 use crate::constants::{EXTENSIONS, FORTRAN_TEAMS, GROUPS};
-use crate::fortran::{Entry, Status, entries};
+use crate::fortran::{FortranEntry, FortranStatus, entries};
 use crate::prototype::Parameter;
 
 /// Both interfaces as include file and as module, in the folder of the C headers.
@@ -17,13 +17,13 @@ pub(super) fn files(folder: &str) -> Vec<File> {
         name: "shmem",
         title: "OpenSHMEM 1.4, the last edition with Fortran",
         constants: standard_constants(),
-        entries: entries().into_iter().filter(|entry| entry.status != Status::Extension).collect(),
+        entries: entries().into_iter().filter(|entry| entry.status != FortranStatus::Extension).collect(),
     };
     let extensions = Interface {
         name: "shmemx",
         title: "extensions to OpenSHMEM",
         constants: extension_constants(),
-        entries: entries().into_iter().filter(|entry| entry.status == Status::Extension).collect(),
+        entries: entries().into_iter().filter(|entry| entry.status == FortranStatus::Extension).collect(),
     };
     let mut files = Vec::new();
     for interface in [standard, extensions] {
@@ -47,7 +47,7 @@ struct Interface {
     name: &'static str,
     title: &'static str,
     constants: Vec<Constant>,
-    entries: Vec<Entry>,
+    entries: Vec<FortranEntry>,
 }
 
 struct Constant {
@@ -136,7 +136,7 @@ fn comment() -> String {
 }
 
 /// Fortran's type of a function, `None` for a subroutine.
-pub(super) fn result(entry: &Entry) -> Option<&'static str> {
+pub(super) fn result(entry: &FortranEntry) -> Option<&'static str> {
     match entry.prototype.result.as_str() {
         "void" => None,
         "int32_t" if entry.symbol.ends_with("_accessible_") => Some("logical"),
@@ -145,7 +145,7 @@ pub(super) fn result(entry: &Entry) -> Option<&'static str> {
 }
 
 /// An integer of 4 bytes is a default INTEGER unless the routine's name says its size. An address is one of 8 bytes.
-fn scalar(entry: &Entry, ctype: &str) -> &'static str {
+fn scalar(entry: &FortranEntry, ctype: &str) -> &'static str {
     match ctype {
         "int32_t" if entry.kind.is_some_and(|kind| kind.c == ctype) => "integer(4)",
         "int32_t" => "integer",
@@ -157,7 +157,7 @@ fn scalar(entry: &Entry, ctype: &str) -> &'static str {
 }
 
 /// The interface of one entry point.
-fn procedure(entry: &Entry) -> String {
+fn procedure(entry: &FortranEntry) -> String {
     let visible: Vec<&Parameter> = entry.prototype.parameters.iter().filter(|p| p.ctype.ends_with('*')).collect();
     let names: Vec<&str> = visible.iter().map(|p| p.name.as_str()).collect();
     let name = entry.name().to_ascii_lowercase();
@@ -185,13 +185,13 @@ fn procedure(entry: &Entry) -> String {
 }
 
 /// Data that is moved; atomics work on one object of their type.
-pub(super) fn is_buffer(entry: &Entry, Parameter { ctype, name }: &Parameter) -> bool {
+pub(super) fn is_buffer(entry: &FortranEntry, Parameter { ctype, name }: &Parameter) -> bool {
     let is_moved = matches!(name.as_str(), "dest" | "source" | "pWrk");
     ctype.ends_with("void *") || is_moved && !entry.call.starts_with("amo::")
 }
 
 /// Declaration of an argument that is not a buffer.
-pub(super) fn dummy(entry: &Entry, Parameter { ctype, name }: &Parameter) -> String {
+pub(super) fn dummy(entry: &FortranEntry, Parameter { ctype, name }: &Parameter) -> String {
     let target = ctype.strip_suffix('*').expect("every argument is an address").trim_end();
     match (name.as_str(), target.strip_prefix("const ")) {
         ("name", _) => "character(len=*), intent(out)".into(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::expand::{Form, Symbol, expand};
+use crate::expand::{CallForm, Symbol, expand};
 use crate::prototype::Parameter;
 use crate::table::{Category, Family, Status, families};
-use crate::types::{self, Element};
+use crate::types::{self, ElementType};
 
 /// A macro: the family behind it, and one element of each distinct C type.
 pub(super) struct Generic {
@@ -13,7 +13,7 @@ pub(super) struct Generic {
     /// Name of the macro.
     pub(super) name: String,
     /// Its elements; empty for a macro that only tells plain from context form.
-    pub(super) elements: Vec<&'static Element>,
+    pub(super) elements: Vec<&'static ElementType>,
     /// Position of the argument that decides, counted from 1 in the plain form.
     pub(super) position: usize,
 }
@@ -27,7 +27,7 @@ pub(super) fn generics(prefix: &str) -> Vec<Generic> {
         };
         let symbols = expand(family, false);
         let name = match symbols[0].form {
-            Form::Typed(element) => symbols[0].name.replacen(&format!("{}_", element.name), "", 1),
+            CallForm::Typed(element) => symbols[0].name.replacen(&format!("{}_", element.name), "", 1),
             _ => symbols[0].name.clone(),
         };
         if name.starts_with(prefix) {
@@ -38,10 +38,10 @@ pub(super) fn generics(prefix: &str) -> Vec<Generic> {
 }
 
 /// One element per C type: the basic name when the family has it, else the first other name.
-fn distinct(symbols: &[Symbol]) -> Vec<&'static Element> {
-    let mut elements: Vec<&'static Element> = Vec::new();
+fn distinct(symbols: &[Symbol]) -> Vec<&'static ElementType> {
+    let mut elements: Vec<&'static ElementType> = Vec::new();
     for symbol in symbols {
-        let Form::Typed(element) = symbol.form else {
+        let CallForm::Typed(element) = symbol.form else {
             continue;
         };
         match elements.iter_mut().find(|known| known.basic == element.basic) {
@@ -100,7 +100,7 @@ const WITH_UNUSED_HANDLE: &str = r#"
 /// The macros' definitions for one header.
 pub(super) fn macros(prefix: &str) -> String {
     let mut text = String::from(SELECTORS);
-    let mut lists: Vec<(Vec<&'static Element>, String)> = Vec::new();
+    let mut lists: Vec<(Vec<&'static ElementType>, String)> = Vec::new();
     let generics = generics(prefix);
     if generics.iter().any(|generic| has_unused_handle(generic.family)) {
         text += WITH_UNUSED_HANDLE;
@@ -140,13 +140,13 @@ pub(super) fn macros(prefix: &str) -> String {
 }
 
 /// The elements on which the generic `shmemx_broadcast` takes a team.
-fn broadcast_on_teams() -> Vec<&'static Element> {
+fn broadcast_on_teams() -> Vec<&'static ElementType> {
     let standard = generics("shmem_").into_iter().find(|generic| generic.name == "shmem_broadcast");
     standard.expect("the standard has a generic broadcast").elements
 }
 
 /// The elements on which the generic `shmemx_broadcast` takes an active set, with the routine of their size.
-pub(super) fn broadcast_on_sets() -> impl Iterator<Item = (&'static Element, &'static str)> {
+pub(super) fn broadcast_on_sets() -> impl Iterator<Item = (&'static ElementType, &'static str)> {
     let words = ["float", "int", "uint"];
     let long_words = ["double", "long", "longlong", "ulong", "ulonglong"];
     let named = |name| types::named(name).expect("a name of the table of types");
@@ -197,7 +197,7 @@ fn selector(generic: &Generic) -> &'static str {
     }
 }
 
-fn arms_macro(name: &str, elements: &[&Element]) -> String {
+fn arms_macro(name: &str, elements: &[&ElementType]) -> String {
     let arms: Vec<String> = elements
         .iter()
         .map(|element| format!("    q {} *: head##{}##tail", with_complex(element.c), element.name))
@@ -221,7 +221,7 @@ pub fn test_program() -> TestProgram {
         let contexts = if generic.family.ctx { &[false, true][..] } else { &[false] };
         for &ctx in contexts {
             let symbols = expand(generic.family, ctx);
-            let typed = symbols.iter().filter(|symbol| matches!(symbol.form, Form::Typed(_) | Form::Alone));
+            let typed = symbols.iter().filter(|symbol| matches!(symbol.form, CallForm::Typed(_) | CallForm::Alone));
             typed.for_each(|symbol| program.use_macro(generic, symbol));
         }
     }
@@ -231,7 +231,7 @@ pub fn test_program() -> TestProgram {
 impl TestProgram {
     fn use_macro(&mut self, generic: &Generic, symbol: &Symbol) {
         let chosen = match symbol.form {
-            Form::Typed(element) => {
+            CallForm::Typed(element) => {
                 let known = generic.elements.iter().find(|known| known.basic == element.basic);
                 let known = known.expect("the list has one name of each type");
                 symbol.name.replacen(&format!("_{}_", element.name), &format!("_{}_", known.name), 1)

@@ -39,10 +39,10 @@ pub(super) fn fortran_list() -> String {
         .iter()
         .map(|entry| {
             let status = match entry.status {
-                fortran::Status::Standard => "1.4",
-                fortran::Status::Compat => "compat",
-                fortran::Status::Cray => "cray",
-                fortran::Status::Extension => "extension",
+                fortran::FortranStatus::Standard => "1.4",
+                fortran::FortranStatus::Compat => "compat",
+                fortran::FortranStatus::Cray => "cray",
+                fortran::FortranStatus::Extension => "extension",
             };
             format!("{}\t{status}\t{}\t{}\n", entry.symbol, entry.usage(), entry.prototype.to_c())
         })

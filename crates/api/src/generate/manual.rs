@@ -6,8 +6,8 @@ use roff::{Inline, Roff, bold, italic, roman};
 use super::File;
 use super::manual_synopsis::{Forms, c, forms, fortran, generics};
 use crate::constants::GROUPS;
-use crate::fortran::Status;
-use crate::manual::{Block, Page, quoted};
+use crate::fortran::FortranStatus;
+use crate::manual::{ManualBlock, Page, quoted};
 
 /// A tool's answer to a request for help.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn tables(roff: &mut Roff, page: &Page) {
     if page.families.iter().any(|family| family.ctx && family.parts.iter().any(|part| part.since < "1.4")) {
         paragraph(roff, "Forms with a context came with 1.4 or with the form itself, whichever is later.");
     }
-    if page.entries.iter().any(|entry| entry.status == Status::Standard) {
+    if page.entries.iter().any(|entry| entry.status == FortranStatus::Standard) {
         paragraph(roff, "The standard has Fortran up to 1.4.");
     }
 }
@@ -153,7 +153,7 @@ fn capital(text: &str) -> String {
 
 fn see_also(roff: &mut Roff, page: &Page) {
     let texts = page.section("See also").into_iter().flat_map(|section| &section.blocks);
-    let names = texts.filter_map(|block| if let Block::Text(text) = block { Some(quoted(text)) } else { None });
+    let names = texts.filter_map(|block| if let ManualBlock::Text(text) = block { Some(quoted(text)) } else { None });
     let mut line = Vec::new();
     for name in names.flatten() {
         let (name, section) = name.split_once('(').unwrap_or((name, "3)"));
@@ -165,21 +165,21 @@ fn see_also(roff: &mut Roff, page: &Page) {
     roff.text(line);
 }
 
-fn show(roff: &mut Roff, block: &Block) {
+fn show(roff: &mut Roff, block: &ManualBlock) {
     match block {
-        Block::Heading(text) => {
+        ManualBlock::Heading(text) => {
             roff.control("SS", [text.as_str()]);
         }
-        Block::Text(text) => paragraph(roff, text),
-        Block::Term(term, text) => {
+        ManualBlock::Text(text) => paragraph(roff, text),
+        ManualBlock::Term(term, text) => {
             roff.control("TP", []).text(inline(term)).text(inline(text));
         }
-        Block::Item(text) => {
+        ManualBlock::Item(text) => {
             roff.control("IP", ["-", "2"]).text(inline(text));
         }
-        Block::Table(rows) => code(roff, &aligned(rows)),
-        Block::Code(_, lines) => code(roff, lines),
-        Block::Behaviours(_) => {}
+        ManualBlock::Table(rows) => code(roff, &aligned(rows)),
+        ManualBlock::Code(_, lines) => code(roff, lines),
+        ManualBlock::Behaviours(_) => {}
     }
 }
 

@@ -1,8 +1,8 @@
 //! The generated parts of a manual page: declarations, types and editions.
 
 use super::fortran_source::{dummy, is_buffer, result};
-use crate::expand::{Form, Symbol, expand};
-use crate::fortran::{self, Entry, Kind};
+use crate::expand::{CallForm, Symbol, expand};
+use crate::fortran::{self, FortranEntry, FortranKind};
 use crate::manual::Page;
 use crate::prototype::{Parameter, Prototype};
 use crate::table::{Family, Status};
@@ -53,19 +53,19 @@ fn declarations(family: &'static Family) -> Vec<Prototype> {
     for &ctx in contexts {
         for symbol in expand(family, ctx) {
             let mut prototype = match symbol.form {
-                Form::Typed(_) => {
+                CallForm::Typed(_) => {
                     let mut pattern = Prototype::parse(family.prototype);
                     pattern.name = pattern.name.replace("<T>", "TYPENAME").replace("<N>", "");
                     typed(pattern)
                 }
-                Form::Sized(bits) => {
+                CallForm::Sized(bits) => {
                     let mut sized = symbol.prototype.clone();
                     sized.name = sized.name.replace(&bits.to_string(), "SIZE");
                     sized
                 }
-                Form::Alone | Form::Mem => symbol.prototype.clone(),
+                CallForm::Alone | CallForm::Mem => symbol.prototype.clone(),
             };
-            if ctx && matches!(symbol.form, Form::Typed(_)) {
+            if ctx && matches!(symbol.form, CallForm::Typed(_)) {
                 prototype.name = prototype.name.replacen('_', "_ctx_", 1);
                 prototype.parameters.insert(0, Parameter::new("shmem_ctx_t", "ctx"));
             }
@@ -119,10 +119,10 @@ pub(super) fn forms(page: &Page) -> Vec<Forms> {
 
 fn row(symbol: &Symbol) -> Option<Vec<String>> {
     let (name, ctype) = match symbol.form {
-        Form::Alone => return None,
-        Form::Typed(element) => (element.name.to_string(), element.c.to_string()),
-        Form::Sized(bits) => (bits.to_string(), format!("any of {bits} bits")),
-        Form::Mem => ("mem".to_string(), "bytes".to_string()),
+        CallForm::Alone => return None,
+        CallForm::Typed(element) => (element.name.to_string(), element.c.to_string()),
+        CallForm::Sized(bits) => (bits.to_string(), format!("any of {bits} bits")),
+        CallForm::Mem => ("mem".to_string(), "bytes".to_string()),
     };
     Some(vec![name, ctype, standing(symbol)])
 }
@@ -141,8 +141,11 @@ fn standing(symbol: &Symbol) -> String {
 pub(super) fn fortran(page: &Page) -> Vec<String> {
     let mut lines = Vec::new();
     for (file, extension) in [("shmem", false), ("shmemx", true)] {
-        let entries: Vec<&Entry> =
-            page.entries.iter().filter(|entry| (entry.status == fortran::Status::Extension) == extension).collect();
+        let entries: Vec<&FortranEntry> = page
+            .entries
+            .iter()
+            .filter(|entry| (entry.status == fortran::FortranStatus::Extension) == extension)
+            .collect();
         if entries.is_empty() {
             continue;
         }
@@ -154,7 +157,8 @@ pub(super) fn fortran(page: &Page) -> Vec<String> {
                 continue;
             }
             done.push(&entry.pattern);
-            let alike: Vec<&Entry> = entries.iter().copied().filter(|other| other.pattern == entry.pattern).collect();
+            let alike: Vec<&FortranEntry> =
+                entries.iter().copied().filter(|other| other.pattern == entry.pattern).collect();
             lines.push(String::new());
             lines.extend(statement(&alike));
         }
@@ -163,7 +167,7 @@ pub(super) fn fortran(page: &Page) -> Vec<String> {
 }
 
 /// One statement for entries that differ in their kind only.
-fn statement(entries: &[&Entry]) -> Vec<String> {
+fn statement(entries: &[&FortranEntry]) -> Vec<String> {
     let entry = entries[0];
     let usage = match entry.kind {
         Some(_) => entry.usage().replace(&entry.name(), &entry.pattern.replace("<K>", "KIND")),
@@ -185,9 +189,9 @@ fn statement(entries: &[&Entry]) -> Vec<String> {
     }
     for (at, parameter) in entry.prototype.parameters.iter().enumerate().filter(|(_, p)| p.ctype.ends_with('*')) {
         // A parameter with one C type in all kinds does not depend on the kind.
-        let same = |other: &&Entry| other.prototype.parameters[at].ctype == parameter.ctype;
-        let plain = Entry { kind: None, ..entry.clone() };
-        let sort = |other: &&Entry| {
+        let same = |other: &&FortranEntry| other.prototype.parameters[at].ctype == parameter.ctype;
+        let plain = FortranEntry { kind: None, ..entry.clone() };
+        let sort = |other: &&FortranEntry| {
             let parameter = &other.prototype.parameters[at];
             if is_buffer(other, parameter) {
                 return if other.kind.is_some() { "KIND".into() } else { "any type".into() };
@@ -205,7 +209,7 @@ fn statement(entries: &[&Entry]) -> Vec<String> {
         let names: Vec<String> = names.iter().map(|name| format!("{name}{array}")).collect();
         lines.extend(wrapped(&format!("    {kind} {}", names.join(", ")), " &"));
     }
-    let kinds: Vec<&Kind> = entries.iter().filter_map(|entry| entry.kind).collect();
+    let kinds: Vec<&FortranKind> = entries.iter().filter_map(|entry| entry.kind).collect();
     if !kinds.is_empty() {
         let kinds: Vec<String> = kinds.iter().map(|kind| described(kind)).collect();
         lines.extend(wrapped(&format!("    ! KIND is {}", kinds.join(", ")), "").into_iter().enumerate().map(
@@ -218,7 +222,7 @@ fn statement(entries: &[&Entry]) -> Vec<String> {
 }
 
 /// A kind's spelling and what it means.
-fn described(kind: &Kind) -> String {
+fn described(kind: &FortranKind) -> String {
     let name = kind.name.to_ascii_uppercase();
     let meaning = match (kind.name, kind.c) {
         ("character" | "complex" | "double" | "integer" | "logical" | "real", _) => return name,

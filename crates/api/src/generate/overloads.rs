@@ -1,10 +1,10 @@
 //! C++ overloads: what the C11 macros are for C.
 
 use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, synchronises_both_ways, with_complex};
-use crate::expand::{Form, Symbol, expand, exported};
+use crate::expand::{CallForm, Symbol, expand, exported};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;
-use crate::types::Element;
+use crate::types::ElementType;
 
 /// Refuses a template of one type that is no complex number. C++98 has no `static_assert`.
 const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
@@ -15,7 +15,7 @@ const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
 pub(super) fn functions(prefix: &str) -> String {
     let routines = exported();
     let mut text = String::new();
-    let mut lists: Vec<(Vec<&'static Element>, String)> = Vec::new();
+    let mut lists: Vec<(Vec<&'static ElementType>, String)> = Vec::new();
     for mut generic in generics(prefix) {
         let name = generic.name.clone();
         let contexts = if generic.family.ctx { &[false, true][..] } else { &[false] };
@@ -77,8 +77,8 @@ fn older_broadcast() -> String {
 }
 
 /// The plain symbol of one element.
-fn form(family: &'static Family, element: &Element) -> Symbol {
-    let typed = |symbol: &Symbol| matches!(symbol.form, Form::Typed(own) if own == element);
+fn form(family: &'static Family, element: &ElementType) -> Symbol {
+    let typed = |symbol: &Symbol| matches!(symbol.form, CallForm::Typed(own) if own == element);
     expand(family, false).into_iter().find(typed).expect("the element comes from this family")
 }
 

@@ -9,27 +9,27 @@ const BITWISE_COMPAT: &str = "int long longlong";
 /// Types that the old names never had.
 const OLD_COMPAT: &str = "uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff";
 
-const STANDARD: &[Part] = &[since("1.4", &[ATOMIC])];
-const STANDARD_NBI: &[Part] = &[since("1.5", &[ATOMIC])];
-const EXTENDED: &[Part] = &[since("1.4", &[FLOATING, ATOMIC])];
-const EXTENDED_NBI: &[Part] = &[since("1.5", &[FLOATING, ATOMIC])];
-const BITS: &[Part] = &[since("1.4", &[BITWISE]), compat(&[BITWISE_COMPAT])];
-const BITS_NBI: &[Part] = &[since("1.5", &[BITWISE])];
-const SWAP: &[Part] = &[since("1.4", &[FLOATING, ATOMIC]), compat(&["uchar"])];
-const SWAP_NBI: &[Part] = &[since("1.5", &[FLOATING, ATOMIC]), compat(&["uchar"])];
-const OLD: &[Part] = &[deprecated("1.0", &["int long longlong"]), compat(&[OLD_COMPAT])];
-const OLD_SWAP: &[Part] = &[deprecated("1.0", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
-const OLD_ACCESS: &[Part] = &[deprecated("1.3", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
+const STANDARD: &[FamilyPart] = &[since("1.4", &[ATOMIC])];
+const STANDARD_NBI: &[FamilyPart] = &[since("1.5", &[ATOMIC])];
+const EXTENDED: &[FamilyPart] = &[since("1.4", &[FLOATING, ATOMIC])];
+const EXTENDED_NBI: &[FamilyPart] = &[since("1.5", &[FLOATING, ATOMIC])];
+const BITS: &[FamilyPart] = &[since("1.4", &[BITWISE]), compat(&[BITWISE_COMPAT])];
+const BITS_NBI: &[FamilyPart] = &[since("1.5", &[BITWISE])];
+const SWAP: &[FamilyPart] = &[since("1.4", &[FLOATING, ATOMIC]), compat(&["uchar"])];
+const SWAP_NBI: &[FamilyPart] = &[since("1.5", &[FLOATING, ATOMIC]), compat(&["uchar"])];
+const OLD: &[FamilyPart] = &[deprecated("1.0", &["int long longlong"]), compat(&[OLD_COMPAT])];
+const OLD_SWAP: &[FamilyPart] = &[deprecated("1.0", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
+const OLD_ACCESS: &[FamilyPart] = &[deprecated("1.3", &[FLOATING, "int long longlong"]), compat(&[OLD_COMPAT])];
 
-const fn amo(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn amo(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Amo, call, prototype, parts).ctx().generic(1).clauses("AMO-1 AMO-2 AMO-3 AMO-4 AMO-5 AMO-9")
 }
 
-const fn nbi(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn nbi(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     amo(call, prototype, parts).clauses("AMO-1 AMO-2 AMO-3 AMO-5 AMO-8 AMO-9")
 }
 
-const fn old(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn old(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Amo, call, prototype, parts).via().generic(1).clauses("AMO-10")
 }
 

@@ -3,26 +3,26 @@
 use super::Category::Collective;
 use super::*;
 
-const MOVED: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "mem"])];
-const BITWISE: &[Part] = &[
+const MOVED: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "mem"])];
+const BITWISE: &[FamilyPart] = &[
     since("1.5", &["uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size"]),
     compat(&["short int long longlong"]),
 ];
-const ORDERED: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS])];
-const ARITHMETIC: &[Part] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
-const SCANNED: &[Part] = &[since("1.6", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const ORDERED: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS])];
+const ARITHMETIC: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const SCANNED: &[FamilyPart] = &[since("1.6", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
 
-const WORDS: &[Part] = &[deprecated("1.0", &["32 64"])];
-const WORDS_LATER: &[Part] = &[deprecated("1.3", &["32 64"])];
-const OLD_BITWISE: &[Part] = &[deprecated("1.0", &["short int long longlong"])];
-const OLD_ORDERED: &[Part] = &[deprecated("1.0", &[ELDERS])];
-const OLD_ARITHMETIC: &[Part] = &[deprecated("1.0", &[ELDERS, "complexd complexf"])];
+const WORDS: &[FamilyPart] = &[deprecated("1.0", &["32 64"])];
+const WORDS_LATER: &[FamilyPart] = &[deprecated("1.3", &["32 64"])];
+const OLD_BITWISE: &[FamilyPart] = &[deprecated("1.0", &["short int long longlong"])];
+const OLD_ORDERED: &[FamilyPart] = &[deprecated("1.0", &[ELDERS])];
+const OLD_ARITHMETIC: &[FamilyPart] = &[deprecated("1.0", &[ELDERS, "complexd complexf"])];
 
-const fn team(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn team(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Collective, call, prototype, parts).generic(2)
 }
 
-const fn set(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn set(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Collective, call, prototype, parts).clauses("ACT-1 ACT-2 ACT-3 ACT-4 ACT-5 ACT-6 RED-3")
 }
 

@@ -3,20 +3,20 @@
 use super::Category::*;
 use super::*;
 
-const V1_0: &[Part] = &[since("1.0", ALONE)];
-const V1_2: &[Part] = &[since("1.2", ALONE)];
-const V1_4: &[Part] = &[since("1.4", ALONE)];
-const V1_5: &[Part] = &[since("1.5", ALONE)];
-const V1_6: &[Part] = &[since("1.6", ALONE)];
-const OLD: &[Part] = &[deprecated("1.0", ALONE)];
-const REMOVED: &[Part] = &[Part { since: "1.0", status: Status::Removed, forms: ALONE }];
-const COMPAT: &[Part] = &[compat(ALONE)];
+const V1_0: &[FamilyPart] = &[since("1.0", ALONE)];
+const V1_2: &[FamilyPart] = &[since("1.2", ALONE)];
+const V1_4: &[FamilyPart] = &[since("1.4", ALONE)];
+const V1_5: &[FamilyPart] = &[since("1.5", ALONE)];
+const V1_6: &[FamilyPart] = &[since("1.6", ALONE)];
+const OLD: &[FamilyPart] = &[deprecated("1.0", ALONE)];
+const REMOVED: &[FamilyPart] = &[FamilyPart { since: "1.0", status: Status::Removed, forms: ALONE }];
+const COMPAT: &[FamilyPart] = &[compat(ALONE)];
 
 const fn row(
     category: Category,
     call: &'static str,
     prototype: &'static str,
-    parts: &'static [Part],
+    parts: &'static [FamilyPart],
     clauses: &'static str,
 ) -> Family {
     Family::new(category, call, prototype, parts).clauses(clauses)

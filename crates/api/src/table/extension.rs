@@ -3,17 +3,17 @@
 use super::Category::Extension;
 use super::*;
 
-const ONE: &[Part] = &[extension(ALONE)];
-const ALL: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES, "mem"])];
-const STRIDED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES])];
-const ATOMICS: &[Part] = &[extension(&[ATOMIC])];
-const SHORT: &[Part] = &[extension(&["short"])];
-const SCANNED: &[Part] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
-const BITWISE: &[Part] = &[extension(&["short int long longlong"])];
-const ORDERED: &[Part] = &[extension(&[ELDERS])];
-const ARITHMETIC: &[Part] = &[extension(&[ELDERS, "complexd complexf"])];
+const ONE: &[FamilyPart] = &[extension(ALONE)];
+const ALL: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES, "mem"])];
+const STRIDED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES])];
+const ATOMICS: &[FamilyPart] = &[extension(&[ATOMIC])];
+const SHORT: &[FamilyPart] = &[extension(&["short"])];
+const SCANNED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const BITWISE: &[FamilyPart] = &[extension(&["short int long longlong"])];
+const ORDERED: &[FamilyPart] = &[extension(&[ELDERS])];
+const ARITHMETIC: &[FamilyPart] = &[extension(&[ELDERS, "complexd complexf"])];
 
-const fn row(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn row(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Extension, call, prototype, parts)
 }
 

@@ -109,7 +109,7 @@ pub enum Status {
 
 /// Some forms of a family that share their history.
 #[derive(Debug)]
-pub struct Part {
+pub struct FamilyPart {
     /// Edition of the standard that brought them, `-` for none.
     pub since: &'static str,
     /// Their standing.
@@ -128,7 +128,7 @@ pub struct Family {
     /// The runtime's function, `module::name`, with an argument list only where it differs from the prototype's.
     pub call: &'static str,
     /// The forms.
-    pub parts: &'static [Part],
+    pub parts: &'static [FamilyPart],
     /// Whether the runtime's function wants to know how PE numbers are meant.
     pub via: bool,
     /// Whether the family also exists with a context.
@@ -139,27 +139,32 @@ pub struct Family {
     pub clauses: &'static str,
 }
 
-const fn since(since: &'static str, forms: &'static [&'static str]) -> Part {
-    Part { since, status: Status::Current, forms }
+const fn since(since: &'static str, forms: &'static [&'static str]) -> FamilyPart {
+    FamilyPart { since, status: Status::Current, forms }
 }
 
-const fn deprecated(since: &'static str, forms: &'static [&'static str]) -> Part {
-    Part { since, status: Status::Deprecated, forms }
+const fn deprecated(since: &'static str, forms: &'static [&'static str]) -> FamilyPart {
+    FamilyPart { since, status: Status::Deprecated, forms }
 }
 
-const fn compat(forms: &'static [&'static str]) -> Part {
-    Part { since: "-", status: Status::Compat, forms }
+const fn compat(forms: &'static [&'static str]) -> FamilyPart {
+    FamilyPart { since: "-", status: Status::Compat, forms }
 }
 
-const fn extension(forms: &'static [&'static str]) -> Part {
-    Part { since: "-", status: Status::Extension, forms }
+const fn extension(forms: &'static [&'static str]) -> FamilyPart {
+    FamilyPart { since: "-", status: Status::Extension, forms }
 }
 
 /// The only form there is.
 const ALONE: &[&str] = &[""];
 
 impl Family {
-    const fn new(category: Category, call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+    const fn new(
+        category: Category,
+        call: &'static str,
+        prototype: &'static str,
+        parts: &'static [FamilyPart],
+    ) -> Family {
         Family { category, prototype, call, parts, via: false, ctx: false, generic: None, clauses: "" }
     }
 

@@ -5,21 +5,21 @@ use super::*;
 
 /// Bytes are in no edition.
 const BYTES: &str = "char schar uchar";
-const WAIT: &[Part] = &[
+const WAIT: &[FamilyPart] = &[
     deprecated("1.0", &["short int long longlong"]),
     compat(&["ushort uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff", BYTES]),
 ];
-const WAIT_UNTIL: &[Part] = &[
+const WAIT_UNTIL: &[FamilyPart] = &[
     since("1.0", &["int long longlong"]),
     since("1.4", &["uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff"]),
     deprecated("1.0", &["short"]),
     deprecated("1.4", &["ushort"]),
     compat(&[BYTES]),
 ];
-const TEST: &[Part] = &[since("1.4", &[ATOMIC]), deprecated("1.4", &["short ushort"]), compat(&[BYTES])];
-const MANY: &[Part] = &[since("1.5", &[ATOMIC]), compat(&["short ushort"])];
+const TEST: &[FamilyPart] = &[since("1.4", &[ATOMIC]), deprecated("1.4", &["short ushort"]), compat(&[BYTES])];
+const MANY: &[FamilyPart] = &[since("1.5", &[ATOMIC]), compat(&["short ushort"])];
 
-const fn p2p(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn p2p(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(P2p, call, prototype, parts).generic(1)
 }
 

@@ -6,18 +6,18 @@ use super::*;
 const ALL: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES, "mem"];
 const STRIDED: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES];
 
-const ONE: &[Part] = &[since("1.0", &[ELDERS]), since("1.1", &["char"]), since("1.4", &[NEWCOMERS])];
-const BLOCK: &[Part] =
+const ONE: &[FamilyPart] = &[since("1.0", &[ELDERS]), since("1.1", &["char"]), since("1.4", &[NEWCOMERS])];
+const BLOCK: &[FamilyPart] =
     &[since("1.0", &[ELDERS, "32 64 128 mem"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
-const STRIDES: &[Part] =
+const STRIDES: &[FamilyPart] =
     &[since("1.0", &[ELDERS, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
-const NONBLOCKING: &[Part] = &[since("1.3", &[ELDERS, "char", SIZES, "mem"]), since("1.4", &[NEWCOMERS])];
+const NONBLOCKING: &[FamilyPart] = &[since("1.3", &[ELDERS, "char", SIZES, "mem"]), since("1.4", &[NEWCOMERS])];
 
-const fn rma(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn rma(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Rma, call, prototype, parts).ctx().generic(1)
 }
 
-const fn signal(call: &'static str, prototype: &'static str, parts: &'static [Part]) -> Family {
+const fn signal(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Signal, call, prototype, parts).ctx().generic(1)
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::Conversation;
-use crate::pmi1::{Limits, PROCESS_MAPPING, Reply, Request};
+use crate::pmi1::{PROCESS_MAPPING, Reply, Request, WireLimits};
 
 /// A server as foreign as PMI-1 allows: short values, and perhaps no process mapping and no version 1.
 struct Foreign {
@@ -44,7 +44,7 @@ impl Foreign {
     fn reply(&self, request: Request) -> Reply {
         match request {
             Request::Init { .. } => Reply::Init { version: 1, subversion: 1, accepted: true },
-            Request::Maxes => Reply::Maxes(Limits { space: 64, key: 64, value: self.longest }),
+            Request::Maxes => Reply::Maxes(WireLimits { space: 64, key: 64, value: self.longest }),
             Request::SpaceName => Reply::SpaceName("foreign".into()),
             Request::UniverseSize => Reply::UniverseSize(self.size as i32),
             Request::Put { key, value, .. } => {

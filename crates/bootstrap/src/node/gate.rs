@@ -35,7 +35,7 @@ impl Gate {
     pub(super) fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
-        let mut guests: Vec<Guest> = Vec::new();
+        let mut guests: Vec<Stranger> = Vec::new();
         let deadline = Instant::now() + patience;
         self.listener.set_nonblocking(true).map_err(|error| failed(job, &error))?;
         while arrived.iter().any(Option::is_none) {
@@ -65,10 +65,10 @@ impl Gate {
     }
 
     /// Lets in all who knock and are of the same user.
-    fn receive_guests(&self, guests: &mut Vec<Guest>) {
+    fn receive_guests(&self, guests: &mut Vec<Stranger>) {
         loop {
             match self.listener.accept() {
-                Ok((stream, _)) => guests.extend(Guest::new(stream)),
+                Ok((stream, _)) => guests.extend(Stranger::new(stream)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // There are no more descriptors: the one who has been silent for the longest time makes room.
                 Err(_) if !guests.is_empty() => drop(guests.remove(0)),
@@ -79,7 +79,7 @@ impl Gate {
 }
 
 /// Somebody who has connected and has not yet said the job's word.
-struct Guest {
+struct Stranger {
     stream: UnixStream,
     since: Instant,
     /// The bytes received so far.
@@ -90,7 +90,7 @@ struct Guest {
 /// The job's word and the number of the PE.
 const HELLO: usize = 16 + 4;
 
-impl Guest {
+impl Stranger {
     /// Only the same user gets in.
     fn new(stream: UnixStream) -> Option<Self> {
         let is_ours = descriptors::peer_uid(&stream).is_ok_and(|uid| uid == descriptors::own_uid());

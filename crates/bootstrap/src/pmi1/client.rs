@@ -2,32 +2,32 @@
 
 use oxshmem_base::Error;
 
-use super::{LIMITS, Limits, PROCESS_MAPPING, Reply, Request};
+use super::{LIMITS, PROCESS_MAPPING, Reply, Request, WireLimits};
 use crate::manager::{Found, Manager};
 use crate::mapping;
 use crate::stream::Incoming;
-use crate::wire::{Next, Wire, confused};
+use crate::wire::{Next, PmiSocket, confused};
 
 /// A conversation that has begun.
 #[derive(Debug)]
-pub(crate) struct Client {
-    wire: Wire,
+pub(crate) struct Pmi1Client {
+    wire: PmiSocket,
     rank: u32,
     size: u32,
     /// The name of the key-value space.
     space: String,
-    limits: Limits,
+    limits: WireLimits,
 }
 
 /// The facts about this process in a launcher's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TaskFacts {
     pub(crate) rank: u32,
     pub(crate) size: u32,
 }
 
 /// Says at a server's port which process this is, and is told its place.
-pub(crate) fn introduce(wire: &Wire, id: u32) -> Result<Place, String> {
+pub(crate) fn introduce(wire: &PmiSocket, id: u32) -> Result<TaskFacts, String> {
     let hello = Request::Here { id };
     match wire.try_ask(hello.encode().as_bytes(), next) {
         Ok(Reply::Welcome(true)) => {}
@@ -47,14 +47,17 @@ pub(crate) fn introduce(wire: &Wire, id: u32) -> Result<Place, String> {
         }
     }
     match (rank, size) {
-        (Some(rank), Some(size)) if rank < size => Ok(Place { rank, size }),
+        (Some(rank), Some(size)) if rank < size => Ok(TaskFacts { rank, size }),
         _ => Err(format!("it told rank {rank:?} and size {size:?}")),
     }
 }
 
-impl Client {
+impl Pmi1Client {
     /// Opens the conversation; the error says why this is no PMI-1 server.
-    pub(crate) fn greet(wire: Wire, Place { rank, size }: Place) -> Result<Client, (String, Wire)> {
+    pub(crate) fn greet(
+        wire: PmiSocket,
+        TaskFacts { rank, size }: TaskFacts,
+    ) -> Result<Pmi1Client, (String, PmiSocket)> {
         let hello =
             [Request::Init { version: 1, subversion: 1 }, Request::Maxes, Request::AppNumber, Request::SpaceName];
         let (mut limits, mut space) = (LIMITS, String::new());
@@ -70,7 +73,7 @@ impl Client {
             }
         }
         match wire.settled() {
-            Ok(()) => Ok(Client { wire, rank, size, space, limits }),
+            Ok(()) => Ok(Pmi1Client { wire, rank, size, space, limits }),
             Err(why) => Err((why, wire)),
         }
     }
@@ -91,7 +94,7 @@ fn unexpected(request: &Request, answer: std::io::Result<Reply>) -> String {
     }
 }
 
-impl Manager for Client {
+impl Manager for Pmi1Client {
     fn protocol(&self) -> String {
         "PMI-1".into()
     }

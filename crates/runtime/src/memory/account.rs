@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use oxshmem_base::size;
-use oxshmem_os::limits::{Limit, Limits, Turn};
+use oxshmem_os::limits::{Limit, Limits, MemoryTurn};
 
 use crate::memory::control::{ControlBlock, Wanted};
 use crate::network;
@@ -40,7 +40,7 @@ pub(crate) struct Grant {
     limits: Limits,
     /// The most that is taken between two looks.
     pub(crate) piece: u64,
-    turn: Option<Turn>,
+    turn: Option<MemoryTurn>,
     step: u64,
 }
 
@@ -90,9 +90,9 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
 /// Whether the last turn was not to be had: nobody waits for the next one then.
 static PASSED_OVER: AtomicBool = AtomicBool::new(false);
 
-fn take_turn() -> Turn {
+fn take_turn() -> MemoryTurn {
     let patience = if PASSED_OVER.load(Relaxed) { Duration::ZERO } else { PATIENCE };
-    let turn = Turn::wait(patience, || {
+    let turn = MemoryTurn::wait(patience, || {
         network::progress();
     });
     PASSED_OVER.store(!turn.is_held(), Relaxed);

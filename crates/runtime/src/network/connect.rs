@@ -51,7 +51,7 @@ pub(crate) fn open(
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
     wireup::publish(job, epoch, circle, fabric.card())?;
     job.fence()?;
-    fabric.connect(Box::new(Published(wireup::Cards::new(job, epoch))))?;
+    fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
     network::begin(fabric, epoch, format!("; atomics by {atomics}{rejected}"));
@@ -107,7 +107,7 @@ fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; 
 }
 
 /// Cards come from the launcher's key-value space, when they are first needed.
-struct Published(wireup::Cards<'static>);
+struct Published(wireup::PublishedCards<'static>);
 
 impl Cards for Published {
     fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {

@@ -8,25 +8,25 @@ use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
 use oxshmem_bootstrap::{Incoming, process_mapping};
 use parking_lot::{Mutex, MutexGuard};
 
-pub(super) struct Server {
+pub(super) struct TestServer {
     pes: u32,
-    job: Mutex<Job>,
+    job: Mutex<ServedJob>,
 }
 
 #[derive(Default)]
-struct Job {
+struct ServedJob {
     values: HashMap<String, String>,
     sockets: HashMap<usize, UnixStream>,
     waiting: u32,
     aborted: bool,
 }
 
-impl Server {
+impl TestServer {
     /// For PEs that count as so many nodes, in equal blocks.
     pub(super) fn new(pes: u32, nodes: u32) -> Self {
         let mapping = process_mapping(pes, pes.div_ceil(nodes.max(1)));
         let values = HashMap::from([(PROCESS_MAPPING.into(), mapping)]);
-        Self { pes, job: Mutex::new(Job { values, ..Job::default() }) }
+        Self { pes, job: Mutex::new(ServedJob { values, ..ServedJob::default() }) }
     }
 
     /// The socket on which a PE gets its answers.
@@ -39,7 +39,7 @@ impl Server {
         self.job().aborted
     }
 
-    fn job(&self) -> MutexGuard<'_, Job> {
+    fn job(&self) -> MutexGuard<'_, ServedJob> {
         self.job.lock()
     }
 
@@ -89,7 +89,7 @@ impl Server {
     }
 }
 
-impl Job {
+impl ServedJob {
     fn send(&mut self, pe: usize, reply: &Reply) {
         if let Some(socket) = self.sockets.get_mut(&pe) {
             // A PE that has hung up wants no answer.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::World;
-use crate::threads::{self as world, Job, Terms};
+use crate::threads::{self as world, SharedJob, Terms};
 
 /// A world whose PEs are threads of this process, to be described further and [run](Threads::run).
 ///
@@ -113,7 +113,7 @@ impl Threads {
             panic!("a world of threads needs a build with debug assertions: see oxshmem::test::threads");
         }
         assert!(pes > 0, "a world has a PE at least");
-        let job = Job::new(self.terms).unwrap_or_else(|error| panic!("{error}"));
+        let job = SharedJob::new(self.terms).unwrap_or_else(|error| panic!("{error}"));
         let job = Arc::new(job);
         let one = |pe| {
             world::be(&job, pe, || match World::init() {

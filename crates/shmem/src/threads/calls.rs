@@ -16,12 +16,12 @@ use oxshmem_runtime as runtime;
 use oxshmem_runtime::Via;
 use oxshmem_transport::{Fabric, Issuer, Lane, Remote};
 
-use super::{Pe, Stream, context_number};
+use super::{ContextStream, ThreadPe, context_number};
 use crate::Error;
 
-impl Pe {
+impl ThreadPe {
     /// Runs `body` with the context that the call names.
-    fn on<R>(&self, context: runtime::Context, body: impl FnOnce(&mut Stream) -> R) -> R {
+    fn on<R>(&self, context: runtime::Context, body: impl FnOnce(&mut ContextStream) -> R) -> R {
         body(&mut self.streams.borrow_mut()[context_number(context)])
     }
 
@@ -56,9 +56,9 @@ impl Pe {
         });
     }
 
-    /// [`Pe::issue`] of what reads from memory that `operation` returns, which is kept until it is complete.
+    /// [`ThreadPe::issue`] of what reads from memory that `operation` returns, which is kept until it is complete.
     fn issue_and_keep<V: Via>(&self, via: V, operation: impl FnOnce(&Issuer<'_>) -> Vec<u8>) {
-        if self.stage().failed() {
+        if self.turns().failed() {
             return;
         }
         self.on(via.context(), |stream| {
@@ -67,7 +67,7 @@ impl Pe {
                 stream.kept.push(source);
             }
         });
-        self.stage().changed();
+        self.turns().changed();
     }
 
     /// Issues on a lane; where that is busy, the lane alone is moved on.
@@ -77,7 +77,7 @@ impl Pe {
 
     /// Issues an operation and waits for it alone; after a fence, for what that holds back as well. Nothing, as above.
     fn ask<V: Via>(&self, via: V, operation: impl FnOnce(&Issuer<'_>)) {
-        if self.stage().failed() {
+        if self.turns().failed() {
             return;
         }
         self.on(via.context(), |stream| {
@@ -87,7 +87,7 @@ impl Pe {
             operation(&self.issuer(&*stream.asked));
             drain(self, &*stream.asked);
         });
-        self.stage().changed();
+        self.turns().changed();
     }
 
     /// Completes what this PE has issued on all contexts: it ends.
@@ -96,15 +96,15 @@ impl Pe {
     }
 }
 
-impl Stream {
-    pub(super) fn complete(&mut self, pe: &Pe) {
+impl ContextStream {
+    pub(super) fn complete(&mut self, pe: &ThreadPe) {
         drain(pe, &*self.issued);
         self.kept.clear();
         self.fenced = false;
     }
 }
 
-fn drain(pe: &Pe, lane: &dyn Lane) {
+fn drain(pe: &ThreadPe, lane: &dyn Lane) {
     while lane.outstanding() > 0 {
         if let Err(error) = lane.progress() {
             pe.fail(&error);

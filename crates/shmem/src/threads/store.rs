@@ -13,14 +13,14 @@ use crate::{Error, reactor};
 /// Of everything: what a page has, which is more than any type asks for.
 const ALIGNMENT: usize = 4096;
 
-pub(super) struct Store {
+pub(super) struct ThreadMemory {
     heaps: Vec<Arena>,
     statics: Vec<Arena>,
     /// The heaps' blocks are the same everywhere; each call is made once, by the first of its PEs.
-    plan: Mutex<Plan>,
+    plan: Mutex<SharedPlan>,
 }
 
-struct Plan {
+struct SharedPlan {
     heap: Heap,
     known: Vec<Static>,
 }
@@ -43,7 +43,7 @@ unsafe impl Send for Arena {}
 // SAFETY: references to an arena give away its address only; who reads or writes the memory has the turn.
 unsafe impl Sync for Arena {}
 
-impl Store {
+impl ThreadMemory {
     pub(super) fn new(pes: usize, bytes: usize) -> Result<Self, Error> {
         let layout = Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).map_err(|reason| {
             Error::new(format!("a world of threads cannot have {bytes} bytes for each PE"))
@@ -51,7 +51,7 @@ impl Store {
                 .fix("ask for less")
         })?;
         let arenas = || (0..pes).map(|_| Arena::new(layout)).collect();
-        let plan = Plan { heap: Heap::new(layout.size() as u64), known: Vec::new() };
+        let plan = SharedPlan { heap: Heap::new(layout.size() as u64), known: Vec::new() };
         Ok(Self { heaps: arenas(), statics: arenas(), plan: Mutex::new(plan) })
     }
 
@@ -62,7 +62,7 @@ impl Store {
         Ok(())
     }
 
-    fn plan(&self) -> MutexGuard<'_, Plan> {
+    fn plan(&self) -> MutexGuard<'_, SharedPlan> {
         self.plan.lock()
     }
 
@@ -118,7 +118,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for ThreadMemory {
     fn drop(&mut self) {
         for heap in &self.heaps {
             // A task that was forgotten may still wait for a variable there.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use super::pages::{BookPage, Listing};
-use crate::counts::Counts;
+use crate::counts::CheckCounts;
 use crate::{Outcome, command, target};
 
 /// Runs what the page marks, in a folder of its own.
-pub(super) fn page(page: &BookPage, prefix: &Path) -> Outcome<Counts> {
+pub(super) fn page(page: &BookPage, prefix: &Path) -> Outcome<CheckCounts> {
     let blocks = page.blocks();
-    let mut counts = Counts::default();
+    let mut counts = CheckCounts::default();
     let folder = target().join("book-pages").join(page.name.display().to_string().replace(['/', '.'], "-"));
     if blocks.iter().all(|block| !block.is_run()) {
         return Ok(counts);

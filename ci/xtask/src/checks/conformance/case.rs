@@ -2,7 +2,7 @@
 
 /// The facts about a case that the runner needs.
 #[derive(Debug, Default)]
-pub(super) struct Case {
+pub(super) struct ConformanceCase {
     pub(super) name: String,
     pub(super) title: String,
     /// The numbers of the behaviours it shows.
@@ -27,11 +27,12 @@ pub(super) struct Case {
     pub(super) beside: Option<String>,
 }
 
-impl Case {
+impl ConformanceCase {
     /// The case of one line of the list, or what is wrong with the line.
-    pub(super) fn parse(line: &str) -> Result<Case, String> {
+    pub(super) fn parse(line: &str) -> Result<ConformanceCase, String> {
         let mut fields = line.split('\t');
-        let mut case = Case { name: fields.next().unwrap_or_default().to_string(), ..Case::default() };
+        let mut case =
+            ConformanceCase { name: fields.next().unwrap_or_default().to_string(), ..ConformanceCase::default() };
         for field in fields {
             let (key, value) = field.split_once('=').ok_or(format!("`{field}` has no `=`"))?;
             let number = || value.parse::<u32>().map_err(|_| format!("`{field}` is not a number"));
@@ -121,18 +122,19 @@ mod tests {
     #[test]
     fn a_line_of_the_list_is_understood() {
         let case =
-            Case::parse("A_1_x\titems=A-1 B-2\ttitle=a = b\texit=7\tsays=x|y z\tenv=A=1 B=c=d\tmin_pes=2").unwrap();
+            ConformanceCase::parse("A_1_x\titems=A-1 B-2\ttitle=a = b\texit=7\tsays=x|y z\tenv=A=1 B=c=d\tmin_pes=2")
+                .unwrap();
         assert_eq!((case.name.as_str(), case.title.as_str(), case.exit), ("A_1_x", "a = b", 7));
         assert_eq!(case.items, ["A-1", "B-2"]);
         assert_eq!(case.says, ["x", "y z"]);
         assert_eq!(case.environment, [("A".into(), "1".into()), ("B".into(), "c=d".into())]);
         assert!(!case.runs_with(1) && case.runs_with(2));
-        assert!(Case::parse("A_1\tcolour=red").is_err());
+        assert!(ConformanceCase::parse("A_1\tcolour=red").is_err());
     }
 
     #[test]
     fn a_job_is_judged_by_status_and_output() {
-        let case = Case::parse("A_1\titems=A-1\taborts=1\tsays_once=shmem_p\tsays=PE 99").unwrap();
+        let case = ConformanceCase::parse("A_1\titems=A-1\taborts=1\tsays_once=shmem_p\tsays=PE 99").unwrap();
         assert!(case.judge(1, "shmem_p: PE 99, shmem_put").is_ok());
         assert!(case.judge(0, "shmem_p: PE 99").is_err());
         assert!(case.judge(139, "shmem_p: PE 99").is_err());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::program::output_folder;
-use super::{Options, Verdict};
+use super::{CaseSelection, CaseVerdict};
 
 /// One line of a list: number, kind, title, reason.
 struct Behaviour {
@@ -15,11 +15,11 @@ struct Behaviour {
     reason: String,
 }
 
-type Result = (String, Vec<String>, Verdict);
+type Result = (String, Vec<String>, CaseVerdict);
 
 /// Writes `target/conformance/coverage.md`; when everything was selected, a behaviour without a case is a failure.
-pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
-    let mut shown: BTreeMap<&str, Vec<(&str, &Verdict)>> = BTreeMap::new();
+pub(super) fn write(options: &CaseSelection, results: &[Result]) -> Vec<Result> {
+    let mut shown: BTreeMap<&str, Vec<(&str, &CaseVerdict)>> = BTreeMap::new();
     for (name, items, verdict) in results {
         for item in items {
             shown.entry(item).or_default().push((name, verdict));
@@ -32,33 +32,33 @@ pub(super) fn write(options: &Options, results: &[Result]) -> Vec<Result> {
         let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
         if rows.is_empty() && behaviour.must_be_tested && options.selects_everything() {
             let why = format!("no case shows it ({})", behaviour.title);
-            failures.push((behaviour.item.clone(), Vec::new(), Verdict::Failed(why)));
+            failures.push((behaviour.item.clone(), Vec::new(), CaseVerdict::Failed(why)));
         }
         page += &line(&behaviour, &rows);
     }
     for item in shown.keys().filter(|_| options.selects_everything()) {
         let why = "cases name it, and no list of behaviours has it".to_string();
-        failures.push((item.to_string(), Vec::new(), Verdict::Failed(why)));
+        failures.push((item.to_string(), Vec::new(), CaseVerdict::Failed(why)));
     }
     let path = output_folder().join("coverage.md");
     if let Err(error) = fs::create_dir_all(output_folder()).and_then(|()| fs::write(&path, page)) {
         let why = format!("cannot write {}: {error}", path.display());
-        failures.push(("coverage".to_string(), Vec::new(), Verdict::Failed(why)));
+        failures.push(("coverage".to_string(), Vec::new(), CaseVerdict::Failed(why)));
     }
     failures
 }
 
-fn line(behaviour: &Behaviour, rows: &[(&str, &Verdict)]) -> String {
+fn line(behaviour: &Behaviour, rows: &[(&str, &CaseVerdict)]) -> String {
     let Behaviour { item, title, reason, .. } = behaviour;
     if rows.is_empty() {
         return format!("| {item} | {title} | {reason} | | | |\n");
     }
     let mut cases: Vec<&str> = rows.iter().map(|(name, _)| name.split(' ').next().unwrap_or(name)).collect();
     cases.dedup();
-    let count = |wanted: fn(&Verdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
-    let passed = count(|verdict| matches!(verdict, Verdict::Passed));
-    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
-    let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
+    let count = |wanted: fn(&CaseVerdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
+    let passed = count(|verdict| matches!(verdict, CaseVerdict::Passed));
+    let failed = count(|verdict| matches!(verdict, CaseVerdict::Failed(_)));
+    let skipped = count(|verdict| matches!(verdict, CaseVerdict::Skipped(_)));
     let mut line = String::new();
     let _ = writeln!(line, "| {item} | {title} | {} | {passed} | {failed} | {skipped} |", cases.join(" "));
     line

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::program::output_folder;
-use super::{Options, Row, Verdict};
+use super::{CaseRun, CaseSelection, CaseVerdict};
 use crate::command;
 use crate::rigs::hosts::Rig;
 
@@ -28,30 +28,30 @@ const NOT_BY_OFI_TCP: &str =
     "libfabric's tcp receives into place as the bytes come, six of eight and then two; a put in a million shows it";
 
 /// Runs the row and judges it.
-pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
+pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> CaseVerdict {
     if row.case.one_node && options.nodes > 1 {
-        return Verdict::Skipped("shows what only a job of one node promises".into());
+        return CaseVerdict::Skipped("shows what only a job of one node promises".into());
     }
     if row.built.name.contains("-static") && opens_a_library(row) {
-        return Verdict::Skipped("a static program opens no libraries, and this transport is one".into());
+        return CaseVerdict::Skipped("a static program opens no libraries, and this transport is one".into());
     }
     if row.case.name == IN_ONE_PIECE && options.emulated && opens_a_library(row) {
-        return Verdict::Skipped(NOT_BY_SOFT_ROCE.into());
+        return CaseVerdict::Skipped(NOT_BY_SOFT_ROCE.into());
     }
     if row.case.name == IN_ONE_PIECE && asks_for(row, "ofi:tcp") {
-        return Verdict::Skipped(NOT_BY_OFI_TCP.into());
+        return CaseVerdict::Skipped(NOT_BY_OFI_TCP.into());
     }
     if row.case.dev_shm_mib.is_some() && rig.is_some() {
-        return Verdict::Skipped("each host has a /dev/shm of its own".into());
+        return CaseVerdict::Skipped("each host has a /dev/shm of its own".into());
     }
     if row.case.dev_shm_mib.is_some() && asks_for(row, "ofi:shm") {
-        return Verdict::Skipped("libfabric's shm keeps its queues in /dev/shm".into());
+        return CaseVerdict::Skipped("libfabric's shm keeps its queues in /dev/shm".into());
     }
     let launcher = options.prefix.join("bin/oshrun");
     let mut command = match row.case.dev_shm_mib {
         Some(mib) => match private_dev_shm(&format!("size={mib}m"), &launcher) {
             Ok(command) => command,
-            Err(why) => return Verdict::Skipped(why),
+            Err(why) => return CaseVerdict::Skipped(why),
         },
         // Files that a killed job leaves there go with the namespace, where one is permitted.
         None if asks_for(row, "ofi:shm") => {
@@ -69,26 +69,26 @@ pub(super) fn run(options: &Options, rig: Option<&Rig>, row: &Row) -> Verdict {
     let usual = if options.sanitize || options.emulated { LONG_LIMIT } else { LIMIT };
     let limit = options.limit.unwrap_or(usual);
     match finish(command, limit) {
-        Err(why) => Verdict::Failed(why),
+        Err(why) => CaseVerdict::Failed(why),
         Ok((status, output)) => match row.case.judge(status, &output) {
-            Ok(()) => Verdict::Passed,
-            Err(why) => Verdict::Failed(format!("{why}\n{}", indented(&output))),
+            Ok(()) => CaseVerdict::Passed,
+            Err(why) => CaseVerdict::Failed(format!("{why}\n{}", indented(&output))),
         },
     }
 }
 
 /// Whether the transport that the row asks for is in a library that is opened at run time.
-fn opens_a_library(row: &Row) -> bool {
+fn opens_a_library(row: &CaseRun) -> bool {
     asks_for(row, "ucx") || asks_for(row, "ofi")
 }
 
 /// Whether the row asks for this transport, or for one whose name begins like that.
-fn asks_for(row: &Row, transport: &str) -> bool {
+fn asks_for(row: &CaseRun, transport: &str) -> bool {
     let mut words = row.environment.iter().filter(|(name, _)| name == "SHMEM_TRANSPORT").map(|(_, value)| value);
     words.any(|word| word.starts_with(transport))
 }
 
-fn add_programs(command: &mut Command, options: &Options, rig: Option<&Rig>, row: &Row) {
+fn add_programs(command: &mut Command, options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) {
     let through = || rig.into_iter().flat_map(Rig::through);
     let name = row.case.listed_pes.is_empty().then_some(&row.case.name);
     let (pes, twins) = match row.built.twin {

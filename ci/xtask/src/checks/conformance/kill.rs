@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::program::{executables, output_folder};
-use super::{Options, Verdict, job};
+use super::{CaseSelection, CaseVerdict, job};
 
 const MOMENTS: u64 = 20;
 const PES: &str = "4";
@@ -28,22 +28,22 @@ enum Victim {
 }
 
 /// Runs all kill tests.
-pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
+pub(super) fn run(options: &CaseSelection) -> Vec<(String, Vec<String>, CaseVerdict)> {
     let items = vec!["INIT-10".to_string()];
     let program = match build(options) {
         Ok(program) => program,
-        Err(why) => return vec![("kill/rounds".to_string(), items, Verdict::Failed(why))],
+        Err(why) => return vec![("kill/rounds".to_string(), items, CaseVerdict::Failed(why))],
     };
     if !namespaces_permitted() {
         let why = "namespaces of one's own are not permitted here (unshare -m -i)".to_string();
-        return vec![("kill".to_string(), items, Verdict::Skipped(why))];
+        return vec![("kill".to_string(), items, CaseVerdict::Skipped(why))];
     }
     let mut results = Vec::new();
     for victim in [Victim::Launcher, Victim::Pe] {
         for moment in 0..MOMENTS {
             let verdict = match kill_at(options, &program, victim, moment) {
-                Ok(()) => Verdict::Passed,
-                Err(why) => Verdict::Failed(why),
+                Ok(()) => CaseVerdict::Passed,
+                Err(why) => CaseVerdict::Failed(why),
             };
             results.push((format!("kill/{victim:?} at moment {moment}"), items.clone(), verdict));
         }
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options) -> Vec<(String, Vec<String>, Verdict)> {
     results
 }
 
-fn build(options: &Options) -> Result<PathBuf, String> {
+fn build(options: &CaseSelection) -> Result<PathBuf, String> {
     let folder = executables(options);
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let executable = folder.join("rounds");
@@ -83,7 +83,7 @@ before=$(ls -A /dev/shm /tmp); \"$@\" >/dev/null 2>&3 3>&-; status=$?
 sleep 0.3; ls -A /dev/shm /tmp | grep -Fxv \"$before\"; tail -n +2 /proc/sysvipc/shm; exit $status";
 
 /// One round; a failure comes with what the job said.
-fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
+fn kill_at(options: &CaseSelection, program: &Path, victim: Victim, moment: u64) -> Result<(), String> {
     let said = output_folder().join(format!("kill-{}-{victim:?}-{moment}", std::process::id()));
     let result = kill_and_look(options, program, victim, moment, &said);
     let words = fs::read_to_string(&said).unwrap_or_default();
@@ -92,7 +92,13 @@ fn kill_at(options: &Options, program: &Path, victim: Victim, moment: u64) -> Re
     result.map_err(|why| format!("{why}\n  the job said:\n{}", job::indented(&words)))
 }
 
-fn kill_and_look(options: &Options, program: &Path, victim: Victim, moment: u64, said: &Path) -> Result<(), String> {
+fn kill_and_look(
+    options: &CaseSelection,
+    program: &Path,
+    victim: Victim,
+    moment: u64,
+    said: &Path,
+) -> Result<(), String> {
     let mark = format!("{}-{victim:?}-{moment}", std::process::id());
     let launcher = options.prefix.join("bin/oshrun");
     let mut script = Command::new("unshare");

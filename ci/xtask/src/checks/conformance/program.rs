@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use super::{Case, Options, Verdict};
+use super::{CaseSelection, CaseVerdict, ConformanceCase};
 
 /// One build of one source.
-pub(super) struct Program {
+pub(super) struct ConformanceProgram {
     pub(super) name: String,
     source: PathBuf,
     text: String,
@@ -30,7 +30,7 @@ pub(super) struct Built {
     pub(super) executable: PathBuf,
     /// The same source built with -DTWIN, when a case asks for it.
     pub(super) twin: Option<PathBuf>,
-    pub(super) cases: Vec<Case>,
+    pub(super) cases: Vec<ConformanceCase>,
     first: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn output_folder() -> PathBuf {
 }
 
 /// Every program in every build, in the order of their names.
-pub(super) fn all(options: &Options) -> Vec<Program> {
+pub(super) fn all(options: &CaseSelection) -> Vec<ConformanceProgram> {
     let mut sources: Vec<PathBuf> = ["conformance", "teams", "fortran"]
         .iter()
         .filter_map(|folder| fs::read_dir(tests_folder().join(folder)).ok())
@@ -65,7 +65,7 @@ pub(super) fn all(options: &Options) -> Vec<Program> {
 }
 
 /// The youngest of the tests' sources, the installation, and this program, which knows the flags.
-fn ingredients(options: &Options) -> Option<SystemTime> {
+fn ingredients(options: &CaseSelection) -> Option<SystemTime> {
     fn youngest(path: &Path) -> Option<SystemTime> {
         let own = fs::metadata(path).and_then(|about| about.modified()).ok();
         let inside = fs::read_dir(path).into_iter().flatten().filter_map(|entry| youngest(&entry.ok()?.path()));
@@ -77,7 +77,7 @@ fn ingredients(options: &Options) -> Option<SystemTime> {
 }
 
 /// The folder of the executables that belong to this installation and these flags; whoever builds there makes it.
-pub(super) fn executables(options: &Options) -> PathBuf {
+pub(super) fn executables(options: &CaseSelection) -> PathBuf {
     let flags = if options.sanitize { "sanitized" } else { "plain" };
     // The same installation always has the same folder, and none has another's.
     let mut hasher = DefaultHasher::new();
@@ -85,7 +85,7 @@ pub(super) fn executables(options: &Options) -> PathBuf {
     output_folder().join(format!("bin-{flags}-{:016x}", hasher.finish()))
 }
 
-fn builds(source: &Path, options: &Options, ingredients: Option<SystemTime>) -> Vec<Program> {
+fn builds(source: &Path, options: &CaseSelection, ingredients: Option<SystemTime>) -> Vec<ConformanceProgram> {
     let text = fs::read_to_string(source).unwrap_or_default();
     let mut builds: Vec<Vec<String>> =
         marked(&text, "build").map(|flags| flags.split_whitespace().map(str::to_string).collect()).collect();
@@ -96,7 +96,7 @@ fn builds(source: &Path, options: &Options, ingredients: Option<SystemTime>) -> 
         builds.retain(|flags: &Vec<String>| !flags.iter().any(|flag| flag.starts_with("-static")));
     }
     let stem = source.file_stem().expect("a source has a name").to_string_lossy();
-    let program = |(index, flags): (usize, Vec<String>)| Program {
+    let program = |(index, flags): (usize, Vec<String>)| ConformanceProgram {
         name: format!("{stem}{}", flags.join("")),
         source: source.to_path_buf(),
         text: text.clone(),
@@ -124,13 +124,13 @@ fn wrapper(source: &Path) -> Option<&'static str> {
     }
 }
 
-impl Program {
+impl ConformanceProgram {
     /// Builds it and asks it for its cases.
-    pub(super) fn build(&self, options: &Options) -> Result<Built, Verdict> {
+    pub(super) fn build(&self, options: &CaseSelection) -> Result<Built, CaseVerdict> {
         for routine in marked(&self.text, "needs") {
             let header = fs::read_to_string(options.prefix.join("include/shmem.h")).unwrap_or_default();
             if !header.contains(&format!("{routine}(")) {
-                return Err(Verdict::Skipped(format!("the library has no {routine}")));
+                return Err(CaseVerdict::Skipped(format!("the library has no {routine}")));
             }
         }
         let executable = executables(options).join(&self.name);
@@ -152,7 +152,7 @@ impl Program {
         wrapper(&self.source) == Some("oshfort")
     }
 
-    fn compile(&self, options: &Options, executable: &Path, more: &[&str]) -> Result<(), Verdict> {
+    fn compile(&self, options: &CaseSelection, executable: &Path, more: &[&str]) -> Result<(), CaseVerdict> {
         if options.emulated && executable.exists() {
             return Ok(());
         }
@@ -161,7 +161,8 @@ impl Program {
             return Ok(());
         }
         let folder = executable.parent().expect("the executable is in a folder");
-        fs::create_dir_all(folder).map_err(|e| Verdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        fs::create_dir_all(folder)
+            .map_err(|e| CaseVerdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
         let wrapper = wrapper(&self.source).expect("only sources with a wrapper are programs");
         let mut command = Command::new(options.prefix.join("bin").join(wrapper));
         command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]);
@@ -173,34 +174,34 @@ impl Program {
         }
         command.arg("-I").arg(tests_folder()).args(&self.flags).args(more);
         command.arg(&self.source).arg("-o").arg(executable);
-        let output = command.output().map_err(|e| Verdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
+        let output = command.output().map_err(|e| CaseVerdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
         if output.status.success() {
             return Ok(());
         }
-        Err(Verdict::Failed(format!("does not build:\n{}", String::from_utf8_lossy(&output.stderr))))
+        Err(CaseVerdict::Failed(format!("does not build:\n{}", String::from_utf8_lossy(&output.stderr))))
     }
 
-    fn cases(&self, executable: &Path) -> Result<Vec<Case>, Verdict> {
+    fn cases(&self, executable: &Path) -> Result<Vec<ConformanceCase>, CaseVerdict> {
         if self.is_fortran() {
             return Ok(vec![self.fortran_case()]);
         }
-        let failed = |why: String| Verdict::Failed(format!("--list: {why}"));
+        let failed = |why: String| CaseVerdict::Failed(format!("--list: {why}"));
         let output = Command::new(executable).arg("--list").output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
             return Err(failed(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))));
         }
         let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        list.lines().map(|line| Case::parse(line).map_err(failed)).collect()
+        list.lines().map(|line| ConformanceCase::parse(line).map_err(failed)).collect()
     }
 
-    fn fortran_case(&self) -> Case {
+    fn fortran_case(&self) -> ConformanceCase {
         let words = |key| marked(&self.text, key).flat_map(str::split_whitespace).map(str::to_string);
-        Case {
+        ConformanceCase {
             name: self.name.clone(),
             items: words("items").chain(["LEG-3".to_string()]).collect(),
             listed_pes: words("pes").filter_map(|n| n.parse().ok()).collect(),
             quiet_on: vec!["FAIL".to_string()],
-            ..Case::default()
+            ..ConformanceCase::default()
         }
     }
 
@@ -223,7 +224,7 @@ fn item_of(name: &str) -> Option<String> {
 
 impl Built {
     /// The case's name for people.
-    pub(super) fn title(&self, case: &Case) -> String {
+    pub(super) fn title(&self, case: &ConformanceCase) -> String {
         if case.title.is_empty() {
             return format!("{}/{}", self.name, case.name);
         }
@@ -232,7 +233,7 @@ impl Built {
 
     /// The numbers of PEs to run the case with. Further builds of a source run with 2 PEs and the largest number: they
     /// differ in the executable, not in what many PEs do.
-    pub(super) fn pes(&self, options: &Options, case: &Case) -> Vec<u32> {
+    pub(super) fn pes(&self, options: &CaseSelection, case: &ConformanceCase) -> Vec<u32> {
         let largest = options.pes.iter().max().copied();
         let wanted = |pes: &u32| self.first || *pes == 2 || Some(*pes) == largest;
         let chosen = if case.listed_pes.is_empty() { &options.pes } else { &case.listed_pes };

@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 
 /// Each circle as one breach: its files in alphabetical order.
-pub(super) fn circles(sources: &[Source]) -> Vec<Breach> {
-    let mut packages: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
+pub(super) fn circles(sources: &[SourceFile]) -> Vec<Breach> {
+    let mut packages: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_product()) {
         packages.entry(source.package.as_deref().unwrap_or_default()).or_default().push(source);
     }
     packages.values().flat_map(|files| circles_of_package(files)).collect()
 }
 
-fn circles_of_package(files: &[&Source]) -> Vec<Breach> {
+fn circles_of_package(files: &[&SourceFile]) -> Vec<Breach> {
     let index: BTreeMap<&[String], usize> = files.iter().enumerate().map(|(at, file)| (&*file.module, at)).collect();
     let arrows: Vec<BTreeSet<usize>> = files.iter().map(|file| imports(file, &index)).collect();
     let reach: Vec<BTreeSet<usize>> = (0..files.len()).map(|from| reached(from, &arrows)).collect();
@@ -46,7 +46,7 @@ fn reached(from: usize, arrows: &[BTreeSet<usize>]) -> BTreeSet<usize> {
 }
 
 /// The files that this one imports.
-fn imports(file: &Source, index: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
+fn imports(file: &SourceFile, index: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
     // A file that does not lex does not compile either: the compiler says so.
     let Ok(tokens) = file.text.parse::<TokenStream>() else { return BTreeSet::new() };
     let mut paths = Vec::new();
@@ -156,10 +156,10 @@ fn tree(tokens: TokenStream, base: &[String], paths: &mut Vec<Vec<String>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, circles};
+    use super::{SourceFile, circles};
 
     fn places(files: &[(&str, &str)]) -> Vec<String> {
-        let sources: Vec<Source> = files.iter().map(|(path, text)| Source::made(path, text)).collect();
+        let sources: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::made(path, text)).collect();
         circles(&sources).into_iter().map(|breach| breach.place).collect()
     }
 

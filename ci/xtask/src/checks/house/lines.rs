@@ -1,14 +1,14 @@
 //! Rules that a look at the lines of a file decides.
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 
 /// The most lines of a file that one reads at a sitting.
 const LONGEST: usize = 400;
 
 /// Files that are longer, tests and lists of generated declarations aside.
-pub(super) fn long(sources: &[Source]) -> Vec<Breach> {
-    let is_long = |source: &&Source| source.is_product() && source.text.lines().count() > LONGEST;
-    let breach = |source: &Source| Breach {
+pub(super) fn long(sources: &[SourceFile]) -> Vec<Breach> {
+    let is_long = |source: &&SourceFile| source.is_product() && source.text.lines().count() > LONGEST;
+    let breach = |source: &SourceFile| Breach {
         place: source.path.clone(),
         detail: format!("{} has {} lines", source.path, source.text.lines().count()),
     };
@@ -35,7 +35,7 @@ const RELAYS: &[&str] = &[
 
 /// SAFETY sentences that only relay. A sentence that goes on after the relay ("the caller's promise that `n` bytes are readable") names
 /// its promise and is none.
-pub(super) fn relays(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn relays(sources: &[SourceFile]) -> Vec<Breach> {
     each_line(sources, |line| {
         let sentence = line.split_once("SAFETY:")?.1.trim().to_lowercase();
         let first = sentence.split(['.', ';']).next().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn relays(sources: &[Source]) -> Vec<Breach> {
 const FREE_RELATIVES: &[&str] = &["Who ", "Whoever ", "Whom ", "Whatever ", "What "];
 
 /// Comments whose first sentence begins with such a clause.
-pub(super) fn subjects(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn subjects(sources: &[SourceFile]) -> Vec<Breach> {
     each_line(sources, |line| {
         let comment = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim_start();
         let begins = FREE_RELATIVES.iter().any(|word| comment.starts_with(word));
@@ -58,9 +58,9 @@ pub(super) fn subjects(sources: &[Source]) -> Vec<Breach> {
     })
 }
 
-fn each_line(sources: &[Source], breaks: impl Fn(&str) -> Option<()>) -> Vec<Breach> {
+fn each_line(sources: &[SourceFile], breaks: impl Fn(&str) -> Option<()>) -> Vec<Breach> {
     let breaks = &breaks;
-    let of_file = |source: &'_ Source| {
+    let of_file = |source: &'_ SourceFile| {
         let path = source.path.clone();
         let found = source.text.lines().enumerate().filter(|(_, line)| breaks(line).is_some());
         let breach = move |(at, line): (usize, &str)| Breach {
@@ -77,8 +77,8 @@ fn each_line(sources: &[Source], breaks: impl Fn(&str) -> Option<()>) -> Vec<Bre
 mod tests {
     use super::*;
 
-    fn found(rule: fn(&[Source]) -> Vec<Breach>, text: &str) -> usize {
-        rule(&[Source::made("a/src/b.rs", text)]).len()
+    fn found(rule: fn(&[SourceFile]) -> Vec<Breach>, text: &str) -> usize {
+        rule(&[SourceFile::made("a/src/b.rs", text)]).len()
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 use crate::top;
 
 /// Names that are defined in more than one file without being allowed to.
-pub(super) fn shared(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn shared(sources: &[SourceFile]) -> Vec<Breach> {
     let page = std::fs::read_to_string(top().join("ARCHITECTURE.md")).unwrap_or_default();
     shared_but(sources, &allowed(&page))
 }
@@ -22,7 +22,7 @@ fn allowed(page: &str) -> Vec<String> {
     page.lines().filter(marked).filter_map(|line| Some(line.split('`').nth(1)?.to_owned())).collect()
 }
 
-fn shared_but(sources: &[Source], allowed: &[String]) -> Vec<Breach> {
+fn shared_but(sources: &[SourceFile], allowed: &[String]) -> Vec<Breach> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_product() && !source.path.starts_with("sys/")) {
         // A file that does not lex does not compile either: the compiler says so.
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn a_name_with_two_meanings_is_found_unless_the_glossary_allows_it() {
         let sources = [
-            Source::made("a/src/lib.rs", "pub struct Place; #[cfg(test)] mod tests { struct Own; }"),
-            Source::made("b/src/lib.rs", "enum Place { Here } struct Own; trait Lane {}"),
-            Source::made("c/src/lib.rs", "struct Lane;"),
+            SourceFile::made("a/src/lib.rs", "pub struct Place; #[cfg(test)] mod tests { struct Own; }"),
+            SourceFile::made("b/src/lib.rs", "enum Place { Here } struct Own; trait Lane {}"),
+            SourceFile::made("c/src/lib.rs", "struct Lane;"),
         ];
         let allowed = allowed("| `Lane` | the operations of one context (per provider) |");
         let found: Vec<String> = shared_but(&sources, &allowed).into_iter().map(|breach| breach.place).collect();

@@ -6,14 +6,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 use crate::{command, top};
 
 /// The folders that a path from the top begins with.
 const FOLDERS: &[&str] = &["crates/", "launcher/", "ci/", "sys/", "benches/", "docs/", "examples/", ".github/"];
 
 /// Paths to nothing, in Rust files and in pages.
-pub(super) fn missing(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn missing(sources: &[SourceFile]) -> Vec<Breach> {
     let mut list = Command::new("git");
     let listed = command::read(list.current_dir(top()).args(["ls-files", "--cached", "*.md"])).unwrap_or_default();
     // The changelog tells of files as they were.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 
 /// The folders of providers' crates begin with this.
 const CRATES: &str = "crates/transport-";
@@ -15,7 +15,7 @@ const CRATES: &str = "crates/transport-";
 const TABLE: &str = "crates/runtime/src/network/vote/providers.rs";
 
 /// Each name as one breach.
-pub(super) fn named(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn named(sources: &[SourceFile]) -> Vec<Breach> {
     let providers: BTreeSet<&str> = sources.iter().filter_map(|source| provider_of(&source.path)).collect();
     let product = sources.iter().filter(|source| source.is_product() && source.path.starts_with("crates/"));
     let others = product.filter(|source| provider_of(&source.path).is_none() && source.path != TABLE);
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn a_provider_is_named_in_its_crate_and_in_the_table_only() {
         let sources = [
-            Source::made("crates/transport-pigeon/src/lib.rs", r#"const NAME: &str = "pigeon";"#),
-            Source::made(TABLE, "const ALL: &[&Provider] = &[&oxshmem_transport_pigeon::PROVIDER];"),
-            Source::made("crates/runtime/src/a.rs", "use oxshmem_transport_pigeon as carrier;"),
-            Source::made("crates/runtime/src/b.rs", r#"fn f(name: &str) -> bool { name == "pigeon" }"#),
-            Source::made(
+            SourceFile::made("crates/transport-pigeon/src/lib.rs", r#"const NAME: &str = "pigeon";"#),
+            SourceFile::made(TABLE, "const ALL: &[&Provider] = &[&oxshmem_transport_pigeon::PROVIDER];"),
+            SourceFile::made("crates/runtime/src/a.rs", "use oxshmem_transport_pigeon as carrier;"),
+            SourceFile::made("crates/runtime/src/b.rs", r#"fn f(name: &str) -> bool { name == "pigeon" }"#),
+            SourceFile::made(
                 "crates/runtime/src/c.rs",
                 r#"/// pigeon
                 fn f() -> &'static str { "set SHMEM_TRANSPORT=pigeon" } #[cfg(test)] #[allow(unused)] mod tests { const N: &str = "pigeon"; }"#,

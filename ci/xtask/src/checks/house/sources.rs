@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{Outcome, command};
 
 /// One file.
-pub(super) struct Source {
+pub(super) struct SourceFile {
     /// From the top of the repository.
     pub(super) path: String,
     /// The folder of its package; `None` for files outside of `src`.
@@ -17,7 +17,7 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-impl Source {
+impl SourceFile {
     /// Whether the file is a test, an example or generated, where names and lengths follow other rules.
     pub(super) fn is_product(&self) -> bool {
         self.package.is_some()
@@ -25,14 +25,14 @@ impl Source {
     }
 
     #[cfg(test)]
-    pub(super) fn made(path: &str, text: &str) -> Source {
+    pub(super) fn made(path: &str, text: &str) -> SourceFile {
         let (package, module) = place(Path::new(path));
-        Source { path: path.into(), package, module, text: text.into() }
+        SourceFile { path: path.into(), package, module, text: text.into() }
     }
 }
 
 /// All Rust files that git knows, but generated ones.
-pub(super) fn read(top: &Path) -> Outcome<Vec<Source>> {
+pub(super) fn read(top: &Path) -> Outcome<Vec<SourceFile>> {
     let mut list = std::process::Command::new("git");
     let listed =
         command::read(list.current_dir(top).args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]))?;
@@ -45,7 +45,7 @@ pub(super) fn read(top: &Path) -> Outcome<Vec<Source>> {
             continue;
         }
         let (package, module) = place(Path::new(path));
-        sources.push(Source { path: path.into(), package, module, text });
+        sources.push(SourceFile { path: path.into(), package, module, text });
     }
     Ok(sources)
 }

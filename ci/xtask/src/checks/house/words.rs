@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Breach, Source};
+use super::{Breach, SourceFile};
 use crate::top;
 
 /// Words that two packages use for a file, unless their row is marked `(per provider)` or `(per crate)`.
-pub(super) fn shared(sources: &[Source]) -> Vec<Breach> {
+pub(super) fn shared(sources: &[SourceFile]) -> Vec<Breach> {
     let page = std::fs::read_to_string(top().join("ARCHITECTURE.md")).unwrap_or_default();
     shared_words(sources, &glossary(&page))
 }
@@ -26,7 +26,7 @@ fn glossary(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn shared_words(sources: &[Source], words: &BTreeSet<String>) -> Vec<Breach> {
+fn shared_words(sources: &[SourceFile], words: &BTreeSet<String>) -> Vec<Breach> {
     let mut places: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_product()) {
         let Some(name) = source.module.last().filter(|name| words.contains(*name)) else { continue };
@@ -53,14 +53,14 @@ mod tests {
     #[test]
     fn a_word_that_names_files_of_two_packages_is_found() {
         let sources = [
-            Source::made("crates/a/src/plan.rs", ""),
-            Source::made("b/src/deep/plan.rs", ""),
-            Source::made("crates/a/src/lane.rs", ""),
-            Source::made("b/src/lane.rs", ""),
-            Source::made("b/src/line.rs", ""),
-            Source::made("crates/a/src/line.rs", ""),
-            Source::made("crates/transport-x/src/place.rs", ""),
-            Source::made("crates/transport/src/place.rs", ""),
+            SourceFile::made("crates/a/src/plan.rs", ""),
+            SourceFile::made("b/src/deep/plan.rs", ""),
+            SourceFile::made("crates/a/src/lane.rs", ""),
+            SourceFile::made("b/src/lane.rs", ""),
+            SourceFile::made("b/src/line.rs", ""),
+            SourceFile::made("crates/a/src/line.rs", ""),
+            SourceFile::made("crates/transport-x/src/place.rs", ""),
+            SourceFile::made("crates/transport/src/place.rs", ""),
         ];
         let found: Vec<String> =
             shared_words(&sources, &glossary(PAGE)).into_iter().map(|breach| breach.place).collect();

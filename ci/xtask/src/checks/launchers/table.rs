@@ -1,7 +1,7 @@
 //! The rows: launchers, command lines and what must come of them.
 
 /// One launcher in one situation.
-pub(super) struct Row {
+pub(super) struct LauncherRow {
     pub(super) name: &'static str,
     /// Programs without which it cannot run.
     pub(super) needs: &'static [&'static str],
@@ -11,12 +11,12 @@ pub(super) struct Row {
     /// `{program}`, `{oshrun}`, `{rigs}` (`ci/rigs`) and `{launchers}` (`ci/launchers`) are put in; words are divided by
     /// blanks.
     pub(super) command: &'static str,
-    pub(super) expect: Expect,
+    pub(super) expect: ExpectedResult,
 }
 
 /// The expected result of a row.
 #[derive(Clone, Copy)]
-pub(super) enum Expect {
+pub(super) enum ExpectedResult {
     /// The program runs well; `on_node`: for each PE, how many share its node.
     Runs {
         /// How the library speaks to the launcher, as `SHMEM_INFO` says it.
@@ -29,14 +29,14 @@ pub(super) enum Expect {
     Lifeline,
 }
 
-impl Row {
+impl LauncherRow {
     /// How many PEs say their process number.
     pub(super) fn pes(&self) -> usize {
         4
     }
 }
 
-use Expect::{Ends, Lifeline, Runs};
+use ExpectedResult::{Ends, Lifeline, Runs};
 
 const HYDRA: &[&str] = &["mpiexec.hydra"];
 const OPEN_MPI: &[&str] = &["mpirun.openmpi"];
@@ -52,8 +52,8 @@ const fn runs(
     by: &'static str,
     on_node: &'static [u32],
     command: &'static str,
-) -> Row {
-    Row { name, needs, slurm: false, variables: &[], command, expect: Runs { by, on_node } }
+) -> LauncherRow {
+    LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Runs { by, on_node } }
 }
 
 /// A job that ends otherwise.
@@ -63,22 +63,22 @@ const fn ends(
     command: &'static str,
     statuses: &'static [i32],
     says: &'static [&'static str],
-) -> Row {
-    Row { name, needs, slurm: false, variables: &[], command, expect: Ends { statuses, says } }
+) -> LauncherRow {
+    LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Ends { statuses, says } }
 }
 
 /// A job whose server is killed.
-const fn lifeline(name: &'static str, needs: &'static [&'static str], command: &'static str) -> Row {
-    Row { name, needs, slurm: false, variables: &[], command, expect: Lifeline }
+const fn lifeline(name: &'static str, needs: &'static [&'static str], command: &'static str) -> LauncherRow {
+    LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Lifeline }
 }
 
-impl Row {
-    const fn by(self, variables: &'static [(&'static str, &'static str)]) -> Row {
-        Row { variables, ..self }
+impl LauncherRow {
+    const fn by(self, variables: &'static [(&'static str, &'static str)]) -> LauncherRow {
+        LauncherRow { variables, ..self }
     }
 
-    const fn in_slurm(self) -> Row {
-        Row { slurm: true, ..self }
+    const fn in_slurm(self) -> LauncherRow {
+        LauncherRow { slurm: true, ..self }
     }
 }
 
@@ -86,7 +86,7 @@ const PYTHON: &[&str] = &["python3"];
 const NAMESPACES: &[&str] = &["ip", "unshare", "nsenter"];
 const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program}";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[LauncherRow] = &[
     runs("oshrun", &[], "PMI-1", ONE_NODE, "{oshrun} -n 4 {program}"),
     runs("oshrun-nodes", &[], "PMI-1", TWO_NODES, "{oshrun} -n 4 --nodes 2 {program}"),
     runs(

@@ -3,11 +3,11 @@
 use bindgen::callbacks::{IntKind, ParseCallbacks};
 use bindgen::{Builder, EnumVariation, Formatter, RustEdition, RustTarget};
 
-use super::libraries::{Library, Macro};
+use super::libraries::{BoundLibrary, Macro};
 use crate::{Outcome, top};
 
 /// The text of `src/bindings.rs`.
-pub(super) fn bindings(library: &'static Library) -> Outcome<String> {
+pub(super) fn bindings(library: &'static BoundLibrary) -> Outcome<String> {
     let includes: String = library.headers.iter().map(|header| format!("#include <{header}>\n")).collect();
     let mut builder = Builder::default()
         .header_contents("all.h", &includes)
@@ -46,7 +46,7 @@ pub(super) fn bindings(library: &'static Library) -> Outcome<String> {
 
 /// Gives macros the type that the library uses them with.
 #[derive(Debug)]
-struct Macros(&'static Library);
+struct Macros(&'static BoundLibrary);
 
 impl ParseCallbacks for Macros {
     fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {

@@ -3,7 +3,7 @@
 /// A library and what we use of it.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "bindgen"), expect(dead_code, reason = "the generator reads what the check does not"))]
-pub(super) struct Library {
+pub(super) struct BoundLibrary {
     /// Its name on the command line.
     pub(super) name: &'static str,
     /// The crate's folder in `sys/`.
@@ -38,9 +38,9 @@ pub(super) enum Macro {
 }
 
 /// All libraries.
-pub(super) const LIBRARIES: &[Library] = &[LIBFABRIC, UCX, HWLOC, PMIX, PMI];
+pub(super) const LIBRARIES: &[BoundLibrary] = &[LIBFABRIC, UCX, HWLOC, PMIX, PMI];
 
-const LIBFABRIC: Library = Library {
+const LIBFABRIC: BoundLibrary = BoundLibrary {
     name: "libfabric",
     folder: "libfabric-sys",
     headers: &[
@@ -91,7 +91,7 @@ const LIBFABRIC: Library = Library {
     ],
 };
 
-const UCX: Library = Library {
+const UCX: BoundLibrary = BoundLibrary {
     name: "ucx",
     folder: "ucx-sys",
     headers: &["ucp/api/ucp.h"],
@@ -121,7 +121,7 @@ const UCX: Library = Library {
     macros: &[("UCP_", Macro::U32)],
 };
 
-const HWLOC: Library = Library {
+const HWLOC: BoundLibrary = BoundLibrary {
     name: "hwloc2",
     folder: "hwloc2-sys",
     headers: &["hwloc.h"],
@@ -147,7 +147,7 @@ const HWLOC: Library = Library {
     macros: &[("HWLOC_", Macro::U32)],
 };
 
-const PMIX: Library = Library {
+const PMIX: BoundLibrary = BoundLibrary {
     name: "pmix",
     folder: "pmix-sys",
     headers: &["pmix.h"],
@@ -166,7 +166,7 @@ const PMIX: Library = Library {
 };
 
 /// Slurm's headers stand for all: MPICH's and Cray's declare the same functions.
-const PMI: Library = Library {
+const PMI: BoundLibrary = BoundLibrary {
     name: "pmi",
     folder: "pmi-sys",
     headers: &["slurm/pmi.h", "slurm/pmi2.h"],

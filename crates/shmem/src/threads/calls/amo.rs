@@ -6,14 +6,14 @@ use oxshmem_runtime::{Via, World};
 use oxshmem_transport::{Amo, Width};
 
 use crate::AtomicValue;
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
 fn width<T>() -> Width {
     Width::try_from(size_of::<T>() as u8).expect("atomic numbers have 4 or 8 bytes")
 }
 
-fn ask<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, pe: c_int) -> T {
-    here.stage().step(here.me);
+fn ask<V: Via, T: AtomicValue>(here: &ThreadPe, via: V, address: *const T, amo: Amo, pe: c_int) -> T {
+    here.turns().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     let mut old = 0_u64;
     // SAFETY: the object is inside a region and aligned; `old` stays until the operation is complete.
@@ -21,8 +21,8 @@ fn ask<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, p
     T::of_bits(old)
 }
 
-fn tell<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, pe: c_int) {
-    here.stage().step(here.me);
+fn tell<V: Via, T: AtomicValue>(here: &ThreadPe, via: V, address: *const T, amo: Amo, pe: c_int) {
+    here.turns().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: `remote` has checked that the object is inside a region, and symmetric numbers are aligned; a null pointer says
     // that nobody wants the old value.
@@ -33,22 +33,29 @@ fn tell<V: Via, T: AtomicValue>(here: &Pe, via: V, address: *const T, amo: Amo, 
 ///
 /// # Safety
 /// `result` stays valid until the next quiet.
-unsafe fn ask_nbi<V: Via, T: AtomicValue>(here: &Pe, via: V, result: *mut T, address: *const T, amo: Amo, pe: c_int) {
-    here.stage().step(here.me);
+unsafe fn ask_nbi<V: Via, T: AtomicValue>(
+    here: &ThreadPe,
+    via: V,
+    result: *mut T,
+    address: *const T,
+    amo: Amo,
+    pe: c_int,
+) {
+    here.turns().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: `remote` has checked that the object is inside a region, and symmetric numbers are aligned; the caller promises
     // that `result` stays valid until the next quiet.
     here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, result.cast()) });
 }
 
-pub(crate) unsafe fn store<T: AtomicValue>(here: &Pe, call: &'static str, own: *mut T, value: T) {
+pub(crate) unsafe fn store<T: AtomicValue>(here: &ThreadPe, call: &'static str, own: *mut T, value: T) {
     let _: T = ask(here, World(call), own, Amo::Swap(value.bits()), here.me as c_int);
 }
 
 macro_rules! atomics_nbi {
     ($($name:ident($($argument:ident),*) $amo:expr;)*) => {$(
         pub(crate) unsafe fn $name<V: Via, T: AtomicValue>(
-            here: &Pe,
+            here: &ThreadPe,
             via: V,
             result: *mut T,
             dest: *const T,
@@ -76,7 +83,7 @@ atomics_nbi! {
 macro_rules! atomics {
     ($($name:ident($($argument:ident),*) $how:ident $amo:expr $(=> $result:ty)?;)*) => {$(
         pub(crate) unsafe fn $name<V: Via, T: AtomicValue>(
-            here: &Pe,
+            here: &ThreadPe,
             via: V,
             dest: *const T,
             $($argument: T,)*

@@ -8,36 +8,36 @@ use oxshmem_transport::Remote;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::order;
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
 /// The holder and the waiters of each lock, by its address.
 #[derive(Default)]
 pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, VecDeque<usize>>>);
 
-impl Pe {
+impl ThreadPe {
     fn locks(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<usize>>> {
         self.job.locks.0.lock()
     }
 }
 
 /// Names a lock: its offset, and its region in the top bit.
-fn name(here: &Pe, lock: *mut c_long) -> u64 {
+fn name(here: &ThreadPe, lock: *mut c_long) -> u64 {
     let Remote { region, offset, .. } = here.remote(runtime::World("a lock"), lock.cast(), 8, here.me as c_int);
     offset | (region as u64) << 63
 }
 
-pub(crate) unsafe fn set_lock(here: &Pe, lock: *mut c_long) {
-    here.stage().step(here.me);
+pub(crate) unsafe fn set_lock(here: &ThreadPe, lock: *mut c_long) {
+    here.turns().step(here.me);
     let name = name(here, lock);
     here.locks().entry(name).or_default().push_back(here.me);
-    here.stage().wait(here.me, "shmem_set_lock", || {
+    here.turns().wait(here.me, "shmem_set_lock", || {
         let mine = here.locks().get(&name).and_then(|queue| queue.front().copied()) == Some(here.me);
         mine.then_some(())
     });
 }
 
-pub(crate) unsafe fn test_lock(here: &Pe, lock: *mut c_long) -> c_int {
-    here.stage().step(here.me);
+pub(crate) unsafe fn test_lock(here: &ThreadPe, lock: *mut c_long) -> c_int {
+    here.turns().step(here.me);
     let name = name(here, lock);
     let mut locks = here.locks();
     let queue = locks.entry(name).or_default();
@@ -48,10 +48,10 @@ pub(crate) unsafe fn test_lock(here: &Pe, lock: *mut c_long) -> c_int {
     busy.into()
 }
 
-pub(crate) unsafe fn clear_lock(here: &Pe, lock: *mut c_long) {
+pub(crate) unsafe fn clear_lock(here: &ThreadPe, lock: *mut c_long) {
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(here, runtime::World("shmem_clear_lock")) };
     let name = name(here, lock);
     here.locks().entry(name).or_default().pop_front();
-    here.stage().changed();
+    here.turns().changed();
 }

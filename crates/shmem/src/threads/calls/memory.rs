@@ -4,9 +4,9 @@ use core::ffi::c_void;
 
 use oxshmem_runtime as runtime;
 
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
-pub(crate) unsafe fn malloc(here: &Pe, bytes: usize) -> *mut c_void {
+pub(crate) unsafe fn malloc(here: &ThreadPe, bytes: usize) -> *mut c_void {
     const CALL: &str = "shmem_malloc";
     let all = here.exchange(runtime::Team::world(), CALL, bytes.to_le_bytes().into());
     here.same_everywhere(CALL, &all);
@@ -14,7 +14,7 @@ pub(crate) unsafe fn malloc(here: &Pe, bytes: usize) -> *mut c_void {
     if offset == u64::MAX { core::ptr::null_mut() } else { here.job.store.in_heap(here.me, offset).cast() }
 }
 
-pub(crate) unsafe fn free(here: &Pe, ptr: *mut c_void) {
+pub(crate) unsafe fn free(here: &ThreadPe, ptr: *mut c_void) {
     const CALL: &str = "shmem_free";
     let offset = here.job.store.locate(here.me, ptr.cast(), 1).map_or(u64::MAX, |(_, offset)| offset);
     let all = here.exchange(runtime::Team::world(), CALL, offset.to_le_bytes().into());

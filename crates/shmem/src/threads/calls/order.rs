@@ -5,36 +5,36 @@ use core::ffi::c_int;
 use oxshmem_runtime as runtime;
 use oxshmem_runtime::Via;
 
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
-pub(crate) unsafe fn fence<V: Via>(here: &Pe, via: V) {
-    here.stage().step(here.me);
+pub(crate) unsafe fn fence<V: Via>(here: &ThreadPe, via: V) {
+    here.turns().step(here.me);
     here.on(via.context(), |stream| {
         here.issuer(&*stream.issued).fence();
         stream.fenced = true;
     });
 }
 
-pub(crate) unsafe fn quiet<V: Via>(here: &Pe, via: V) {
-    here.stage().step(here.me);
+pub(crate) unsafe fn quiet<V: Via>(here: &ThreadPe, via: V) {
+    here.turns().step(here.me);
     here.on(via.context(), |stream| stream.complete(here));
-    here.stage().changed();
+    here.turns().changed();
 }
 
-pub(crate) unsafe fn pe_quiet<V: Via>(here: &Pe, via: V, _target_pes: *const c_int, n: usize) {
+pub(crate) unsafe fn pe_quiet<V: Via>(here: &ThreadPe, via: V, _target_pes: *const c_int, n: usize) {
     if n > 0 {
         // SAFETY: the caller promises that the context has not been destroyed.
         unsafe { quiet(here, via) }
     }
 }
 
-pub(crate) unsafe fn barrier_all(here: &Pe) {
+pub(crate) unsafe fn barrier_all(here: &ThreadPe) {
     const CALL: &str = "shmem_barrier_all";
     // SAFETY: the default context is never destroyed.
     unsafe { quiet(here, runtime::World(CALL)) };
     here.exchange(runtime::Team::world(), CALL, Vec::new());
 }
 
-pub(crate) unsafe fn sync_all(here: &Pe) {
+pub(crate) unsafe fn sync_all(here: &ThreadPe) {
     here.exchange(runtime::Team::world(), "shmem_sync_all", Vec::new());
 }

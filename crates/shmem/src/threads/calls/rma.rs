@@ -7,21 +7,21 @@ use oxshmem_runtime::Via;
 use oxshmem_transport::Remote;
 
 use crate::Plain;
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
 /// Begins a call: where `nelems` elements at `address` are on `pe`, and how many bytes they have. `None` without any.
-fn place<V: Via, T>(here: &Pe, via: V, address: *const T, nelems: usize, pe: c_int) -> Option<(Remote, usize)> {
-    here.stage().step(here.me);
+fn place<V: Via, T>(here: &ThreadPe, via: V, address: *const T, nelems: usize, pe: c_int) -> Option<(Remote, usize)> {
+    here.turns().step(here.me);
     let n = nelems * size_of::<T>();
     (n > 0).then(|| (here.remote(via, address.cast(), n, pe), n))
 }
 
-pub(crate) unsafe fn p<V: Via, T: Plain>(here: &Pe, via: V, dest: *mut T, value: T, pe: c_int) {
+pub(crate) unsafe fn p<V: Via, T: Plain>(here: &ThreadPe, via: V, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: the put has copied the local when it returns.
     unsafe { put(here, via, dest, &raw const value, 1, pe) }
 }
 
-pub(crate) unsafe fn g<V: Via, T: Plain>(here: &Pe, via: V, source: *const T, pe: c_int) -> T {
+pub(crate) unsafe fn g<V: Via, T: Plain>(here: &ThreadPe, via: V, source: *const T, pe: c_int) -> T {
     let mut value = MaybeUninit::uninit();
     // SAFETY: the get has filled the local when it returns.
     unsafe {
@@ -31,7 +31,7 @@ pub(crate) unsafe fn g<V: Via, T: Plain>(here: &Pe, via: V, source: *const T, pe
 }
 
 pub(crate) unsafe fn put<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -46,7 +46,7 @@ pub(crate) unsafe fn put<V: Via, T: Plain>(
 }
 
 pub(crate) unsafe fn get<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -63,7 +63,7 @@ pub(crate) unsafe fn get<V: Via, T: Plain>(
 }
 
 pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -78,7 +78,7 @@ pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
 }
 
 pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -96,7 +96,7 @@ pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
 macro_rules! strided {
     ($($of_blocks:ident $of_elements:ident $block:ident;)*) => {$(
         pub(crate) unsafe fn $of_blocks<V: Via, T: Plain>(
-            here: &Pe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, bsize: usize, nblocks: usize,
+            here: &ThreadPe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, bsize: usize, nblocks: usize,
             pe: c_int,
         ) {
             for i in 0..nblocks as isize {
@@ -107,7 +107,7 @@ macro_rules! strided {
         }
 
         pub(crate) unsafe fn $of_elements<V: Via, T: Plain>(
-            here: &Pe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
+            here: &ThreadPe, via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize, pe: c_int,
         ) {
             // SAFETY: the caller promises `nelems` elements at these strides, which are blocks of one element.
             unsafe { $of_blocks(here, via, dest, source, dst, sst, 1, nelems, pe) }

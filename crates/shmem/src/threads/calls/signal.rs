@@ -9,10 +9,10 @@ use oxshmem_transport::SignalUpdate;
 
 use super::amo;
 use crate::Plain;
-use crate::threads::Pe;
+use crate::threads::ThreadPe;
 
 pub(crate) unsafe fn put_signal<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -22,7 +22,7 @@ pub(crate) unsafe fn put_signal<V: Via, T: Plain>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    here.stage().step(here.me);
+    here.turns().step(here.me);
     let n = nelems * size_of::<T>();
     let update = if sig_op == 0 { SignalUpdate::Set(signal) } else { SignalUpdate::Add(signal) };
     let word = here.remote(via, sig_addr.cast(), 8, pe);
@@ -37,7 +37,7 @@ pub(crate) unsafe fn put_signal<V: Via, T: Plain>(
 }
 
 pub(crate) unsafe fn put_signal_nbi<V: Via, T: Plain>(
-    here: &Pe,
+    here: &ThreadPe,
     via: V,
     dest: *mut T,
     source: *const T,
@@ -51,25 +51,25 @@ pub(crate) unsafe fn put_signal_nbi<V: Via, T: Plain>(
     unsafe { put_signal(here, via, dest, source, nelems, sig_addr, signal, sig_op, pe) }
 }
 
-pub(crate) unsafe fn signal_set<V: Via>(here: &Pe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
+pub(crate) unsafe fn signal_set<V: Via>(here: &ThreadPe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: a signal is a number for the network.
     unsafe { amo::set(here, via, sig_addr.cast_const(), signal, pe) }
 }
 
-pub(crate) unsafe fn signal_add<V: Via>(here: &Pe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
+pub(crate) unsafe fn signal_add<V: Via>(here: &ThreadPe, via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: the caller promises a symmetric signal, which is a number for the network.
     unsafe { amo::add(here, via, sig_addr.cast_const(), signal, pe) }
 }
 
-pub(crate) unsafe fn signal_fetch(here: &Pe, sig_addr: *const u64) -> u64 {
-    here.stage().step(here.me);
+pub(crate) unsafe fn signal_fetch(here: &ThreadPe, sig_addr: *const u64) -> u64 {
+    here.turns().step(here.me);
     // SAFETY: the caller promises that `sig_addr` is valid and that only signal calls touch it.
     unsafe { u64::load(sig_addr.cast_mut()) }
 }
 
-pub(crate) unsafe fn signal_wait_until(here: &Pe, sig_addr: *mut u64, cmp: c_int, value: u64) -> u64 {
-    here.stage().step(here.me);
-    here.stage().wait(here.me, "shmem_signal_wait_until", || {
+pub(crate) unsafe fn signal_wait_until(here: &ThreadPe, sig_addr: *mut u64, cmp: c_int, value: u64) -> u64 {
+    here.turns().step(here.me);
+    here.turns().wait(here.me, "shmem_signal_wait_until", || {
         // SAFETY: the caller promises that `sig_addr` is valid and that only signal calls touch it.
         let mut seen = unsafe { u64::load(sig_addr) };
         // SAFETY: a local is a valid place.

@@ -11,11 +11,11 @@ use oxshmem_runtime as runtime;
 use oxshmem_schedule::team::Triplet;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Pe, context_handle, context_number, team_handle, team_number};
+use super::{ThreadPe, context_handle, context_number, team_handle, team_number};
 use crate::{Error, Plain};
 
 /// Some PEs, as one of them sees them.
-pub(super) struct Group {
+pub(super) struct ThreadTeam {
     /// How it came from the world: the same for all members, and no other team's.
     path: Vec<u64>,
     /// World numbers.
@@ -25,7 +25,7 @@ pub(super) struct Group {
     calls: Cell<u64>,
 }
 
-impl Group {
+impl ThreadTeam {
     pub(super) fn world(pes: usize, me: usize) -> Self {
         Self::predefined(0, pes, me)
     }
@@ -55,19 +55,19 @@ pub(super) struct All {
     decided: Arc<OnceLock<u64>>,
 }
 
-impl Pe {
+impl ThreadPe {
     fn meetings(&self) -> MutexGuard<'_, BTreeMap<(Vec<u64>, u64), Meeting>> {
         self.job.meetings.0.lock()
     }
 
-    fn group(&self, call: &str, team: runtime::Team) -> Rc<Group> {
+    fn group(&self, call: &str, team: runtime::Team) -> Rc<ThreadTeam> {
         let group = self.teams.borrow().get(team_number(team)).cloned();
         group.unwrap_or_else(|| self.fail(&Error::new(format!("{call}: the team is not valid"))))
     }
 
     /// Waits for all members and gets what each has brought.
     pub(super) fn exchange(&self, team: runtime::Team, call: &'static str, mine: Vec<u8>) -> All {
-        self.stage().step(self.me);
+        self.turns().step(self.me);
         let group = self.group(call, team);
         let size = group.list.len();
         let name = (group.path.clone(), group.calls.replace(group.calls.get() + 1));
@@ -84,8 +84,8 @@ impl Pe {
                     .fix("let all members make the same collective calls in the same order"),
             );
         }
-        self.stage().changed();
-        self.stage().wait(self.me, call, || {
+        self.turns().changed();
+        self.turns().wait(self.me, call, || {
             let mut meetings = self.meetings();
             let meeting = meetings.get_mut(&name)?;
             let all = meeting.complete()?;
@@ -113,7 +113,7 @@ impl Pe {
         *all.decided.get_or_init(decide)
     }
 
-    fn enlist(&self, group: Group) -> runtime::Team {
+    fn enlist(&self, group: ThreadTeam) -> runtime::Team {
         let mut teams = self.teams.borrow_mut();
         teams.push(Rc::new(group));
         team_handle(teams.len() - 1)
@@ -137,18 +137,18 @@ impl Meeting {
 pub(crate) mod binding {
     use super::*;
 
-    pub(crate) fn init(here: &Pe, requested: c_int) -> Result<c_int, Error> {
-        here.stage().step(here.me);
+    pub(crate) fn init(here: &ThreadPe, requested: c_int) -> Result<c_int, Error> {
+        here.turns().step(here.me);
         Ok(requested)
     }
 
-    pub(crate) unsafe fn finalize(here: &Pe) {
+    pub(crate) unsafe fn finalize(here: &ThreadPe) {
         here.exchange(runtime::Team::world(), "shmem_finalize", Vec::new());
         here.complete_all();
     }
 
     pub(crate) unsafe fn exchange(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         call: &'static str,
         _kind: u8,
@@ -168,7 +168,7 @@ pub(crate) mod binding {
 pub(crate) mod init {
     use super::*;
 
-    pub(crate) unsafe fn global_exit(_here: &Pe, status: c_int) -> ! {
+    pub(crate) unsafe fn global_exit(_here: &ThreadPe, status: c_int) -> ! {
         panic!("shmem_global_exit({status})")
     }
 }
@@ -177,7 +177,7 @@ pub(crate) mod context {
     use super::*;
 
     pub(crate) unsafe fn team_create_ctx(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         _options: c_long,
         context: *mut runtime::Context,
@@ -190,8 +190,8 @@ pub(crate) mod context {
         0
     }
 
-    pub(crate) unsafe fn destroy(here: &Pe, context: runtime::Context) {
-        here.stage().step(here.me);
+    pub(crate) unsafe fn destroy(here: &ThreadPe, context: runtime::Context) {
+        here.turns().step(here.me);
         here.streams.borrow_mut()[context_number(context)].complete(here);
     }
 }
@@ -201,15 +201,15 @@ pub(crate) mod team {
 
     use super::*;
 
-    pub(crate) unsafe fn my_pe(here: &Pe, team: runtime::Team) -> c_int {
+    pub(crate) unsafe fn my_pe(here: &ThreadPe, team: runtime::Team) -> c_int {
         here.group("shmem_team_my_pe", team).my as c_int
     }
 
-    pub(crate) unsafe fn n_pes(here: &Pe, team: runtime::Team) -> c_int {
+    pub(crate) unsafe fn n_pes(here: &ThreadPe, team: runtime::Team) -> c_int {
         here.group("shmem_team_n_pes", team).list.len() as c_int
     }
 
-    pub(crate) unsafe fn translate_pe(here: &Pe, source: runtime::Team, pe: c_int, dest: runtime::Team) -> c_int {
+    pub(crate) unsafe fn translate_pe(here: &ThreadPe, source: runtime::Team, pe: c_int, dest: runtime::Team) -> c_int {
         const CALL: &str = "shmem_team_translate_pe";
         let (source, dest) = (here.group(CALL, source), here.group(CALL, dest));
         let member = usize::try_from(pe).ok().and_then(|pe| source.list.get(pe).copied());
@@ -217,21 +217,21 @@ pub(crate) mod team {
         number.map_or(-1, |number| number as c_int)
     }
 
-    pub(crate) unsafe fn sync(here: &Pe, team: runtime::Team) -> c_int {
+    pub(crate) unsafe fn sync(here: &ThreadPe, team: runtime::Team) -> c_int {
         here.exchange(team, "shmem_team_sync", Vec::new());
         0
     }
 
     /// The part of a parent that is `child` by the parent's numbers; `which` tells it from others of the same call.
-    fn part(parent: &Group, child: &Triplet, which: [u64; 2]) -> Option<Group> {
+    fn part(parent: &ThreadTeam, child: &Triplet, which: [u64; 2]) -> Option<ThreadTeam> {
         let my = child.number(parent.my as i64)? as usize;
         let list = (0..i64::from(child.size)).filter_map(|i| child.pe(i)).map(|pe| parent.list[pe as usize]).collect();
         let path = [&parent.path[..], &[parent.calls.get()], &which].concat();
-        Some(Group { path, list, my, calls: Cell::new(0) })
+        Some(ThreadTeam { path, list, my, calls: Cell::new(0) })
     }
 
     pub(crate) unsafe fn split_strided(
-        here: &Pe,
+        here: &ThreadPe,
         parent: runtime::Team,
         start: c_int,
         stride: c_int,
@@ -252,7 +252,7 @@ pub(crate) mod team {
     }
 
     pub(crate) unsafe fn split_2d(
-        here: &Pe,
+        here: &ThreadPe,
         parent: runtime::Team,
         xrange: c_int,
         _x_config: *const Config,
@@ -276,7 +276,7 @@ pub(crate) mod team {
         0
     }
 
-    pub(crate) unsafe fn destroy(here: &Pe, team: runtime::Team) {
+    pub(crate) unsafe fn destroy(here: &ThreadPe, team: runtime::Team) {
         if team != runtime::Team::INVALID {
             here.exchange(team, "shmem_team_destroy", Vec::new());
         }
@@ -287,7 +287,7 @@ pub(crate) mod team_extension {
     use super::*;
 
     pub(crate) unsafe fn split_color(
-        here: &Pe,
+        here: &ThreadPe,
         parent: runtime::Team,
         color: c_int,
         key: c_int,
@@ -307,7 +307,7 @@ pub(crate) mod team_extension {
         let my = list.iter().position(|&pe| pe == here.me).filter(|_| color >= 0);
         let made = my.map_or(runtime::Team::INVALID, |my| {
             let path = [&parent.path[..], &[parent.calls.get(), 3, color as u64]].concat();
-            here.enlist(Group { path, list, my, calls: Cell::new(0) })
+            here.enlist(ThreadTeam { path, list, my, calls: Cell::new(0) })
         });
         // SAFETY: the caller promises that `new_team` is writable.
         unsafe { new_team.write(made) };
@@ -337,7 +337,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn broadcast<T: Plain>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,
@@ -356,7 +356,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn fcollect<T: Plain>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,
@@ -373,7 +373,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn alltoall<T: Plain>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,
@@ -391,7 +391,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn alltoalls<T: Plain>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,
@@ -440,7 +440,7 @@ pub(crate) mod collective {
     macro_rules! reductions {
         ($($name:ident $op:ident $call:literal;)*) => {$(
             pub(crate) unsafe fn $name<T: Plain + Operand<$op>>(
-                here: &Pe, team: runtime::Team, dest: *mut T, source: *const T, nreduce: usize,
+                here: &ThreadPe, team: runtime::Team, dest: *mut T, source: *const T, nreduce: usize,
             ) -> c_int {
                 // SAFETY: the caller promises `nreduce` elements at `source`.
                 let all = here.exchange(team, $call, unsafe { bytes(source, nreduce) });
@@ -462,7 +462,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn sum_inscan<T: Plain + Operand<Sum>>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,
@@ -477,7 +477,7 @@ pub(crate) mod collective {
     }
 
     pub(crate) unsafe fn sum_exscan<T: Plain + Operand<Sum>>(
-        here: &Pe,
+        here: &ThreadPe,
         team: runtime::Team,
         dest: *mut T,
         source: *const T,

@@ -12,13 +12,13 @@ struct Stopped;
 /// So many looks of tasks that found nothing, with everybody waiting, are a deadlock.
 const FRUITLESS: u32 = 1000;
 
-pub(super) struct Stage {
-    state: Mutex<State>,
+pub(super) struct Turns {
+    state: Mutex<TurnState>,
     turns: Vec<Condvar>,
     fabrics: Vec<Loopback>,
 }
 
-struct State {
+struct TurnState {
     /// Whose turn it is.
     turn: usize,
     pes: Vec<Doing>,
@@ -37,10 +37,10 @@ enum Doing {
     Gone,
 }
 
-impl Stage {
+impl Turns {
     pub(super) fn new(fabrics: Vec<Loopback>, seed: Option<u64>) -> Self {
         let pes = fabrics.len();
-        let mut state = State {
+        let mut state = TurnState {
             turn: 0,
             pes: vec![Doing::Runs; pes],
             changes: 0,
@@ -64,7 +64,7 @@ impl Stage {
         self.state().failure.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock()
     }
 
@@ -152,7 +152,7 @@ impl Stage {
         self.pass(me, state);
     }
 
-    fn pass(&self, me: usize, mut state: MutexGuard<'_, State>) {
+    fn pass(&self, me: usize, mut state: MutexGuard<'_, TurnState>) {
         if let Some(next) = self.next(&mut state).filter(|&next| next != me) {
             state.turn = next;
             self.turns[next].notify_one();
@@ -160,7 +160,7 @@ impl Stage {
         self.until_my_turn(me, state);
     }
 
-    fn until_my_turn(&self, me: usize, mut state: MutexGuard<'_, State>) {
+    fn until_my_turn(&self, me: usize, mut state: MutexGuard<'_, TurnState>) {
         self.turns[me].wait_while(&mut state, |state| state.turn != me);
         state.pes[me] = Doing::Runs;
         if state.failure.is_some() && !std::thread::panicking() {
@@ -170,7 +170,7 @@ impl Stage {
     }
 
     /// Chooses the PE that goes on. If none can, the world has failed, and all end one after the other.
-    fn next(&self, state: &mut State) -> Option<usize> {
+    fn next(&self, state: &mut TurnState) -> Option<usize> {
         loop {
             let failed = state.failure.is_some();
             let may_go = |pe: &usize| match state.pes[*pe] {
