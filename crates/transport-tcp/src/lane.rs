@@ -131,7 +131,8 @@ unsafe impl Lane for TcpLane {
         })
     }
 
-    /// Both in one frame: the signal is not to wait until the data has been heard of.
+    /// Data and signal go out with one call of the kernel: short data in the signal's own frame, long data in
+    /// one before it.
     unsafe fn put_signal(
         &self,
         to: Remote,
@@ -141,10 +142,13 @@ unsafe impl Lane for TcpLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
-        // SAFETY: the caller's promise.
-        let data = unsafe { self.small(source, n) };
         self.issue(pe, 0, 1, |session| {
-            if n > 0 {
+            if n > SMALL {
+                let place = Place { at: source.expose_provenance(), n };
+                session.push_bulk_put(lane, to.region, to.offset, place);
+            } else if n > 0 {
+                // SAFETY: the source is readable for `n` bytes until completion, and copied here.
+                let data = unsafe { self.small(source, n) };
                 session.push(&Message::Put { lane, region: to.region, offset: to.offset, data });
             }
             let (width, amo) = (Width::Eight, update.amo());

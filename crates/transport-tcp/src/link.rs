@@ -143,8 +143,9 @@ impl Link {
         if matches!(state.wire, Wire::Down | Wire::Left) {
             self.raise(net, &mut state);
         }
-        // The first message goes at once; those that come while it is under way share the next frame.
-        if alone {
+        // The first message goes at once, and so does what follows data that goes now; those that come while it is under way
+        // share the next frame.
+        if alone || (state.session.has_output() && !state.blocked) {
             state.session.seal();
         }
         if state.session.has_output() && !state.blocked {

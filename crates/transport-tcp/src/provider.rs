@@ -26,7 +26,7 @@ use crate::lobby::Lobby;
 use crate::net::Net;
 use crate::progress::{LISTENER, Poller, WAKER};
 use crate::proto::handshake::Credentials;
-use crate::proto::wire::SMALL;
+use crate::proto::wire::{BULK, SMALL};
 
 /// TCP needs no card, so it can always be had.
 pub static PROVIDER: Provider = Provider { name: "tcp", offers, open };
@@ -91,8 +91,9 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         start: Instant::now(),
     };
     let features = Features::GROWS;
-    let features = if net.rails == 1 { features | Features::ORDERED } else { features };
-    let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(SMALL) };
+    // Where there are several rails, long data is dealt over all of them.
+    let (features, signal) = if net.rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
+    let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
     let fabric =
         Box::new(Tcp { net: Arc::new(net), capabilities, before: Mutex::new(Some(thread)), thread: Mutex::default() });
     software::fill(me, fabric, None)
