@@ -63,8 +63,8 @@ pub(crate) fn leave_to_parent() {
 }
 
 /// A new lane; `None` while there is no network.
-pub(crate) fn lane() -> Option<Result<Box<dyn Lane>, Error>> {
-    fabric().map(|fabric| fabric.lane(LaneOptions::default()))
+pub(crate) fn lane(options: LaneOptions) -> Option<Result<Box<dyn Lane>, Error>> {
+    fabric().map(|fabric| fabric.lane(options))
 }
 
 /// The properties of the fabric; `None` while there is no network.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Account, Amo, Busy, Lane, LaneOptions, Remote, SignalUpdate, Width};
 
 use crate::net::Net;
 use crate::proto::session::Ticket;
-use crate::proto::wire::{BULK, Message, SMALL};
+use crate::proto::wire::{BULK, Message, SMALL, Urgency};
 use crate::proto::{Place, Session};
 
 /// Longest put whose source is copied; a longer one waits until the peer has it.
@@ -21,15 +21,18 @@ pub(crate) struct TcpLane {
     net: Arc<Net>,
     number: u16,
     account: Arc<Account>,
+    /// When peers acknowledge what is copied here, or stays as it is for long.
+    urgency: Urgency,
     /// The rail of the next piece of a long transfer, where there are several. Relaxed: any rail will do.
     next_rail: AtomicU16,
 }
 
 impl TcpLane {
-    pub(crate) fn new(net: Arc<Net>) -> Result<Self, Error> {
+    pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
         let account = Arc::<Account>::default();
         let number = net.lanes.add(account.clone())?;
-        Ok(Self { net, number, account, next_rail: AtomicU16::new(0) })
+        let urgency = if options.rarely_completed { Urgency::Later } else { Urgency::Soon };
+        Ok(Self { net, number, account, urgency, next_rail: AtomicU16::new(0) })
     }
 
     /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
@@ -88,7 +91,8 @@ unsafe impl Lane for TcpLane {
             let tickets = pieces().map(|start| {
                 // SAFETY: a piece of what the caller promised.
                 let data = unsafe { self.small(source.add(start), SMALL.min(n - start)) };
-                session.push(&Message::Put { lane, region, offset: offset.wrapping_add(start as u64), data })
+                session
+                    .push(&Message::Put { lane, region, offset: offset.wrapping_add(start as u64), data }, self.urgency)
             });
             tickets.last().unwrap_or_default()
         })?;
@@ -103,7 +107,7 @@ unsafe impl Lane for TcpLane {
         let (lane, Remote { pe, region, offset }) = (self.number, to);
         self.issue_pieces(pe, n, |session, start, n| {
             let place = Place { at: source.wrapping_add(start).expose_provenance(), n };
-            session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place)
+            session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place, Urgency::Soon)
         })
     }
 
@@ -126,7 +130,7 @@ unsafe impl Lane for TcpLane {
             if fetch {
                 session.push_fetch(&message, Place { at: old.expose_provenance(), n: width.bytes() })
             } else {
-                session.push(&message)
+                session.push(&message, self.urgency)
             }
         })
     }
@@ -145,14 +149,14 @@ unsafe impl Lane for TcpLane {
         self.issue(pe, 0, 1, |session| {
             if n > SMALL {
                 let place = Place { at: source.expose_provenance(), n };
-                session.push_bulk_put(lane, to.region, to.offset, place);
+                session.push_bulk_put(lane, to.region, to.offset, place, self.urgency);
             } else if n > 0 {
                 // SAFETY: the source is readable for `n` bytes until completion, and copied here.
                 let data = unsafe { self.small(source, n) };
-                session.push(&Message::Put { lane, region: to.region, offset: to.offset, data });
+                session.push(&Message::Put { lane, region: to.region, offset: to.offset, data }, self.urgency);
             }
             let (width, amo) = (Width::Eight, update.amo());
-            session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false })
+            session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false }, self.urgency)
         })
     }
 
@@ -169,6 +173,9 @@ unsafe impl Lane for TcpLane {
         let before = self.outstanding();
         // With nothing under way, looking would only hurry acknowledgements that can travel with the next operation.
         if before > 0 {
+            if self.urgency == Urgency::Later {
+                self.net.ask();
+            }
             self.net.progress();
         }
         let done = before.saturating_sub(self.outstanding()) as usize;

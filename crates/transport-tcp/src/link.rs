@@ -27,6 +27,9 @@ use crate::{socket, unreachable};
 const TURN: usize = 1 << 20;
 /// Executed frames that may go without acknowledgement while a caller polls, who may have something to send with it.
 const UNTOLD: u64 = 8;
+/// The same for frames whose acknowledgement nobody waits for. The peer keeps them as long.
+const LEFT: u64 = 32;
+
 /// One rail to one PE.
 pub(crate) struct Link {
     pub(crate) pe: u32,
@@ -133,7 +136,7 @@ impl Link {
             return Ok(());
         }
         if state.session.is_full() {
-            self.flush(&mut state);
+            self.ask_locked(&mut state);
             return Err(Busy);
         }
         let alone = state.session.is_idle();
@@ -163,6 +166,17 @@ impl Link {
     pub(crate) fn remind(&self, net: &Net) {
         self.due.store(true, Ordering::SeqCst);
         net.remind();
+    }
+
+    /// Asks the peer how far it is, for a lane that waits for completions.
+    pub(crate) fn ask(&self) {
+        self.ask_locked(&mut self.lock());
+    }
+
+    fn ask_locked(&self, state: &mut State) {
+        self.flush_all(state);
+        state.session.ask();
+        self.flush(state);
     }
 
     /// Whether something waits for company; it does not after this call.
@@ -196,12 +210,13 @@ impl Link {
         let in_the_middle = matches!(&state.wire, Wire::Up(connection) if connection.endpoint.is_in_the_middle());
         let session = &mut state.session;
         let is_last = (executed == 0 || manner == Manner::Alone) && !in_the_middle;
-        if is_last || session.untold() >= UNTOLD {
+        let most = if session.wants_ack() { UNTOLD } else { LEFT };
+        if is_last && session.wants_ack() || session.is_asked() || session.untold() >= most {
             session.acknowledge();
             self.flush(state);
         }
         // Behind output that the socket does not take, the next writable event sees to it.
-        if state.session.untold() > 0 && !state.session.has_output() && !in_the_middle {
+        if state.session.wants_ack() && !state.session.has_output() && !in_the_middle {
             self.remind(net);
         }
         (executed, more)
@@ -341,6 +356,8 @@ impl Link {
             self.advance(net, state);
             heard |= std::mem::take(&mut state.heard);
         }
+        // What it has not been asked for it does not owe.
+        self.ask_locked(state);
         let look = Look {
             waiting: state.session.is_waiting() || state.lapsed,
             heard,

@@ -114,6 +114,11 @@ impl Net {
         done
     }
 
+    /// Asks all peers how far they are.
+    pub(crate) fn ask(&self) {
+        self.links.read().iter().for_each(|link| link.ask());
+    }
+
     /// A caller's turn that waits for something to come, for `most` at most.
     pub(crate) fn rest(&self, most: Duration) -> usize {
         let mut sockets = Vec::with_capacity(1 + FEW);

@@ -162,8 +162,8 @@ impl Fabric for Tcp {
         Ok(())
     }
 
-    fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
-        Ok(Box::new(TcpLane::new(self.net.clone())?))
+    fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
+        Ok(Box::new(TcpLane::new(self.net.clone(), options)?))
     }
 
     fn progress(&self) -> usize {

@@ -31,6 +31,9 @@ pub trait Cards: Send + Sync {
 pub struct LaneOptions {
     /// Only one thread ever uses it.
     pub private: bool,
+    /// Nobody waits for the completion of its copied puts, signals and atomics but now and then, so peers need not tell of it
+    /// soon.
+    pub rarely_completed: bool,
 }
 
 /// One job's view of a network.

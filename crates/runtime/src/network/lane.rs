@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Issuer, Lane};
+use oxshmem_transport::{Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use traffic::{Direction, OperationCount, OperationCounters};
@@ -31,8 +31,8 @@ pub(crate) struct ContextLane {
 }
 
 impl ContextLane {
-    fn new() -> Self {
-        let lane = match network::lane() {
+    fn new(options: LaneOptions) -> Self {
+        let lane = match network::lane(options) {
             Some(lane) => lane.unwrap_or_else(|error| errors::fail(&error)),
             // Lanes are made for PEs of other nodes only.
             None => errors::not_initialised("an operation between nodes"),
@@ -158,14 +158,19 @@ impl Drop for Patience<'_> {
 /// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
 static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
+/// Collectives wait for each other's signals, and for completion only where they have lent an operand to the network.
+fn own() -> &'static ContextLane {
+    made(&OWN, LaneOptions { rarely_completed: true, ..LaneOptions::default() })
+}
+
 /// Issues operations of the runtime on behalf of `call`.
 pub(crate) fn issue<R>(call: &'static str, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
-    at(&OWN).issue(call, None, act)
+    own().issue(call, None, act)
 }
 
 /// Returns when everything that the runtime has issued is complete.
 pub(crate) fn complete(call: &'static str) {
-    at(&OWN).drain(call, Needs::Anyone);
+    own().drain(call, Needs::Anyone);
 }
 
 /// All lanes, for the last finalize to complete them.
@@ -189,10 +194,14 @@ fn is_quiet() -> bool {
 
 /// The lane that is kept at `place`, made when it is first needed.
 pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
+    made(place, LaneOptions::default())
+}
+
+fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
     if let Some(known) = known(place) {
         return known;
     }
-    let new = Box::into_raw(Box::new(ContextLane::new()));
+    let new = Box::into_raw(Box::new(ContextLane::new(options)));
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => {
             // SAFETY: leaked, as above.

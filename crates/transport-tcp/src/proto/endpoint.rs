@@ -4,7 +4,9 @@ use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
 use super::seal::{Opener, SEAL};
 use super::session::{Place, Session};
-use super::wire::{BATCH, BULK, Bulk, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, Messages, SMALL};
+use super::wire::{
+    BATCH, BULK, Bulk, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency,
+};
 
 /// The memory of this PE, as the protocol sees it.
 pub trait Host {
@@ -133,7 +135,7 @@ impl Endpoint {
                 for message in Messages(&self.buffer[body.start..body.start + length]) {
                     execute(message?, session, host)?;
                 }
-                session.executed_one();
+                session.executed_one(header.urgency);
                 session.acknowledged(header.ack)?;
             }
             Kind::Bulk => {
@@ -149,6 +151,10 @@ impl Endpoint {
                 }
             }
             Kind::Ack => session.acknowledged(header.ack)?,
+            Kind::Ask => {
+                session.acknowledged(header.ack)?;
+                session.hear_question();
+            }
             Kind::Bye => {
                 session.acknowledged(header.ack)?;
                 self.left = true;
@@ -175,10 +181,10 @@ impl Endpoint {
             Purpose::Put => {}
             Purpose::Reply => session.answered(),
             Purpose::Refused { lane, wrong } => {
-                session.push(&Message::Refused { lane, fetch: false, wrong });
+                session.push(&Message::Refused { lane, fetch: false, wrong }, Urgency::Soon);
             }
         }
-        session.executed_one();
+        session.executed_one(header.urgency);
         session.acknowledged(header.ack)?;
         Ok(true)
     }
@@ -208,27 +214,27 @@ fn execute(message: Message<'_>, session: &mut Session, host: &mut impl Host) ->
     match message {
         Message::Put { lane, region, offset, data } => {
             if let Err(wrong) = host.put(region, offset, data) {
-                session.push(&Message::Refused { lane, fetch: false, wrong });
+                session.push(&Message::Refused { lane, fetch: false, wrong }, Urgency::Soon);
             }
         }
         Message::Get { lane, region, offset, n } if n <= SMALL => {
             if let Err(wrong) = session.push_reply(n, |bytes| host.get(region, offset, n, bytes)) {
-                session.push(&Message::Refused { lane, fetch: true, wrong });
+                session.push(&Message::Refused { lane, fetch: true, wrong }, Urgency::Soon);
             }
         }
         Message::Get { lane, region, offset, n } => {
             match host.place(region, offset, n) {
                 Ok(at) => session.push_bulk_reply(Place { at, n }),
-                Err(wrong) => session.push(&Message::Refused { lane, fetch: true, wrong }),
+                Err(wrong) => session.push(&Message::Refused { lane, fetch: true, wrong }, Urgency::Soon),
             };
         }
         Message::Amo { lane, region, offset, width, amo, fetch } => match host.amo(region, offset, width, amo) {
             Ok(old) if fetch => {
-                session.push(&Message::Reply { data: &old.to_le_bytes()[..width.bytes()] });
+                session.push(&Message::Reply { data: &old.to_le_bytes()[..width.bytes()] }, Urgency::Later);
             }
             Ok(_) => {}
             Err(wrong) => {
-                session.push(&Message::Refused { lane, fetch, wrong });
+                session.push(&Message::Refused { lane, fetch, wrong }, Urgency::Soon);
             }
         },
         Message::Reply { data } => match session.answer_place() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
 
-use super::wire::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL};
+use super::wire::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL, Urgency};
 
 /// Bytes of copied messages that may wait for the peer before the caller has to.
 const WINDOW: usize = 1 << 20;
@@ -34,8 +34,9 @@ pub enum Piece<'s> {
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 pub struct Session {
-    /// The batch that is being filled, with room for its header.
+    /// The batch that is being filled, with room for its header, and the greatest urgency of what is in it.
     open: Vec<u8>,
+    open_urgency: Urgency,
     /// Sealed and not acknowledged, in the order of their numbers.
     frames: VecDeque<Frame>,
     /// Number that the open batch will get.
@@ -43,6 +44,10 @@ pub struct Session {
     /// How many of `frames` have been sent as a whole, and how many bytes of the one after.
     sent: usize,
     sent_bytes: usize,
+    /// How many of `frames` the peer acknowledges without being asked.
+    urgent: usize,
+    /// Number of the last frame for which the peer has been asked.
+    asked: u64,
     /// Bytes copied into `frames`.
     kept: usize,
     spare: Vec<Vec<u8>>,
@@ -53,6 +58,9 @@ pub struct Session {
     acked: u64,
     executed: u64,
     told: u64,
+    /// The peer wants to hear of what it has not been told yet: soon, or at once because it has asked.
+    wants_ack: bool,
+    is_asked: bool,
     /// Where answers go, oldest first, and how many have come.
     fetches: VecDeque<Place>,
     fetched: u64,
@@ -62,6 +70,7 @@ pub struct Session {
 struct Frame {
     bytes: Vec<u8>,
     place: Option<Place>,
+    urgency: Urgency,
 }
 
 impl Frame {
@@ -74,16 +83,21 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             open: vec![0; FRAME],
+            open_urgency: Urgency::Later,
             frames: VecDeque::new(),
             next: 1,
             sent: 0,
             sent_bytes: 0,
+            urgent: 0,
+            asked: 0,
             kept: 0,
             spare: Vec::new(),
             control: None,
             acked: 0,
             executed: 0,
             told: 0,
+            wants_ack: false,
+            is_asked: false,
             fetches: VecDeque::new(),
             fetched: 0,
             leaving: false,
@@ -102,8 +116,11 @@ pub struct Ticket {
 
 impl Session {
     /// Appends a message of at most [`SMALL`] bytes of data.
-    pub fn push(&mut self, message: &Message<'_>) -> Ticket {
+    pub fn push(&mut self, message: &Message<'_>, urgency: Urgency) -> Ticket {
         self.make_room();
+        if urgency == Urgency::Soon {
+            self.open_urgency = urgency;
+        }
         message.encode(&mut self.open);
         self.ticket()
     }
@@ -126,29 +143,30 @@ impl Session {
     /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
     pub fn push_fetch(&mut self, message: &Message<'_>, dest: Place) -> Ticket {
         self.fetches.push_back(dest);
-        self.push(message)
+        // The answer tells more than an acknowledgement.
+        self.push(message, Urgency::Later)
     }
 
     /// Appends a put of at most [`BULK`] bytes that are sent from where they are.
-    pub fn push_bulk_put(&mut self, lane: u16, region: Region, offset: u64, source: Place) -> Ticket {
-        self.push_bulk(Envelope::put(lane, region, offset, source.n), source)
+    pub fn push_bulk_put(&mut self, lane: u16, region: Region, offset: u64, source: Place, urgency: Urgency) -> Ticket {
+        self.push_bulk(Envelope::put(lane, region, offset, source.n), source, urgency)
     }
 
     /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
     pub fn push_bulk_reply(&mut self, source: Place) -> Ticket {
-        self.push_bulk(Envelope::reply(source.n), source)
+        self.push_bulk(Envelope::reply(source.n), source, Urgency::Later)
     }
 
-    fn push_bulk(&mut self, envelope: Envelope, source: Place) -> Ticket {
+    fn push_bulk(&mut self, envelope: Envelope, source: Place, urgency: Urgency) -> Ticket {
         debug_assert!(0 < source.n && source.n <= BULK);
         self.seal();
         let ticket = self.ticket();
-        let header = self.header(Kind::Bulk, MESSAGE + source.n);
+        let header = self.header(Kind::Bulk, urgency, MESSAGE + source.n);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(&header.encode());
         bytes.extend_from_slice(&envelope.encode());
-        self.keep(Frame { bytes, place: Some(source) });
+        self.keep(Frame { bytes, place: Some(source), urgency });
         ticket
     }
 
@@ -161,24 +179,32 @@ impl Session {
         if self.open.len() == FRAME {
             return;
         }
-        let header = self.header(Kind::Batch, self.open.len() - FRAME);
+        let urgency = std::mem::replace(&mut self.open_urgency, Urgency::Later);
+        let header = self.header(Kind::Batch, urgency, self.open.len() - FRAME);
         self.open[..FRAME].copy_from_slice(&header.encode());
         let mut fresh = self.spare.pop().unwrap_or_default();
         fresh.clear();
         fresh.resize(FRAME, 0);
         let bytes = std::mem::replace(&mut self.open, fresh);
-        self.keep(Frame { bytes, place: None });
+        self.keep(Frame { bytes, place: None, urgency });
     }
 
     /// The acknowledgement is fixed here and not when the frame is sent: a frame that acknowledges must not overtake one
     /// that carries a refusal of what is acknowledged.
-    fn header(&mut self, kind: Kind, length: usize) -> Header {
+    fn header(&mut self, kind: Kind, urgency: Urgency, length: usize) -> Header {
+        self.tell();
+        Header { kind, urgency, length, number: self.next, ack: self.executed }
+    }
+
+    /// The peer is about to hear how far we are.
+    fn tell(&mut self) {
         self.told = self.executed;
-        Header { kind, length, number: self.next, ack: self.executed }
+        (self.wants_ack, self.is_asked) = (false, false);
     }
 
     fn keep(&mut self, frame: Frame) {
         self.kept += frame.bytes.len();
+        self.urgent += usize::from(frame.urgency == Urgency::Soon);
         self.next += 1;
         self.frames.push_back(frame);
     }
@@ -188,9 +214,10 @@ impl Session {
         self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
     }
 
-    /// Whether everything sealed has been sent and heard: then it is best not to wait for more to coalesce.
+    /// Whether everything sealed has been sent, and heard of if the peer tells so soon: then it is best not to wait for more to
+    /// coalesce.
     pub fn is_idle(&self) -> bool {
-        self.frames.is_empty()
+        self.urgent == 0 && !self.has_output()
     }
 
     /// Whether the open batch holds something.
@@ -213,11 +240,35 @@ impl Session {
         self.executed - self.told
     }
 
+    /// Whether the peer wants to hear soon of what it has not been told.
+    pub fn wants_ack(&self) -> bool {
+        self.wants_ack
+    }
+
+    /// Whether the peer has asked and not been told.
+    pub fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    /// The peer asks how far we are.
+    pub fn hear_question(&mut self) {
+        self.is_asked = self.untold() > 0;
+    }
+
     /// Tells the peer what has been executed, if nothing else is about to.
     pub fn acknowledge(&mut self) {
         if self.untold() > 0 && !self.has_output() {
-            self.told = self.executed;
             self.say(Kind::Ack);
+        }
+    }
+
+    /// Asks the peer how far it is, if it has frames that it acknowledges later and nothing else is about to be sent.
+    pub fn ask(&mut self) {
+        let last = self.next - 1;
+        let owed = self.frames.back().is_some_and(|frame| frame.urgency == Urgency::Later);
+        if owed && self.asked < last && !self.has_output() {
+            self.asked = last;
+            self.say(Kind::Ask);
         }
     }
 
@@ -229,7 +280,9 @@ impl Session {
     }
 
     fn say(&mut self, kind: Kind) {
-        self.control = Some((Header { kind, length: 0, number: 0, ack: self.executed }.encode(), 0));
+        self.tell();
+        let header = Header { kind, urgency: Urgency::Soon, length: 0, number: 0, ack: self.executed };
+        self.control = Some((header.encode(), 0));
     }
 
     fn after_last(&mut self) {
@@ -296,6 +349,7 @@ impl Session {
         while self.acked < ack {
             let frame = self.frames.pop_front().expect("as many frames are kept as numbers are out");
             self.kept -= frame.bytes.len();
+            self.urgent -= usize::from(frame.urgency == Urgency::Soon);
             self.acked += 1;
             self.sent -= 1;
             if self.spare.len() < SPARE {
@@ -311,8 +365,9 @@ impl Session {
     }
 
     /// A numbered frame has been executed.
-    pub fn executed_one(&mut self) {
+    pub fn executed_one(&mut self, urgency: Urgency) {
         self.executed += 1;
+        self.wants_ack |= urgency == Urgency::Soon;
     }
 
     /// Where the next answer goes.
@@ -345,7 +400,8 @@ impl Session {
         }
         self.acknowledged(heard)?;
         (self.sent, self.sent_bytes, self.control) = (0, 0, None);
-        self.told = self.executed;
+        self.asked = 0;
+        self.tell();
         Ok(())
     }
 }

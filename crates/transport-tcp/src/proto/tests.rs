@@ -11,7 +11,7 @@ use super::fuzz::{self, Sandbox};
 use super::handshake::{Acceptor, Credentials, Initiator, Route, Standing, Step, Verdict};
 use super::patience::{Advice, Look, Patience};
 use super::seal::Sealer;
-use super::wire::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL};
+use super::wire::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency};
 use super::{Endpoint, Garbage, Host, Piece, Place, Session};
 
 const SHARED: usize = 1 << 20;
@@ -70,17 +70,18 @@ impl Side {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
+        let urgency = if dice.below(2) == 0 { Urgency::Soon } else { Urgency::Later };
         match dice.below(4) {
             0 if n <= SMALL => {
                 let data: Vec<u8> = (0..n).map(|_| dice.below(256) as u8).collect();
-                self.session.push(&Message::Put { lane, region, offset, data: &data });
+                self.session.push(&Message::Put { lane, region, offset, data: &data }, urgency);
                 self.model.put(region, offset, &data).expect("in range");
             }
             0 => {
                 let Some(place) = self.own(n) else { return };
                 let fill = dice.below(256) as u8;
                 self.host.memory[place.at..place.at + n].fill(fill);
-                self.session.push_bulk_put(lane, region, offset, place);
+                self.session.push_bulk_put(lane, region, offset, place, urgency);
                 self.model.put(region, offset, &vec![fill; n]).expect("in range");
             }
             1 => {
@@ -104,7 +105,7 @@ impl Side {
                     self.session.push_fetch(&message, place);
                     self.expected.push((place, old.to_le_bytes()[..width.bytes()].to_vec()));
                 } else {
-                    self.session.push(&message);
+                    self.session.push(&message, urgency);
                 }
             }
         }
@@ -115,8 +116,11 @@ impl Side {
         if dice.below(3) == 0 {
             self.session.seal();
         }
-        if dice.below(3) == 0 {
+        if dice.below(3) == 0 && (self.session.wants_ack() || self.session.is_asked()) {
             self.session.acknowledge();
+        }
+        if dice.below(5) == 0 {
+            self.session.ask();
         }
         let mut bytes = Vec::new();
         if let Some(sealer) = &mut self.sealer {
@@ -245,7 +249,7 @@ fn a_session_says_when_the_peer_is_slow() {
     let mut session = Session::default();
     let mut pushed = 0;
     while !session.is_full() {
-        session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[0; SMALL] });
+        session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[0; SMALL] }, Urgency::Soon);
         pushed += SMALL;
     }
     assert!(pushed < 2 << 20, "{pushed} bytes are kept for a peer that hears nothing");
@@ -261,12 +265,12 @@ fn refusals_come_back_to_their_lane() {
     connect(&mut a, &mut b, false, 0);
     let (region, far) = (Region::Heap, SHARED as u64 - 3);
     let dest = Place { at: SHARED, n: 8 };
-    a.session.push(&Message::Put { lane: 1, region, offset: far, data: &[1; 8] });
+    a.session.push(&Message::Put { lane: 1, region, offset: far, data: &[1; 8] }, Urgency::Soon);
     a.session.push_fetch(&Message::Get { lane: 2, region, offset: u64::MAX, n: 8 }, dest);
-    a.session.push_bulk_put(3, region, far, Place { at: SHARED, n: 100_000 });
+    a.session.push_bulk_put(3, region, far, Place { at: SHARED, n: 100_000 }, Urgency::Soon);
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
-    let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] });
+    let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
     let mut dice = Dice(5);
     for now in 0..2_000 {
         a.transmit(now, &mut dice);
@@ -356,7 +360,7 @@ fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
 fn a_broken_seal_ends_the_connection() {
     let (mut a, mut b) = (Side::new(), Side::new());
     connect(&mut a, &mut b, true, 0);
-    a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] });
+    a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
     a.session.seal();
     let (mut frame, _) = a.session.whole_frame().expect("one frame");
     a.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
@@ -375,13 +379,16 @@ fn a_broken_seal_ends_the_connection() {
 fn good_stream() -> Vec<u8> {
     let mut session = Session::default();
     let region = Region::Heap;
-    session.push(&Message::Put { lane: 1, region, offset: 64, data: &[7; 40] });
-    session.push(&Message::Get { lane: 1, region, offset: 64, n: 40 });
-    session.push(&Message::Get { lane: 1, region, offset: 0, n: 100_000 });
-    session.push(&Message::Amo { lane: 1, region, offset: 8, width: Width::Four, amo: Amo::Add(3), fetch: true });
-    session.push(&Message::Reply { data: &[1; 8] });
-    session.push(&Message::Reply { data: &[2; 56] });
-    session.push_bulk_put(2, region, 5_000, Place { at: 0, n: 5_000 });
+    session.push(&Message::Put { lane: 1, region, offset: 64, data: &[7; 40] }, Urgency::Soon);
+    session.push(&Message::Get { lane: 1, region, offset: 64, n: 40 }, Urgency::Soon);
+    session.push(&Message::Get { lane: 1, region, offset: 0, n: 100_000 }, Urgency::Soon);
+    session.push(
+        &Message::Amo { lane: 1, region, offset: 8, width: Width::Four, amo: Amo::Add(3), fetch: true },
+        Urgency::Soon,
+    );
+    session.push(&Message::Reply { data: &[1; 8] }, Urgency::Soon);
+    session.push(&Message::Reply { data: &[2; 56] }, Urgency::Soon);
+    session.push_bulk_put(2, region, 5_000, Place { at: 0, n: 5_000 }, Urgency::Soon);
     session.push_bulk_reply(Place { at: 0, n: BULK });
     session.leave();
     let mut bytes = Vec::new();
@@ -454,8 +461,9 @@ proptest! {
     }
 
     #[test]
-    fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64) {
-        let header = Header { kind: Kind::Batch, length, number, ack };
+    fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64, later: bool) {
+        let urgency = if later { Urgency::Later } else { Urgency::Soon };
+        let header = Header { kind: Kind::Batch, urgency, length, number, ack };
         prop_assert_eq!(Header::decode(&header.encode(), 0), Ok(header));
     }
 

@@ -17,6 +17,8 @@ pub const BULK: usize = 256 << 10;
 
 const MAGIC: [u8; 2] = *b"ox";
 const VERSION: u8 = 1;
+/// In the byte of a frame's kind: its acknowledgement may come later.
+const LATER: u8 = 0x80;
 
 /// What is no frame or no message. The connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,17 @@ pub enum Kind {
     Ack = 3,
     /// The peer leaves the job.
     Bye = 4,
+    /// The peer wants to know how far we are.
+    Ask = 5,
+}
+
+/// When the peer is to acknowledge a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Urgency {
+    /// As soon as it has executed it: a caller may wait for its completion.
+    Soon,
+    /// With what it says next, or when it is asked.
+    Later,
 }
 
 /// The header of a frame.
@@ -47,6 +60,8 @@ pub enum Kind {
 pub struct Header {
     /// What it is.
     pub kind: Kind,
+    /// When it is to be acknowledged.
+    pub urgency: Urgency,
     /// Bytes of the body that follow.
     pub length: usize,
     /// Its number, from 1; 0 for frames without.
@@ -61,7 +76,7 @@ impl Header {
         let mut bytes = [0; FRAME];
         bytes[..2].copy_from_slice(&MAGIC);
         bytes[2] = VERSION;
-        bytes[3] = self.kind as u8;
+        bytes[3] = self.kind as u8 | if self.urgency == Urgency::Later { LATER } else { 0 };
         bytes[4..8].copy_from_slice(&(self.length as u32).to_le_bytes());
         bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
         bytes[16..].copy_from_slice(&self.ack.to_le_bytes());
@@ -73,18 +88,20 @@ impl Header {
         if bytes[..2] != MAGIC || bytes[2] != VERSION {
             return Err(Garbage("no frame begins like this"));
         }
-        let (kind, shortest, longest) = match bytes[3] {
+        let urgency = if bytes[3] & LATER == 0 { Urgency::Soon } else { Urgency::Later };
+        let (kind, shortest, longest) = match bytes[3] & !LATER {
             1 => (Kind::Batch, MESSAGE, BATCH),
             2 => (Kind::Bulk, MESSAGE, MESSAGE + BULK),
             3 => (Kind::Ack, 0, 0),
             4 => (Kind::Bye, 0, 0),
+            5 => (Kind::Ask, 0, 0),
             _ => return Err(Garbage("an unknown kind of frame")),
         };
         let length = u32::from_le_bytes(array(&bytes[4..8])) as usize;
         if length < shortest + extra || length > longest + extra {
             return Err(Garbage("a frame of impossible length"));
         }
-        Ok(Self { kind, length, number: number(&bytes[8..16]), ack: number(&bytes[16..24]) })
+        Ok(Self { kind, urgency, length, number: number(&bytes[8..16]), ack: number(&bytes[16..24]) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, issue, pattern, put, rounds};
 use crate::lock::taken;
-use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, Width};
+use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
 
 /// Unregistered memory is refused; after growth it is reached.
 pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
@@ -128,7 +128,8 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
     std::thread::scope(|scope| {
         for i in 0..4u64 {
             scope.spawn(move || {
-                let lane = fabric.lane(LaneOptions { private: true }).expect("there are lanes");
+                let lane =
+                    fabric.lane(LaneOptions { private: true, ..LaneOptions::default() }).expect("there are lanes");
                 let mut olds = vec![0u64; count as usize];
                 for (round, old) in olds.iter_mut().enumerate() {
                     put(&**fabric, &*lane, heap(next, 4096 + i * 256), &pattern(round as u64 + i, 200));
@@ -156,6 +157,42 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
     for i in 0..4 {
         assert!(pe.bytes(Region::Heap, 4096 + i * 256, 200) == pattern(count - 1 + i, 200), "thread {i}");
     }
+}
+
+/// On a lane whose completions are rarely waited for: everything arrives although nobody waits, everything is complete when
+/// somebody does, and the lane may be dropped with something under way.
+pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut Pe) {
+    let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
+    pe.word(counter).store(0, Ordering::Release);
+    pe.meet();
+    let lane =
+        pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
+    // Short, longer than what is copied, longer than a message of any provider.
+    let sources: Vec<_> =
+        [8, 5_000, if cfg!(miri) { 6_000 } else { 40_000 }].iter().map(|&n| pattern(count, n)).collect();
+    for round in 0..count {
+        let source = &sources[(round + 1) as usize % sources.len()];
+        issue(&*pe.fabric, &*lane, |lane| {
+            let (to, signal) = (heap(pe.next(), data), heap(pe.next(), counter));
+            // SAFETY: the sources live until the lane has nothing outstanding.
+            unsafe { lane.put_signal(to, source.as_ptr(), source.len(), signal, SignalUpdate::Add(1)) };
+        });
+    }
+    pe.wait("what was put without a wait", |pe| pe.word(counter).load(Ordering::Acquire) == count);
+    let start = Instant::now();
+    while lane.outstanding() > 0 {
+        lane.progress().expect("no operation fails");
+        assert!(start.elapsed() < PATIENCE, "a lane that waits at last hangs");
+    }
+    let last = &sources[count as usize % sources.len()];
+    assert!(pe.bytes(Region::Heap, data, last.len()) == *last, "the last put is lost");
+    pe.meet();
+    issue(&*pe.fabric, &*lane, |lane| {
+        // SAFETY: `put` has copied the bytes when it returns.
+        unsafe { lane.put(heap(pe.next(), data), 7_u64.to_ne_bytes().as_ptr(), 8) };
+    });
+    drop(lane);
+    pe.wait("what a dropped lane has put", |pe| pe.word(data).load(Ordering::Acquire) == 7);
 }
 
 /// PE 0 looks at nothing but its own memory until the others have put to it, got from it and updated it.

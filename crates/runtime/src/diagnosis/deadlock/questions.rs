@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Issuer, Lane, Region, Remote};
+use oxshmem_transport::{Issuer, Lane, LaneOptions, Region, Remote};
 
 use crate::network;
 use crate::start::job;
@@ -19,7 +19,7 @@ impl Questions {
     pub(super) fn open(place: &mut Option<Self>) -> Option<&mut Self> {
         if place.is_none() {
             // Without a lane there is no report, and nothing else is amiss.
-            let lane = network::lane()?.ok()?;
+            let lane = network::lane(LaneOptions::default())?.ok()?;
             *place = Some(Self { lane, answers: Box::default(), are_asked: false });
         }
         place.as_mut()

@@ -7,7 +7,7 @@ use oxshmem_transport::{Amo, Region, Width};
 
 use super::{Sandbox, receive};
 use crate::proto::session::{Place, Session};
-use crate::proto::wire::{Message, SMALL};
+use crate::proto::wire::{Message, SMALL, Urgency};
 use crate::proto::{Endpoint, Host, Piece};
 
 /// Memory of an end that its peer reaches, and that it has for itself.
@@ -53,18 +53,19 @@ impl End {
             return;
         }
         let (lane, region) = (u16::from(what), Region::Heap);
+        let urgency = if place & 1 == 0 { Urgency::Soon } else { Urgency::Later };
         match what % 4 {
             0 => {
                 let (n, offset) = (usize::from(size), u64::from(place) * 32);
                 let data = vec![size ^ place; n];
-                self.session.push(&Message::Put { lane, region, offset, data: &data });
+                self.session.push(&Message::Put { lane, region, offset, data: &data }, urgency);
                 self.model.put(region, offset, &data).expect("in range");
             }
             1 => {
                 let (n, offset) = (SMALL + 1 + usize::from(size), u64::from(place) * 32);
                 let Some(source) = self.own(n) else { return };
                 self.host.memory[source.at..source.at + n].fill(size);
-                self.session.push_bulk_put(lane, region, offset, source);
+                self.session.push_bulk_put(lane, region, offset, source, urgency);
                 self.model.put(region, offset, &vec![size; n]).expect("in range");
             }
             2 => {
@@ -121,6 +122,7 @@ pub fn connection(script: &[u8]) {
         match what >> 1 & 7 {
             0..=2 => end.issue(z, x, y),
             3 => end.session.seal(),
+            4 if x & 1 == 0 => end.session.ask(),
             4 => end.session.acknowledge(),
             5 => end.transmit(most),
             6 => end.receive(peer, most),
@@ -134,7 +136,10 @@ pub fn connection(script: &[u8]) {
         }
         for end in [&mut a, &mut b] {
             end.session.seal();
-            end.session.acknowledge();
+            end.session.ask();
+            if end.session.wants_ack() || end.session.is_asked() {
+                end.session.acknowledge();
+            }
             end.transmit(usize::MAX);
         }
         a.receive(&mut b, usize::MAX);
