@@ -72,7 +72,7 @@ pub const HUES: usize = 6;
 pub(crate) const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 84.0;
-const RIGHT: f64 = 20.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 50.0;
 

@@ -9,8 +9,8 @@ use crate::statistics::{Distribution, upper_edge};
 use crate::units::time;
 
 const HEIGHT: f64 = 190.0;
-const LEFT: f64 = 16.0;
-const RIGHT: f64 = 16.0;
+const LEFT: f64 = 30.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 48.0;
 
@@ -20,9 +20,16 @@ const MARKED: [f64; 3] = [50.0, 99.0, 99.9];
 /// The least length of a bar, as a share of the longest: rare samples stay visible.
 const VISIBLE: f64 = 0.012;
 
-/// The drawing: time goes to the right, the height of a bar is its share of the samples.
+/// The picture ends a little behind the greatest of these percentiles that is known: few far samples would squeeze all others.
+const SHOWN: [f64; 3] = [99.9, 99.0, 90.0];
+const BEHIND: f64 = 1.3;
+
+/// The drawing: time goes to the right, the height of a bar is its share of the samples. Samples beyond its end are counted.
 pub fn svg(title: &str, hue: usize, samples: &Distribution) -> String {
-    let edges = samples.buckets.iter().flat_map(|(edge, _)| [*edge, upper_edge(*edge)]);
+    let last = SHOWN.iter().find_map(|percent| samples.percentile(*percent)).map_or(f64::MAX, |value| value * BEHIND);
+    let shown = || samples.buckets.iter().filter(|(edge, _)| *edge <= last);
+    let beyond = samples.count - shown().map(|(_, times)| times).sum::<u64>();
+    let edges = shown().flat_map(|(edge, _)| [*edge, upper_edge(*edge)]);
     let scale = Scale::around(Division::Decimal, edges);
     let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
     let across = |value: f64| LEFT + scale.place(value) * (right - LEFT);
@@ -37,7 +44,7 @@ pub fn svg(title: &str, hue: usize, samples: &Distribution) -> String {
             let _ = write!(svg, "<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{}</text>", escape(&label));
         }
     }
-    for (edge, times) in &samples.buckets {
+    for (edge, times) in shown() {
         let (x, width) = (across(*edge), (across(upper_edge(*edge)) - across(*edge)).max(0.8));
         let height = (*times as f64 / most).max(VISIBLE) * (floor - TOP);
         let share = 100.0 * *times as f64 / samples.count as f64;
@@ -69,9 +76,13 @@ pub fn svg(title: &str, hue: usize, samples: &Distribution) -> String {
     let _ = write!(
         svg,
         "<path class=\"axis\" d=\"M{LEFT} {floor}H{right}\"/>\
-         <text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">time of one operation, {} samples</text></svg>",
+         <text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">time of one operation, {} samples{}</text></svg>",
         HEIGHT - 9.0,
-        samples.count
+        samples.count,
+        match beyond {
+            0 => String::new(),
+            beyond => format!(", {beyond} beyond, up to {}", time(samples.max)),
+        }
     );
     svg
 }
@@ -85,8 +96,18 @@ mod tests {
         let samples: Vec<(u64, u64)> = (100..10_000).step_by(10).map(|value| (value, 20)).collect();
         let samples = Distribution::new(&samples).expect("there are samples");
         let svg = svg("a barrier", 2, &samples);
+        // The last buckets lie less than 1.3 times behind the last percentile.
         assert_eq!(svg.matches("<rect").count(), samples.buckets.len());
         assert_eq!(svg.matches("class=\"percentile\"").count(), 3);
-        assert!(svg.contains("19800 samples"), "{svg}");
+        assert!(svg.contains("19800 samples<"), "{svg}");
+    }
+
+    #[test]
+    fn far_samples_are_counted_and_do_not_squeeze_the_others() {
+        let samples =
+            Distribution::new(&[(100, 9_000), (150, 989), (200, 10), (9_000_000, 1)]).expect("there are samples");
+        let svg = svg("a put", 0, &samples);
+        assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
+        assert!(svg.contains("10000 samples, 1 beyond, up to 9.00 ms<"), "{svg}");
     }
 }

@@ -161,6 +161,6 @@ mod tests {
 
     #[test]
     fn shares_are_written_with_their_nines() {
-        assert_eq!([0.30103, 1.0, 2.0, 3.0, 4.0].map(as_percent), ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+        assert_eq!([2f64.log10(), 1.0, 2.0, 3.0, 4.0].map(as_percent), ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
     }
 }

@@ -44,6 +44,16 @@ pub(crate) struct Entrant {
     pub(crate) launcher: String,
 }
 
+impl Entrant {
+    /// The name with the version. Some libraries give an address instead of a name.
+    pub(crate) fn title(&self) -> String {
+        match self.library.contains(&self.name) {
+            true => self.library.clone(),
+            false => self.name.clone(),
+        }
+    }
+}
+
 /// A group of patterns that a library could not be measured by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unmeasured {

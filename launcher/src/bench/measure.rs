@@ -31,6 +31,9 @@ pub(crate) struct Effort {
 /// A job that takes longer than this hangs.
 const JOB_LIMIT: Duration = Duration::from_secs(600);
 
+/// The pattern that the driver measures itself.
+const START_UP: &str = "start-up";
+
 /// How long a job may take to end after it has been asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -39,7 +42,7 @@ const GRACE: Duration = Duration::from_secs(3);
 #[serde(untagged)]
 enum PrintedLine {
     Hello { library: String, standard: String, pes: u32, init: f64 },
-    Sampling(Sampling),
+    Row(Sampling),
     Complete { complete: bool },
 }
 
@@ -50,6 +53,8 @@ pub(crate) struct Findings {
     pending: HashMap<Measurand, UnfinishedFigure>,
     pub(crate) subjects: Vec<Entrant>,
     pub(crate) missing: Vec<Unmeasured>,
+    /// Groups without any pattern that the user wants.
+    unwanted: Vec<&'static str>,
     pub(crate) pes: u32,
     pub(crate) rounds: u32,
 }
@@ -92,12 +97,14 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
             let turn = |place: usize| (place + round as usize) % contenders.len();
             for (place, contender) in (0..contenders.len()).map(|place| (place, &contenders[turn(place)])) {
                 progress.step(&format!("round {} of {}: {group}, {}", round + 1, effort.rounds, contender.name));
-                if findings.lacks(&contender.name, group) {
+                if findings.lacks(&contender.name, group) || findings.unwanted.contains(&group) {
                     continue;
                 }
                 let is_ours = turn(place) == 0;
                 match run(contender, group, effort, &mut findings) {
-                    Ok(()) => {}
+                    // In the first round ours is the first, so nobody else starts a job for nothing.
+                    Ok(0) if is_ours => findings.unwanted.push(group),
+                    Ok(_) => {}
                     Err(error) if is_ours => return Err(error),
                     Err(error) => findings.missing.push(Unmeasured {
                         contender: contender.name.clone(),
@@ -114,8 +121,8 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
     Ok(findings)
 }
 
-/// Runs one job and adds what it has measured, also of a job that breaks off.
-fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findings) -> Result<(), Error> {
+/// Runs one job and adds what it has measured, also of a job that breaks off. Returns how many patterns it had.
+fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findings) -> Result<usize, Error> {
     let sizes: Vec<String> = effort.sizes.iter().map(u64::to_string).collect();
     let micros = |time: Duration| time.as_micros().to_string();
     let arguments =
@@ -123,11 +130,14 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     let begun = Instant::now();
     let (output, messages, status) = finished(contender.job(&arguments))?;
     let took = begun.elapsed();
-    let mut complete = false;
+    let wants_start = START_UP.contains(&effort.only);
+    let (mut complete, mut patterns) = (false, 0);
     for line in output.lines() {
         match serde_json::from_str(line) {
             Ok(PrintedLine::Hello { library, standard, pes, init }) => {
-                findings.add(&contender.name, &Sampling::of_time("start-up", "shmem_init", init));
+                if wants_start {
+                    findings.add(&contender.name, &Sampling::of_time(START_UP, "shmem_init", init));
+                }
                 findings.pes = pes;
                 let subject =
                     Entrant { name: contender.name.clone(), library, standard, launcher: contender.described() };
@@ -135,7 +145,10 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
                     findings.subjects.push(subject);
                 }
             }
-            Ok(PrintedLine::Sampling(round)) => findings.add(&contender.name, &round),
+            Ok(PrintedLine::Row(round)) => {
+                findings.add(&contender.name, &round);
+                patterns += 1;
+            }
             Ok(PrintedLine::Complete { complete: said }) => complete = said,
             // Libraries may print sentences of their own.
             Err(_) => eprintln!("{line}"),
@@ -145,10 +158,11 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     if !complete {
         return Err(broken_off(contender, group, status, &messages));
     }
-    if group == START && effort.only.is_empty() {
-        findings.add(&contender.name, &Sampling::of_time("start-up", "whole job", took.as_nanos() as f64));
+    if group == START && wants_start {
+        findings.add(&contender.name, &Sampling::of_time(START_UP, "whole job", took.as_nanos() as f64));
+        patterns += 1;
     }
-    Ok(())
+    Ok(patterns)
 }
 
 fn broken_off(contender: &Contender, group: &str, status: Option<ExitStatus>, messages: &str) -> Error {
@@ -216,7 +230,7 @@ mod tests {
     fn lines_of_pe_0_are_told_apart() {
         let kind = |line: &str| match serde_json::from_str::<PrintedLine>(line) {
             Ok(PrintedLine::Hello { pes, .. }) => format!("hello of {pes}"),
-            Ok(PrintedLine::Sampling(round)) => format!("{} of {}", round.pattern, round.samples.len()),
+            Ok(PrintedLine::Row(round)) => format!("{} of {}", round.pattern, round.samples.len()),
             Ok(PrintedLine::Complete { .. }) => "complete".into(),
             Err(_) => "noise".into(),
         };
