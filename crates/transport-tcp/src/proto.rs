@@ -18,6 +18,7 @@
 //! again from its start, which changes nothing: nobody has been told of it.
 
 pub mod endpoint;
+pub mod frame;
 pub mod fuzz;
 pub mod handshake;
 pub mod patience;
@@ -30,5 +31,6 @@ pub mod wire;
 mod tests;
 
 pub use endpoint::{Endpoint, Host};
-pub use session::{Piece, Place, Session};
+pub use frame::{Piece, Place};
+pub use session::Session;
 pub use wire::Garbage;

@@ -2,8 +2,9 @@
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
+use super::frame::Place;
 use super::seal::{Opener, SEAL};
-use super::session::{Place, Session};
+use super::session::Session;
 use super::wire::{
     BATCH, BULK, Bulk, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency,
 };

@@ -9,8 +9,9 @@ pub use handshake::handshake;
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
+use super::frame::Place;
 use super::handshake::{Acceptor, Credentials, Step};
-use super::session::{Place, Session};
+use super::session::Session;
 use super::wire::{BULK, Garbage, Message};
 use super::{Endpoint, Host};
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
 
+use super::frame::{Frame, Piece, Place};
 use super::wire::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL, Urgency};
 
 /// Bytes of copied messages that may wait for the peer before the caller has to.
@@ -14,23 +15,6 @@ const FRAMES: usize = 1024;
 const FETCHES: usize = 1024;
 /// Buffers of old batches that are kept for new ones.
 const SPARE: usize = 16;
-
-/// Memory that the protocol only passes on: an address as a number, and a length.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "described as a whole")]
-pub struct Place {
-    pub at: usize,
-    pub n: usize,
-}
-
-/// A part of what is to be sent next.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Piece<'s> {
-    /// These bytes.
-    Bytes(&'s [u8]),
-    /// What is there.
-    Place(Place),
-}
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 pub struct Session {
@@ -65,18 +49,6 @@ pub struct Session {
     fetches: VecDeque<Place>,
     fetched: u64,
     leaving: bool,
-}
-
-struct Frame {
-    bytes: Vec<u8>,
-    place: Option<Place>,
-    urgency: Urgency,
-}
-
-impl Frame {
-    fn len(&self) -> usize {
-        self.bytes.len() + self.place.map_or(0, |place| place.n)
-    }
 }
 
 impl Default for Session {

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use oxshmem_transport::{Amo, Region, Width};
 
 use super::{Sandbox, receive};
-use crate::proto::session::{Place, Session};
+use crate::proto::frame::Place;
+use crate::proto::session::Session;
 use crate::proto::wire::{Message, SMALL, Urgency};
 use crate::proto::{Endpoint, Host, Piece};
 
