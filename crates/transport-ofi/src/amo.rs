@@ -3,7 +3,6 @@
 //! in software does not say how; so these are used for all atomics of a job or for none (`atomic`).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use oxshmem_transport::NotIssued;
 use oxshmem_transport::software::Messages;
@@ -22,8 +21,8 @@ impl Messages for Mail {
         engine.broken.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
-        if patience.is_zero() { self.0.letter() } else { self.0.rest(patience) }
+    fn receive(&self) -> Option<(u32, Vec<u8>)> {
+        self.0.letter()
     }
 
     fn follow_puts(&self) -> bool {

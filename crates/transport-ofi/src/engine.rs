@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
@@ -636,28 +636,16 @@ impl Engine {
         }
     }
 
-    /// Says farewell to everybody who knows this PE, and serves until all of them have done so too: then nobody will
-    /// send to this endpoint any more, and it may go.
-    pub(crate) fn part(&mut self) {
-        let known = self.peers.begin_leaving();
-        for pe in known {
+    /// Says farewell to all PEs that know this one.
+    pub(crate) fn leave(&mut self) {
+        for pe in self.peers.begin_leaving() {
             self.send(pe, &Message::Farewell);
         }
-        let mut patience = Patience::default();
-        while self.broken.is_none() && (self.peers.awaited() > 0 || !self.outbox.is_empty() || self.sending > 0) {
-            if self.drain() > 0 {
-                patience = Patience::default();
-            } else if patience.ends() {
-                tracing::warn!(peers = self.peers.awaited(), "some PEs have not said farewell");
-                return;
-            } else {
-                std::thread::yield_now();
-            }
-        }
-        // Their last messages are acknowledged by the endpoint when it is looked after.
-        for _ in 0..100 {
-            self.drain();
-        }
+    }
+
+    /// Whether all of them have said farewell too: then nobody will send to this endpoint any more, and it may go.
+    pub(crate) fn has_left(&self) -> bool {
+        self.broken.is_some() || (self.peers.awaited() == 0 && self.outbox.is_empty() && self.sending == 0)
     }
 }
 
@@ -672,25 +660,5 @@ impl Transfer {
                 Self::Get(dest) => Self::Get(dest.add(bytes)),
             }
         }
-    }
-}
-
-/// How long nothing has happened.
-#[derive(Default)]
-struct Patience {
-    looks: u32,
-    since: Option<Instant>,
-}
-
-impl Patience {
-    /// Nothing has happened again; whether that is enough. Others get the processor meanwhile.
-    fn ends(&mut self) -> bool {
-        self.looks += 1;
-        if self.looks < 64 {
-            std::hint::spin_loop();
-            return false;
-        }
-        std::thread::yield_now();
-        self.looks.is_multiple_of(64) && self.since.get_or_insert_with(Instant::now).elapsed() > GIVE_UP
     }
 }

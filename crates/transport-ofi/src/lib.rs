@@ -57,6 +57,5 @@ mod progress;
 mod provider;
 mod rails;
 mod region;
-mod server;
 
 pub use provider::PROVIDER;

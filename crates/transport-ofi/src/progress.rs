@@ -1,24 +1,24 @@
-//! Who moves the endpoint on: callers that wait, and the thread that serves when nobody does.
+//! The endpoint's lock, and what moves the endpoint on: callers that wait, and the thread ([`Drive`]).
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
 //! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
-//! descriptor where there is one and naps where there is none (`naps`); while callers poll it stays out of their way.
+//! descriptor where there is one and naps where there is none (`naps`).
 
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::{process, sockets};
 use oxshmem_transport::OperationLock;
-use parking_lot::{Mutex, MutexGuard};
+use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
+use parking_lot::MutexGuard;
 
 use crate::engine::Engine;
 use crate::naps::Naps;
 use crate::rails::SPREAD;
 
-/// Shortest and longest nap of the thread while callers poll.
-const ASIDE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(800));
+/// How long the thread sleeps at most before it looks whether it is over: nothing wakes it from a queue's descriptor.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a fabric's parts share.
 pub(crate) struct Net {
@@ -37,25 +37,13 @@ pub(crate) struct Net {
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
     naps: Naps,
-    /// How many callers nap between looks, as the thread would: it leaves that to them.
-    dozing: AtomicU64,
-    /// How often callers have polled: the thread steps aside while it changes.
-    polls: AtomicU64,
+    callers: Callers,
     /// Letters that wait for the software above. Changed with the engine locked.
     letters: AtomicU64,
     /// Whether the engine is broken. Stored with the engine locked.
     broken: AtomicBool,
     /// Where bytes go that nobody wants.
     scrap: Box<AtomicU64>,
-    rest: Mutex<Rest>,
-}
-
-/// What the thread remembers between two looks.
-struct Rest {
-    seen: u64,
-    nap: Duration,
-    /// Its naps are as short as they should be.
-    exact: bool,
 }
 
 impl Net {
@@ -72,12 +60,10 @@ impl Net {
             descriptors: engine.descriptors(),
             served: AtomicU64::new(0),
             naps: Naps::new(),
-            dozing: AtomicU64::new(0),
-            polls: AtomicU64::new(0),
+            callers: Callers::default(),
             letters: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             scrap: Box::default(),
-            rest: Mutex::new(Rest { seen: 0, nap: ASIDE.0, exact: false }),
             engine: OperationLock::new(engine),
         }
     }
@@ -94,7 +80,7 @@ impl Net {
 
     /// A caller moves everything on, and then does something more with the endpoint.
     pub(crate) fn drain_with(&self, then: impl FnOnce(&mut Engine)) -> usize {
-        self.note_poll();
+        self.callers.note();
         let mut engine = self.lock();
         let done = self.serve(&mut engine);
         then(&mut engine);
@@ -117,37 +103,31 @@ impl Net {
         done
     }
 
-    /// Not exact where callers meet: it is enough that the number changes, and a locked instruction costs a tenth of a put.
-    fn note_poll(&self) {
-        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-
     /// A caller sleeps until something comes, for `most` at most, and serves it. Where there is nothing to sleep on, it
     /// looks as often as the thread would. A sleep that the network has ended counts as something done, because serving a
     /// peer completes nothing: the caller stays awake for the next request, which would else find it asleep.
     pub(crate) fn doze(&self, most: Duration) -> usize {
-        self.note_poll();
+        self.callers.note();
         let mut engine = self.lock();
         let done = self.serve(&mut engine);
         if done > 0 || !engine.mail.is_empty() {
             return done;
         }
-        let descriptors = self.descriptors.as_ref();
-        if descriptors.is_some() && !engine.may_sleep() {
-            return done;
-        }
         drop(engine);
-        let woken = match descriptors {
-            Some(descriptors) => sleep_on(descriptors, most),
-            None => {
-                // Relaxed: it is only a reason for the thread to nap.
-                self.dozing.fetch_add(1, Ordering::Relaxed);
-                std::thread::sleep(self.naps.next().min(most));
-                self.dozing.fetch_sub(1, Ordering::Relaxed);
-                false
-            }
+        let woken = if self.descriptors.is_some() {
+            self.sleep_on_queues(most)
+        } else {
+            self.callers.rest(|| std::thread::sleep(self.naps.next().min(most)));
+            false
         };
         self.drain().max(usize::from(woken))
+    }
+
+    /// Sleeps until one of the queues has something, if there is nothing in them now. Returns whether it has.
+    fn sleep_on_queues(&self, most: Duration) -> bool {
+        let Some(descriptors) = self.descriptors.as_ref().filter(|_| self.lock().may_sleep()) else { return false };
+        // SAFETY: the net owns the ports, which keep these descriptors open.
+        unsafe { sleep_on(descriptors, most) }
     }
 
     /// The next letter for the software above, if one has come.
@@ -156,42 +136,6 @@ impl Net {
             return None;
         }
         self.lock().mail.pop_front()
-    }
-
-    /// The thread's turn: serves, sleeps for `patience` at most, and returns a letter if one has come.
-    pub(crate) fn rest(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
-        let mut rest = self.rest.lock();
-        let polls = self.polls.load(Ordering::Relaxed);
-        if polls != rest.seen || self.dozing.load(Ordering::Relaxed) > 0 {
-            // Callers look for what comes, and serve it.
-            rest.seen = polls;
-            std::thread::sleep(rest.nap.min(patience));
-            rest.nap = (rest.nap * 2).min(ASIDE.1);
-            return None;
-        }
-        rest.nap = ASIDE.0;
-        let mut engine = self.lock();
-        let done = self.serve(&mut engine);
-        if let Some(letter) = engine.mail.pop_front() {
-            return Some(letter);
-        }
-        if done > 0 {
-            return None;
-        }
-        let descriptors = self.descriptors.as_ref().filter(|_| engine.may_sleep());
-        drop(engine);
-        match descriptors {
-            Some(descriptors) => drop(sleep_on(descriptors, patience)),
-            None => {
-                if !std::mem::replace(&mut rest.exact, true)
-                    && let Err(error) = process::nap_exactly()
-                {
-                    tracing::debug!(%error, "short naps take longer");
-                }
-                std::thread::sleep(self.naps.next().min(patience));
-            }
-        }
-        None
     }
 
     /// Why the endpoint is of no use any more.
@@ -207,15 +151,29 @@ impl Net {
     }
 }
 
-/// Sleeps until one of the queues has something; they are open as long as the net to which their ports belong. Returns whether
-/// that was why the sleep ended.
-fn sleep_on(descriptors: &[RawFd], most: Duration) -> bool {
-    // SAFETY: the net owns the ports, which keep these descriptors open.
-    let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
-    sockets::wait_any_readable(descriptors, most).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the network's descriptors cannot be waited for");
-        false
-    })
+impl Drive for Net {
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    fn turn(&self, _resumed: bool) -> Next {
+        let mut engine = self.lock();
+        let done = self.serve(&mut engine);
+        if self.atomics
+            && let Some((from, _)) = engine.mail.pop_front()
+        {
+            tracing::warn!(from, "a letter was dropped: the endpoint does the atomics of this job");
+        }
+        match &self.descriptors {
+            _ if done > 0 || !engine.mail.is_empty() => Next::Again,
+            Some(_) => Next::Sleep(PATIENCE),
+            None => Next::Nap(self.naps.next()),
+        }
+    }
+
+    fn sleep(&self, most: Duration) {
+        self.sleep_on_queues(most);
+    }
 }
 
 /// The engine while it is held; who lets it go says what others want to know without it.

@@ -7,6 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
     Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer, Offers,
     Participant, Provider, Region, Rejected, Segment, Wanted, software,
@@ -23,7 +24,6 @@ use crate::operation::ROOM;
 use crate::port::{Depth, Port};
 use crate::progress::Net;
 use crate::rails::Rails;
-use crate::server::Server;
 
 /// libfabric's endpoints, of which those of cards are offered unasked.
 pub static PROVIDER: Provider = Provider { name: "ofi", offers, open };
@@ -114,7 +114,7 @@ impl Ofi {
     /// The provider itself, without what software above it fills in.
     pub(crate) fn open(library: &'static Libfabric, me: u32, selection: &Selection) -> Result<Self, Error> {
         let net = Arc::new(Net::new(engines(library, me, selection)?, selection.atomics));
-        Ok(Self { capabilities: capabilities(&net), net, server: Server::default() })
+        Ok(Self { capabilities: capabilities(&net), net })
     }
 }
 
@@ -157,7 +157,6 @@ fn capabilities(net: &Net) -> Capabilities {
 pub(crate) struct Ofi {
     net: Arc<Net>,
     capabilities: Capabilities,
-    server: Server,
 }
 
 impl Fabric for Ofi {
@@ -181,8 +180,11 @@ impl Fabric for Ofi {
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
         self.net.lock().cards = Some(cards);
-        // Where atomics are letters, the software that reads them has the thread.
-        if self.net.atomics { self.server.start(&self.net) } else { Ok(()) }
+        Ok(())
+    }
+
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        Some(self.net.clone())
     }
 
     fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
@@ -201,9 +203,19 @@ impl Fabric for Ofi {
         self.net.failure()
     }
 
+    fn leave(&self) {
+        self.net.lock().leave();
+    }
+
+    fn has_left(&self) -> bool {
+        self.net.lock().has_left()
+    }
+
     fn close(&self) {
-        self.server.stop();
-        self.net.lock().part();
+        // The last messages of peers are acknowledged by the endpoint when it is looked after.
+        for _ in 0..100 {
+            self.net.drain();
+        }
     }
 
     fn describe(&self) -> String {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token, Waker};
 use oxshmem_base::Error;
+use oxshmem_transport::driver::Callers;
 use oxshmem_transport::{Cards, Memory};
 use parking_lot::{Mutex, RwLock};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -20,7 +21,7 @@ use crate::interfaces::{self, Address};
 use crate::lanes::LaneTable;
 use crate::link::Link;
 use crate::lobby::{FIRST_GUEST, Lobby};
-use crate::progress::{FEW, FIRST_LINK, Poller};
+use crate::progress::{FEW, FIRST_LINK, Poller, ThreadPoller};
 use crate::proto::handshake::Credentials;
 
 /// Where a PE may be reached: its address, and the name of the interface that has it there.
@@ -53,18 +54,21 @@ pub(crate) struct Net {
     /// How many those are, for those who serve them with the list already locked.
     pub(crate) count: AtomicUsize,
     pub(crate) lobby: Lobby,
-    pub(crate) callers: Mutex<Poller>,
-    /// The descriptor of what `callers` watch, for those who sleep on it. It is open as long as this.
+    /// The view of the sockets that callers share.
+    pub(crate) poller: Mutex<Poller>,
+    /// The thread's.
+    pub(crate) watch: Mutex<ThreadPoller>,
+    /// The descriptor that `poller` watches, for callers that sleep on it. It is open as long as this.
     pub(crate) watched: RawFd,
     pub(crate) registries: [Registry; 2],
     pub(crate) waker: Waker,
-    /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.
-    pub(crate) polls: AtomicU64,
+    pub(crate) callers: Callers,
+    /// Turns of callers, more or less.
+    pub(crate) turns: AtomicU64,
     /// Some link has something to send; see `remind`.
     pub(crate) due: AtomicBool,
     /// The thread waits in the kernel, or is about to.
     pub(crate) asleep: AtomicBool,
-    pub(crate) closed: AtomicBool,
     /// Why the first PE that was lost is.
     pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,
@@ -146,20 +150,6 @@ impl Net {
         let mut nonce = [0; 32];
         self.random.fill(&mut nonce).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
         Ok(nonce)
-    }
-
-    /// Says good-bye to all and waits a moment for theirs: a socket that is closed with something unread in it would
-    /// take what we have sent with it.
-    pub(crate) fn part(&self) {
-        let links = self.links.read().clone();
-        links.iter().for_each(|link| link.leave());
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(300) && !links.iter().all(|link| link.is_over()) {
-            if self.progress() == 0 {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        }
-        links.iter().for_each(|link| link.hang_up());
     }
 }
 

@@ -1,8 +1,4 @@
-//! Who moves connections on: callers that wait, and a thread that steps aside for them.
-//!
-//! A caller polls its sockets itself, so that no other thread has to be woken between a message and the one who waits
-//! for it. The thread sleeps in the kernel while nothing happens; when something comes and nobody has polled lately, it
-//! serves; while callers poll it only naps.
+//! Moves connections on: by callers that wait, and by the thread ([`Drive`]). Each side has its own view of the sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -10,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use mio::{Events, Poll};
+use oxshmem_transport::driver::{Callers, Drive, Next};
 
 use crate::link::Manner;
 use crate::lobby::FIRST_GUEST;
@@ -25,8 +22,6 @@ pub(crate) const FIRST_LINK: usize = 2;
 pub(crate) const FEW: usize = 2;
 /// It still looks every so often for those who want to connect.
 const LOOK_AROUND: u64 = 64;
-/// Shortest and longest nap of the thread while callers poll.
-const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
 /// How often the thread looks at the clock while somebody owes something, and while nobody does.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
@@ -92,7 +87,9 @@ impl Poller {
 impl Net {
     /// A caller's turn.
     pub(crate) fn progress(&self) -> usize {
-        let turn = self.polls.fetch_add(1, Ordering::Relaxed);
+        self.callers.note();
+        let turn = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turn.wrapping_add(1), Ordering::Relaxed);
         let mut done = 0;
         let few = {
             let links = self.links.read();
@@ -106,7 +103,7 @@ impl Net {
             few
         };
         if (!few || turn.is_multiple_of(LOOK_AROUND))
-            && let Some(mut poller) = self.callers.try_lock()
+            && let Some(mut poller) = self.poller.try_lock()
         {
             poller.wait(Duration::ZERO);
             done += poller.serve(self, Manner::Caller);
@@ -132,7 +129,7 @@ impl Net {
         let happened = socket::wait(&sockets, most);
         let mut done = 0;
         if happened.first() == Some(&true)
-            && let Some(mut poller) = self.callers.try_lock()
+            && let Some(mut poller) = self.poller.try_lock()
         {
             poller.wait(Duration::ZERO);
             done += poller.serve(self, Manner::Caller);
@@ -142,52 +139,11 @@ impl Net {
 
     /// Something waits to be sent: if the thread is asleep, nobody may be there to send it.
     pub(crate) fn remind(&self) {
-        // Dekker's agreement with `work`: each side writes its own flag before it reads the other's.
+        // Dekker's agreement with `sleep`: each side writes its own flag before it reads the other's.
         self.due.store(true, Ordering::SeqCst);
         let asleep = self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
-        if asleep && let Err(e) = self.waker.wake() {
-            tracing::error!("the progress thread cannot be woken: {e}");
-        }
-    }
-
-    /// The thread's life.
-    pub(crate) fn work(&self, mut poller: Poller) {
-        let (mut seen, mut nap, mut looked, mut waiting) = (0, NAPS.0, Instant::now(), true);
-        while !self.closed.load(Ordering::Acquire) {
-            if looked.elapsed() >= if waiting { LOOKS.0 } else { LOOKS.1 } {
-                looked = Instant::now();
-                waiting = self.look();
-            }
-            let polls = self.polls.load(Ordering::Relaxed);
-            if polls != seen {
-                seen = polls;
-                std::thread::sleep(nap);
-                nap = (nap * 2).min(NAPS.1);
-                continue;
-            }
-            if nap != NAPS.0 {
-                // The callers have just stopped: whatever they left is now ours.
-                nap = NAPS.0;
-                self.serve_all();
-            }
-            self.asleep.store(true, Ordering::SeqCst);
-            let patience = match self.due.load(Ordering::SeqCst) {
-                true => Duration::ZERO,
-                false if waiting => LOOKS.0,
-                false => LOOKS.1,
-            };
-            poller.wait(patience);
-            self.asleep.store(false, Ordering::SeqCst);
-            if self.polls.load(Ordering::Relaxed) == seen {
-                if self.due.swap(false, Ordering::SeqCst) {
-                    self.serve_all();
-                }
-                poller.serve(self, Manner::Alone);
-            } else {
-                // A caller polls: it serves the links, but may not look at who is at the door.
-                nap = NAPS.0 * 2;
-                poller.serve_door(self);
-            }
+        if asleep {
+            self.wake();
         }
     }
 
@@ -204,6 +160,69 @@ impl Net {
         let links = self.links.read().clone();
         let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
         self.lobby.look(self) || owed
+    }
+}
+
+/// The thread's own part of the sockets.
+pub(crate) struct ThreadPoller {
+    poller: Poller,
+    /// When it looked at the clock last, and whether somebody owed something then.
+    looked: Instant,
+    waiting: bool,
+}
+
+impl ThreadPoller {
+    pub(crate) fn new(poller: Poller) -> Self {
+        Self { poller, looked: Instant::now(), waiting: true }
+    }
+
+    /// How often to look at the clock.
+    fn interval(&self) -> Duration {
+        if self.waiting { LOOKS.0 } else { LOOKS.1 }
+    }
+
+    fn look(&mut self, net: &Net) {
+        if self.looked.elapsed() >= self.interval() {
+            self.looked = Instant::now();
+            self.waiting = net.look();
+        }
+    }
+}
+
+impl Drive for Net {
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    fn turn(&self, resumed: bool) -> Next {
+        let mut watch = self.watch.lock();
+        watch.look(self);
+        if self.due.swap(false, Ordering::SeqCst) || resumed {
+            self.serve_all();
+        }
+        watch.poller.serve(self, Manner::Alone);
+        Next::Sleep(watch.interval())
+    }
+
+    fn sleep(&self, most: Duration) {
+        let mut watch = self.watch.lock();
+        self.asleep.store(true, Ordering::SeqCst);
+        let patience = if self.due.load(Ordering::SeqCst) { Duration::ZERO } else { most };
+        watch.poller.wait(patience);
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        if let Err(e) = self.waker.wake() {
+            tracing::error!("the progress thread cannot be woken: {e}");
+        }
+    }
+
+    /// Callers serve the links, but do not look at the clock, and seldom at new connections.
+    fn aside(&self) {
+        let mut watch = self.watch.lock();
+        watch.look(self);
+        watch.poller.serve_door(self);
     }
 }
 

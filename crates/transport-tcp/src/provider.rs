@@ -3,14 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
+use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::{
     Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, Memory, NetworkAtomics, Offer,
     Offers, Participant, Provider, Region, Segment, Wanted, software,
@@ -24,7 +24,7 @@ use crate::lane::{INJECT, TcpLane};
 use crate::lanes::LaneTable;
 use crate::lobby::Lobby;
 use crate::net::Net;
-use crate::progress::{LISTENER, Poller, WAKER};
+use crate::progress::{LISTENER, Poller, ThreadPoller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::proto::wire::{BULK, SMALL};
 
@@ -77,14 +77,15 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         links: RwLock::default(),
         count: AtomicUsize::new(0),
         lobby: Lobby::new(listener),
-        callers: Mutex::new(callers),
+        poller: Mutex::new(callers),
+        watch: Mutex::new(ThreadPoller::new(thread)),
         watched,
         registries: [first, second],
         waker,
-        polls: AtomicU64::new(0),
+        callers: Callers::default(),
+        turns: AtomicU64::new(0),
         due: AtomicBool::new(false),
         asleep: AtomicBool::new(false),
-        closed: AtomicBool::new(false),
         lost: OnceLock::new(),
         random: SystemRandom::new(),
         lanes: LaneTable::default(),
@@ -94,9 +95,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     // Where there are several rails, long data is dealt over all of them.
     let (features, signal) = if net.rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
-    let fabric =
-        Box::new(Tcp { net: Arc::new(net), capabilities, before: Mutex::new(Some(thread)), thread: Mutex::default() });
-    software::fill(me, fabric, None)
+    software::fill(me, Box::new(Tcp { net: Arc::new(net), capabilities }), None)
 }
 
 /// The first port of the range that is free, or any.
@@ -131,9 +130,6 @@ fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
 struct Tcp {
     net: Arc<Net>,
     capabilities: Capabilities,
-    /// The thread's view of the sockets, until the thread has it.
-    before: Mutex<Option<Poller>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Fabric for Tcp {
@@ -150,16 +146,15 @@ impl Fabric for Tcp {
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        let poller = self.before.lock().take();
-        let Some(poller) = poller else { return Err(Error::new("TCP: the fabric is connected already")) };
-        drop(self.net.cards.set(cards));
+        if self.net.cards.set(cards).is_err() {
+            return Err(Error::new("TCP: the fabric is connected already"));
+        }
         let enlisted = self.net.enlist(self.net.lobby.listener().as_raw_fd(), LISTENER);
-        let net = self.net.clone();
-        let spawn = || std::thread::Builder::new().name("oxshmem-tcp".into()).spawn(move || net.work(poller));
-        let thread = enlisted.and_then(|()| spawn());
-        let thread = thread.map_err(|e| Error::new("TCP: the progress thread cannot be started").because(e))?;
-        *self.thread.lock() = Some(thread);
-        Ok(())
+        enlisted.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
+    }
+
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        Some(self.net.clone())
     }
 
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
@@ -178,15 +173,17 @@ impl Fabric for Tcp {
         self.net.lost.get().cloned()
     }
 
+    fn leave(&self) {
+        self.net.links.read().iter().for_each(|link| link.leave());
+    }
+
+    /// A socket that is closed with something unread in it would take with it what this PE has sent.
+    fn has_left(&self) -> bool {
+        self.net.links.read().iter().all(|link| link.is_over())
+    }
+
     fn close(&self) {
-        let thread = self.thread.lock().take();
-        let Some(thread) = thread else { return };
-        self.net.part();
-        self.net.closed.store(true, Ordering::Release);
-        if self.net.waker.wake().is_ok() {
-            // A panic of the thread has been printed already.
-            let _ = thread.join();
-        }
+        self.net.links.read().iter().for_each(|link| link.hang_up());
     }
 
     fn describe(&self) -> String {

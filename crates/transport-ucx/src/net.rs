@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_transport::Cards;
+use oxshmem_transport::driver::Callers;
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
@@ -18,9 +18,6 @@ use crate::region::Regions;
 
 /// What a card begins with.
 const CARD: &[u8] = b"oxucx1 ";
-
-/// How long a PE that ends waits for those who are still talking to it.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One PE's part in the job.
 pub(crate) struct Net {
@@ -37,10 +34,7 @@ pub(crate) struct Net {
     pub(crate) guests: Mutex<HashSet<u32>>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     seats: Mutex<Seats>,
-    /// Turns of callers; the thread compares it with what it saw last. Relaxed: it is only a sign of life.
-    pub(crate) polls: AtomicU64,
-    /// Callers that sleep until something comes: they serve it, and the thread leaves it to them. Relaxed, like `polls`.
-    pub(crate) resting: AtomicU64,
+    pub(crate) callers: Callers,
     pub(crate) closed: AtomicBool,
 }
 
@@ -64,8 +58,7 @@ impl Net {
             service: Mutex::default(),
             guests: Mutex::default(),
             seats: Mutex::default(),
-            polls: AtomicU64::new(0),
-            resting: AtomicU64::new(0),
+            callers: Callers::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -92,7 +85,7 @@ impl Net {
 
     /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
     pub(crate) fn serve(&self) -> usize {
-        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.callers.note();
         self.service.try_lock().and_then(|service| service.as_ref().map(Worker::progress)).unwrap_or(0)
     }
 
@@ -130,16 +123,16 @@ impl Net {
         if reusable { seats.free.push(seat.clone()) } else { seats.broken.push(seat.clone()) }
     }
 
-    /// Says good-bye to all whom we have asked, and serves until all who have asked us have done the same: an answer of
-    /// ours that is still under way would go with us.
-    pub(crate) fn part(&self) {
-        let seats: Vec<Arc<Seat>> = {
-            let seats = self.seats.lock();
-            [&seats.taken, &seats.free, &seats.broken].into_iter().flatten().cloned().collect()
-        };
-        let start = Instant::now();
+    /// The channels of all lanes, also of those that are gone.
+    fn seats(&self) -> Vec<Arc<Seat>> {
+        let seats = self.seats.lock();
+        [&seats.taken, &seats.free, &seats.broken].into_iter().flatten().cloned().collect()
+    }
+
+    /// Says good-bye to all PEs that this one has asked.
+    pub(crate) fn leave(&self) {
         let mut told = HashSet::new();
-        for seat in &seats {
+        for seat in self.seats() {
             let mut channel = seat.lock();
             for pe in channel.peers() {
                 if told.insert(pe) {
@@ -147,23 +140,22 @@ impl Net {
                 }
             }
         }
-        let done = || {
-            let answered = seats.iter().all(|seat| {
-                let mut channel = seat.lock();
-                channel.step(self);
-                channel.owed() == 0
-            });
-            answered && self.guests.lock().is_empty()
-        };
-        while !done() && start.elapsed() < PATIENCE {
-            if self.serve() == 0 {
-                std::thread::sleep(Duration::from_micros(50));
-            }
-        }
+    }
+
+    /// Whether our good-byes are answered, and all that have asked us have said theirs: an answer of ours that is still under
+    /// way would go with us.
+    pub(crate) fn has_left(&self) -> bool {
+        let answered = self.seats().iter().all(|seat| {
+            let mut channel = seat.lock();
+            channel.step(self);
+            channel.owed() == 0
+        });
+        answered && self.guests.lock().is_empty()
     }
 
     /// Ends everything; nobody uses it any more.
     pub(crate) fn tear_down(&self) {
+        self.closed.store(true, Ordering::Release);
         drop(std::mem::take(&mut *self.seats.lock()));
         drop(self.service.lock().take());
         self.regions.close();

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
+use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
     Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer, Offers,
     Participant, Provider, Region, Segment, Wanted, software,
 };
-use parking_lot::Mutex;
 
 use crate::card::Devices;
 use crate::channel::COPIED;
@@ -64,14 +63,13 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         inject: COPIED,
         signal: Some(usize::MAX),
     };
-    software::fill(me, Box::new(Ucx { net, capabilities, tls, thread: Mutex::default() }), None)
+    software::fill(me, Box::new(Ucx { net, capabilities, tls }), None)
 }
 
 struct Ucx {
     net: Arc<Net>,
     capabilities: Capabilities,
     tls: Option<String>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Fabric for Ucx {
@@ -91,11 +89,11 @@ impl Fabric for Ucx {
         if self.net.cards.set(cards).is_err() {
             return Err(Error::new("UCX: the fabric is connected already"));
         }
-        let net = self.net.clone();
-        let thread = std::thread::Builder::new().name("oxshmem-ucx".into()).spawn(move || net.work());
-        let thread = thread.map_err(|e| Error::new("UCX: the progress thread cannot be started").because(e))?;
-        *self.thread.lock() = Some(thread);
         Ok(())
+    }
+
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        Some(self.net.clone())
     }
 
     fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
@@ -110,20 +108,18 @@ impl Fabric for Ucx {
         Some(self.net.rest(most))
     }
 
+    fn leave(&self) {
+        self.net.leave();
+    }
+
+    fn has_left(&self) -> bool {
+        self.net.has_left()
+    }
+
     fn close(&self) {
-        if self.net.closed.load(Ordering::Acquire) {
-            return;
+        if !self.net.closed.load(Ordering::Acquire) {
+            self.net.tear_down();
         }
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
-            self.net.part();
-            self.net.closed.store(true, Ordering::Release);
-            self.net.wake();
-            // A panic of the thread has been printed already.
-            let _ = thread.join();
-        }
-        self.net.closed.store(true, Ordering::Release);
-        self.net.tear_down();
     }
 
     fn describe(&self) -> String {

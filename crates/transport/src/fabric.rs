@@ -1,9 +1,11 @@
 //! The interface of a provider.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
 
+use crate::driver::Drive;
 use crate::{Amo, Capabilities, Region, Remote, SignalUpdate, Width};
 
 /// Memory of this process that peers may reach. It stays mapped while the fabric is open.
@@ -55,8 +57,14 @@ pub trait Fabric: Send + Sync {
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error>;
 
     /// Serves what peers have asked of this PE, and moves its own operations on. Returns how much was done. Called from
-    /// every wait; a provider that needs the target's help has a thread as well, so that a PE which computes is served.
+    /// every wait.
     fn progress(&self) -> usize;
+
+    /// The work of a thread that serves peers while this PE computes, if the provider needs the target's help. The software
+    /// around the provider has the thread, from [`Fabric::connect`] to [`Fabric::close`].
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        None
+    }
 
     /// Sleeps until something comes that [`Fabric::progress`] would serve, for `most` at most, and serves it. `None`: this
     /// provider cannot sleep on its network, and did not.
@@ -70,7 +78,15 @@ pub trait Fabric: Send + Sync {
         None
     }
 
-    /// Ends service and connections. Operations are complete before.
+    /// Says farewell to all peers that know this PE. Operations are complete, and nobody begins any more.
+    fn leave(&self) {}
+
+    /// Whether all peers have said farewell, so that none of them will send to this PE again.
+    fn has_left(&self) -> bool {
+        true
+    }
+
+    /// Ends service and connections.
     fn close(&self);
 
     /// One line for `SHMEM_INFO`: device, address, what was rejected and why.

@@ -12,6 +12,7 @@
 
 mod account;
 mod capabilities;
+pub mod driver;
 mod fabric;
 mod issuer;
 mod lock;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use parking_lot::{Condvar, Mutex};
 
+use crate::driver::{Callers, Drive, Next};
 use crate::loopback::card::{Card, Object};
 use crate::software::Messages;
 use crate::{
@@ -90,7 +91,11 @@ impl Loopback {
 
     /// The message service of this PE, for [`crate::software::fill`].
     pub fn messages(&self) -> Box<dyn Messages> {
-        Box::new(Mail { me: self.me, world: self.world.clone() })
+        Box::new(self.mail())
+    }
+
+    fn mail(&self) -> Mail {
+        Mail { me: self.me, world: self.world.clone(), callers: Callers::default() }
     }
 }
 
@@ -129,6 +134,10 @@ impl Fabric for Loopback {
         let mut queues = self.queues.lock();
         queues.retain(|queue| Arc::strong_count(queue) > 1 || !queue.lock().pending.is_empty());
         queues.iter().map(|queue| queue.lock().deliver(&self.world)).sum()
+    }
+
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        (self.options.amo == AmoDomain::None).then(|| Arc::new(self.mail()) as Arc<dyn Drive>)
     }
 
     fn close(&self) {}
@@ -420,6 +429,7 @@ impl Dice {
 struct Mail {
     me: u32,
     world: Arc<World>,
+    callers: Callers,
 }
 
 impl Messages for Mail {
@@ -430,10 +440,28 @@ impl Messages for Mail {
         Ok(())
     }
 
-    fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)> {
+    fn receive(&self) -> Option<(u32, Vec<u8>)> {
+        self.world.mail[self.me as usize].letters.lock().pop_front()
+    }
+}
+
+impl Drive for Mail {
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    /// Memory needs no help; messages are served by the software above.
+    fn turn(&self, _resumed: bool) -> Next {
+        Next::Sleep(Duration::from_millis(20))
+    }
+
+    fn sleep(&self, most: Duration) {
         let mailbox = &self.world.mail[self.me as usize];
         let mut letters = mailbox.letters.lock();
-        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), patience);
-        letters.pop_front()
+        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), most);
+    }
+
+    fn wake(&self) {
+        self.world.mail[self.me as usize].arrived.notify_all();
     }
 }

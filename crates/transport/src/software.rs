@@ -5,13 +5,11 @@ mod service;
 
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use parking_lot::Mutex;
 
+use crate::driver::{Callers, Drive, Driver, Next};
 use crate::software::service::{Requester, Service};
 use crate::{
     Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange,
@@ -19,6 +17,9 @@ use crate::{
 };
 
 pub use service::Messages;
+
+/// A PE that ends waits so long for a sign of those that have not said farewell. They have passed the job's last barrier.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// `fabric`, the provider of PE `me`, with everything filled in. `messages` is needed if it has no atomics.
 pub fn fill(me: u32, fabric: Box<dyn Fabric>, messages: Option<Box<dyn Messages>>) -> Result<Box<dyn Fabric>, Error> {
@@ -35,19 +36,47 @@ pub fn fill(me: u32, fabric: Box<dyn Fabric>, messages: Option<Box<dyn Messages>
         // Atomics travel apart from puts, and the target's processor takes part.
         capabilities.features.remove(Features::ORDERED | Features::ONE_SIDED);
     }
-    let closed = Arc::<AtomicBool>::default();
-    Ok(Box::new(Filled { me, fabric, capabilities, memory, service, closed, thread: Mutex::default() }))
+    Ok(Box::new(Filled { me, fabric, capabilities, memory, service, driver: Driver::default() }))
 }
 
 struct Filled {
+    /// First: the thread ends before what it moves on is gone.
+    driver: Driver,
     me: u32,
     fabric: Box<dyn Fabric>,
     capabilities: Capabilities,
     memory: Arc<Memory>,
     /// Present if atomics are made of messages.
     service: Option<Arc<Service>>,
-    closed: Arc<AtomicBool>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A provider's thread, which serves atomics as well.
+struct Serving {
+    drive: Arc<dyn Drive>,
+    service: Arc<Service>,
+}
+
+impl Drive for Serving {
+    fn callers(&self) -> &Callers {
+        self.drive.callers()
+    }
+
+    fn turn(&self, resumed: bool) -> Next {
+        let next = self.drive.turn(resumed);
+        if self.service.serve() { Next::Again } else { next }
+    }
+
+    fn sleep(&self, most: Duration) {
+        self.drive.sleep(most);
+    }
+
+    fn wake(&self) {
+        self.drive.wake();
+    }
+
+    fn aside(&self) {
+        self.drive.aside();
+    }
 }
 
 impl Fabric for Filled {
@@ -66,16 +95,11 @@ impl Fabric for Filled {
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
         self.fabric.connect(cards)?;
-        if let Some(service) = self.service.clone() {
-            let closed = self.closed.clone();
-            let serve = move || {
-                while !closed.load(Ordering::Relaxed) {
-                    service.serve(Duration::from_millis(20));
-                }
-            };
-            let thread = std::thread::Builder::new().name("oxshmem-amo".into()).spawn(serve);
-            let thread = thread.map_err(|e| Error::new("cannot start the thread that serves atomics").because(e))?;
-            *self.thread.lock() = Some(thread);
+        match (self.fabric.drive(), self.service.clone()) {
+            (Some(drive), Some(service)) => self.driver.start(Arc::new(Serving { drive, service }))?,
+            (Some(drive), None) => self.driver.start(drive)?,
+            (None, Some(_)) => return Err(Error::new("the provider has messages and no thread that serves them")),
+            (None, None) => {}
         }
         Ok(())
     }
@@ -97,11 +121,10 @@ impl Fabric for Filled {
     }
 
     fn progress(&self) -> usize {
-        let served = self.service.as_ref().is_some_and(|service| service.serve(Duration::ZERO));
+        let served = self.service.as_ref().is_some_and(|service| service.serve());
         self.fabric.progress() + usize::from(served)
     }
 
-    /// The service of atomics has its own thread.
     fn rest(&self, most: Duration) -> Option<usize> {
         self.fabric.rest(most)
     }
@@ -110,11 +133,22 @@ impl Fabric for Filled {
         self.fabric.lost()
     }
 
+    /// A PE of which nothing is heard for [`FAREWELL`] is not waited for any longer.
     fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.lock().take() {
-            // A panic of the service has been printed already.
-            let _ = thread.join();
+        if self.driver.is_running() {
+            self.fabric.leave();
+            let mut heard = Instant::now();
+            while !self.fabric.has_left() {
+                if self.progress() > 0 {
+                    heard = Instant::now();
+                } else if heard.elapsed() > FAREWELL {
+                    tracing::warn!(fabric = self.fabric.describe(), "some PEs have not said farewell");
+                    break;
+                } else {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            }
+            self.driver.stop();
         }
         self.fabric.close();
     }

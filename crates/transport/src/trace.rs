@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
+use crate::driver::Drive;
 use crate::{Amo, Busy, Capabilities, Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
 
 /// How often each operation was issued and how many bytes it moved, over all lanes of a fabric. Counting is relaxed:
@@ -90,8 +91,20 @@ impl Fabric for Traced {
         self.fabric.rest(most)
     }
 
+    fn drive(&self) -> Option<Arc<dyn Drive>> {
+        self.fabric.drive()
+    }
+
     fn lost(&self) -> Option<Error> {
         self.fabric.lost()
+    }
+
+    fn leave(&self) {
+        self.fabric.leave();
+    }
+
+    fn has_left(&self) -> bool {
+        self.fabric.has_left()
     }
 
     fn close(&self) {

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -14,8 +13,8 @@ pub trait Messages: Send + Sync {
     /// Sends at most 64 bytes.
     fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued>;
 
-    /// The next message and its sender; waits at most `patience` for one.
-    fn receive(&self, patience: Duration) -> Option<(u32, Vec<u8>)>;
+    /// The next message and its sender, if one has come.
+    fn receive(&self) -> Option<(u32, Vec<u8>)>;
 
     /// Whether messages to a PE stay in order and arrive after the puts that were issued to it before have taken effect.
     fn follow_puts(&self) -> bool {
@@ -43,9 +42,9 @@ impl Service {
         self.messages.follow_puts()
     }
 
-    /// Takes one message; waits for it at most so long. Returns whether there was one.
-    pub(super) fn serve(&self, patience: Duration) -> bool {
-        let Some((from, letter)) = self.messages.receive(patience) else { return self.send_unsent() };
+    /// Takes one message. Returns whether there was one.
+    pub(super) fn serve(&self) -> bool {
+        let Some((from, letter)) = self.messages.receive() else { return self.send_unsent() };
         match Letter::decode(&letter) {
             Some(Letter::Ask { number, region, offset, width, amo }) => {
                 let outcome = self.memory.amo(region, offset, width, amo);
@@ -152,7 +151,7 @@ impl Requester {
 
     /// Takes the answers that have come; returns how many.
     pub(super) fn collect(&self) -> usize {
-        self.service.serve(Duration::ZERO);
+        self.service.serve();
         if self.account.outstanding() == 0 {
             return 0;
         }

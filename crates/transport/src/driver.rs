@@ -1,0 +1,237 @@
+//! The thread that serves peers while their PE computes.
+//!
+//! A caller that waits serves peers itself, so that no other thread has to be woken between a message and the caller that waits
+//! for it. The thread sleeps in the kernel while nothing happens and serves what comes while no caller polls. While callers
+//! poll it only naps: two threads that wake for the same message hold each other up.
+//!
+//! # Memory order
+//!
+//! [`Callers`] holds signs of life, and all its accesses are relaxed. A thread that sees an old number serves once too often or
+//! naps once more, which costs time only: whatever is served has its own lock. `closed` is stored with release before the
+//! thread is unparked and woken, and loaded with acquire before each turn; joining the thread orders everything else.
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use oxshmem_base::Error;
+use oxshmem_os::{process, sockets};
+use parking_lot::Mutex;
+
+/// The shortest and the longest nap while callers poll.
+const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
+
+/// The work that a provider gives its thread.
+pub trait Drive: Send + Sync {
+    /// The callers that serve peers themselves.
+    fn callers(&self) -> &Callers;
+
+    /// Serves peers and moves operations on. `resumed`: callers polled until now, and what they have left is now the thread's.
+    fn turn(&self, resumed: bool) -> Next;
+
+    /// Sleeps until there is something for [`Drive::turn`] or [`Drive::wake`] is called, for `most` at most.
+    fn sleep(&self, most: Duration);
+
+    /// Wakes the thread from [`Drive::sleep`]. Without it the thread sees the end when the sleep is over.
+    fn wake(&self) {}
+
+    /// The thread's turn while callers poll: the work that callers do not do.
+    fn aside(&self) {}
+}
+
+/// The thread's next step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// There was something to serve, and there may be more.
+    Again,
+    /// There was nothing: [`Drive::sleep`], for so long at most.
+    Sleep(Duration),
+    /// There was nothing, and nothing to sleep on: a nap, before the next look.
+    Nap(Duration),
+}
+
+/// Signs of life of the callers that serve peers.
+#[derive(Default, Debug)]
+pub struct Callers {
+    /// Changes with each poll.
+    polls: AtomicU64,
+    /// Callers that sleep until something comes, which they will serve.
+    resting: AtomicU64,
+}
+
+impl Callers {
+    /// A caller polls. Polls of callers that meet here may be counted once: it is enough that the number changes, and a locked
+    /// instruction costs a tenth of a put.
+    pub fn note(&self) {
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// A caller sleeps: the thread leaves to it what comes meanwhile.
+    pub fn rest<T>(&self, sleep: impl FnOnce() -> T) -> T {
+        self.resting.fetch_add(1, Ordering::Relaxed);
+        let slept = sleep();
+        self.resting.fetch_sub(1, Ordering::Relaxed);
+        slept
+    }
+
+    /// Whether callers have polled since the last look, or sleep until something comes.
+    pub fn attend(&self, seen: &mut u64) -> bool {
+        let polls = self.polls.load(Ordering::Relaxed);
+        std::mem::replace(seen, polls) != polls || self.resting.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// The thread of one fabric.
+#[derive(Default)]
+pub struct Driver {
+    running: Mutex<Option<(Arc<dyn Drive>, JoinHandle<()>)>>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Driver {
+    /// Starts the thread.
+    pub fn start(&self, drive: Arc<dyn Drive>) -> Result<(), Error> {
+        let (closed, driven) = (self.closed.clone(), drive.clone());
+        let thread = thread::Builder::new().name("oxshmem-network".into()).spawn(move || run(&*driven, &closed));
+        let thread = thread.map_err(|e| Error::new("the thread that serves peers cannot be started").because(e))?;
+        *self.running.lock() = Some((drive, thread));
+        Ok(())
+    }
+
+    /// Whether there is a thread.
+    pub fn is_running(&self) -> bool {
+        self.running.lock().is_some()
+    }
+
+    /// Ends the thread, if there is one.
+    pub fn stop(&self) {
+        let Some((drive, thread)) = self.running.lock().take() else { return };
+        self.closed.store(true, Ordering::Release);
+        thread.thread().unpark();
+        drive.wake();
+        // A panic of the thread has been printed already.
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(drive: &dyn Drive, closed: &AtomicBool) {
+    let (mut seen, mut nap, mut exact) = (0, NAPS.0, false);
+    while !closed.load(Ordering::Acquire) {
+        if drive.callers().attend(&mut seen) {
+            drive.aside();
+            thread::park_timeout(nap);
+            nap = (nap * 2).min(NAPS.1);
+            continue;
+        }
+        let resumed = std::mem::replace(&mut nap, NAPS.0) != NAPS.0;
+        match drive.turn(resumed) {
+            Next::Again => {}
+            Next::Sleep(most) => drive.sleep(most),
+            Next::Nap(nap) => {
+                if !std::mem::replace(&mut exact, true)
+                    && let Err(error) = process::nap_exactly()
+                {
+                    tracing::debug!(%error, "short naps take longer");
+                }
+                thread::park_timeout(nap);
+            }
+        }
+    }
+}
+
+/// Sleeps until one of these descriptors has something to read, for `most` at most. Returns whether one has.
+///
+/// # Safety
+/// The descriptors stay open during the call.
+pub unsafe fn sleep_on(descriptors: &[RawFd], most: Duration) -> bool {
+    // SAFETY: the caller keeps the descriptors open during the call.
+    let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
+    sockets::wait_any_readable(descriptors, most).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the network's descriptors cannot be waited for");
+        false
+    })
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Counts what the thread does.
+    #[derive(Default)]
+    struct Counted {
+        callers: Callers,
+        turns: AtomicUsize,
+        asides: AtomicUsize,
+        sleeps: AtomicUsize,
+    }
+
+    impl Drive for Counted {
+        fn callers(&self) -> &Callers {
+            &self.callers
+        }
+
+        fn turn(&self, _resumed: bool) -> Next {
+            match self.turns.fetch_add(1, Ordering::SeqCst) {
+                0 => Next::Again,
+                _ => Next::Sleep(Duration::from_secs(1000)),
+            }
+        }
+
+        fn sleep(&self, most: Duration) {
+            self.sleeps.fetch_add(1, Ordering::SeqCst);
+            thread::park_timeout(most);
+        }
+
+        fn aside(&self) {
+            self.asides.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn until(done: impl Fn() -> bool) {
+        while !done() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_thread_serves_until_nothing_comes_and_then_sleeps_until_the_end() {
+        let (driver, counted) = (Driver::default(), Arc::<Counted>::default());
+        driver.start(counted.clone()).expect("a thread");
+        until(|| counted.sleeps.load(Ordering::SeqCst) == 1);
+        assert_eq!(counted.turns.load(Ordering::SeqCst), 2);
+        driver.stop();
+        driver.stop();
+        assert!(!driver.is_running());
+    }
+
+    #[test]
+    fn fault_P3_the_thread_leaves_messages_to_a_caller_that_sleeps_until_one_comes() {
+        let (driver, counted) = (Driver::default(), Arc::<Counted>::default());
+        counted.callers.rest(|| {
+            driver.start(counted.clone()).expect("a thread");
+            until(|| counted.asides.load(Ordering::SeqCst) > 2);
+            assert_eq!(counted.turns.load(Ordering::SeqCst), 0, "the caller serves");
+        });
+        until(|| counted.turns.load(Ordering::SeqCst) > 0);
+    }
+
+    #[test]
+    fn a_poll_is_seen_once() {
+        let (callers, mut seen) = (Callers::default(), 0);
+        assert!(!callers.attend(&mut seen), "nobody has called");
+        callers.note();
+        assert!(callers.attend(&mut seen));
+        assert!(!callers.attend(&mut seen), "the caller has gone");
+    }
+}
