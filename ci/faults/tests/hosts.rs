@@ -55,7 +55,7 @@ fn fault_L2_encryption_on_one_side_is_the_reason_that_is_told_at_once() {
     let program = program("hello.c");
     for pe in 0..2 {
         let only = format!("test $PMI_RANK = {pe} && export SHMEM_TCP_ENCRYPT=1; exec \"$0\"");
-        let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_TCP_TIMEOUT", "1000");
+        let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_PEER_TIMEOUT", "1000");
         let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
         let ended = job.run(Path::new("/bin/sh"), arguments).expect(1);
         assert!(!ended.stderr.contains("does not belong to this job"), "{ended}");

@@ -173,7 +173,7 @@ pub struct Settings {
     /// First and last port, both included.
     pub tcp_ports: Option<(u16, u16)>,
     pub tcp_encrypt: bool,
-    pub tcp_timeout: u64,
+    pub peer_timeout: u64,
 }
 
 impl Default for Settings {
@@ -222,7 +222,7 @@ impl Default for Settings {
             tcp_interface: None,
             tcp_ports: None,
             tcp_encrypt: false,
-            tcp_timeout: 30,
+            peer_timeout: 30,
         }
     }
 }
@@ -240,10 +240,11 @@ impl Settings {
         let mut warnings = Vec::new();
         for knob in KNOBS {
             let mut readings = knob.names().filter_map(|name| reading(name, &ours));
-            let Some(first) = readings.next() else {
-                continue;
-            };
+            let Some(first) = readings.next() else { continue };
             (knob.apply)(&mut settings, &first)?;
+            if table::FORMER.contains(&first.name) {
+                warnings.push(format!("{} is called {} now; the former name still works", first.name, knob.name));
+            }
             for ignored in readings.filter(|other| other.value != first.value) {
                 warnings
                     .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));

@@ -5,7 +5,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_transport::NotIssued;
 
 use crate::card::Card;
-use crate::engine::{Engine, GIVE_UP, Issued};
+use crate::engine::{Engine, Issued};
 use crate::message::Message;
 
 impl Engine {
@@ -22,7 +22,9 @@ impl Engine {
         self.address_of(pe)?;
         match self.peers.greeted(pe) {
             None => self.send(pe, &Message::Hello),
-            Some(since) if since.elapsed() > GIVE_UP => return Err(self.unreachable(pe, "it does not answer").into()),
+            Some(since) if since.elapsed() > self.give_up => {
+                return Err(self.unreachable(pe, "it does not answer").into());
+            }
             Some(_) => {}
         }
         Err(NotIssued::Busy)

@@ -24,9 +24,6 @@ use crate::port::{Depth, Port, Registration};
 use crate::rails::Rails;
 use crate::region::{Own, Place, Window, Windows};
 
-/// A peer that does not answer for so long is given up.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(120);
-
 pub(crate) struct Engine {
     // First: the endpoint closes while what it uses still lives.
     own: Own,
@@ -39,6 +36,8 @@ pub(crate) struct Engine {
     pub(crate) peers: Peers,
     pub(crate) cards: Option<Box<dyn Cards>>,
     pub(crate) me: u32,
+    /// A peer that does not answer for so long is given up; on the first rail only.
+    pub(crate) give_up: Duration,
     /// Messages that the endpoint could not take yet.
     outbox: VecDeque<(u32, Vec<u8>)>,
     /// Messages that the endpoint has taken and not completed.
@@ -95,6 +94,7 @@ impl Engine {
             peers: Peers::new(pes),
             cards: None,
             me,
+            give_up: Duration::MAX,
             outbox: VecDeque::new(),
             sending: 0,
             mail: VecDeque::new(),
@@ -404,7 +404,7 @@ impl Engine {
         let Remote { pe, region, offset } = remote;
         match self.peers.question(pe, region, at) {
             Inquiry::New => self.send(pe, &Message::Where { region: region as u8, offset: at }),
-            Inquiry::Asked(since) if since.elapsed() > GIVE_UP => {
+            Inquiry::Asked(since) if since.elapsed() > self.give_up => {
                 return Err(self.unreachable(pe, "it does not say where its memory is").into());
             }
             Inquiry::Asked(_) => {}

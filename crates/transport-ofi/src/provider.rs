@@ -94,7 +94,7 @@ fn selection(participant: &Participant<'_>, provider: Option<&str>) -> Selection
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     let provider = Some(choice.detail).filter(|detail| !detail.is_empty());
     let selection = Selection { atomics: choice.atomics, ..selection(participant, provider) };
-    open_with(library(participant.pes)?, participant.me, &selection)
+    open_with(library(participant.pes)?, participant.me, participant.give_up(), &selection)
 }
 
 /// Operations that are under way at once, and messages that may come at once; less where the endpoint allows less.
@@ -104,16 +104,28 @@ const DEPTH: Depth = Depth { issued: 512, receives: 128 };
 const FURTHER: Depth = Depth { issued: 64, receives: 0 };
 
 /// Opens the endpoint of a library that need not be the real one.
-pub(crate) fn open_with(library: &'static Libfabric, me: u32, selection: &Selection) -> Result<Box<dyn Fabric>, Error> {
-    let ofi = Ofi::open(library, me, selection)?;
+pub(crate) fn open_with(
+    library: &'static Libfabric,
+    me: u32,
+    give_up: Duration,
+    selection: &Selection,
+) -> Result<Box<dyn Fabric>, Error> {
+    let ofi = Ofi::open(library, me, give_up, selection)?;
     let net = ofi.net.clone();
-    software::fill(me, Box::new(ofi), Some(Box::new(Mail(net))))
+    software::fill(me, give_up, Box::new(ofi), Some(Box::new(Mail(net))))
 }
 
 impl Ofi {
     /// The provider itself, without what software above it fills in.
-    pub(crate) fn open(library: &'static Libfabric, me: u32, selection: &Selection) -> Result<Self, Error> {
-        let net = Arc::new(Net::new(engines(library, me, selection)?, selection.atomics));
+    pub(crate) fn open(
+        library: &'static Libfabric,
+        me: u32,
+        give_up: Duration,
+        selection: &Selection,
+    ) -> Result<Self, Error> {
+        let mut engine = engines(library, me, selection)?;
+        engine.give_up = give_up;
+        let net = Arc::new(Net::new(engine, selection.atomics));
         Ok(Self { capabilities: capabilities(&net), net })
     }
 }

@@ -308,7 +308,7 @@ impl Link {
         let address = state.address.map_or_else(|| "no address".into(), |address| address.to_string());
         let error = Error::new(format!("PE {} at {address} is lost", self.pe))
             .because(format!("{why}; {}", state.history.join("; ")))
-            .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_TCP_TIMEOUT the patience");
+            .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_PEER_TIMEOUT the patience");
         self.fail_with(net, state, error);
     }
 

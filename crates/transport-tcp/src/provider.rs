@@ -70,7 +70,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         card: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
         ports: settings.tcp_ports,
         rails,
-        give_up: Duration::from_secs(settings.tcp_timeout),
+        give_up: participant.give_up(),
         memory: Memory::default(),
         cards: OnceLock::new(),
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
@@ -95,7 +95,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     // Where there are several rails, long data is dealt over all of them.
     let (features, signal) = if net.rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
-    software::fill(me, Box::new(Tcp { net: Arc::new(net), capabilities }), None)
+    software::fill(me, participant.give_up(), Box::new(Tcp { net: Arc::new(net), capabilities }), None)
 }
 
 /// The first port of the range that is free, or any.

@@ -85,7 +85,7 @@ impl Relay {
 /// A pair whose every connection goes through the relay.
 fn relayed(relay: &Relay, timeout: u64, encrypt: bool) -> [Pe; 2] {
     let [mut a, mut b] = pair(|settings| {
-        settings.tcp_timeout = timeout;
+        settings.peer_timeout = timeout;
         settings.tcp_encrypt = encrypt;
     });
     let cards = vec![a.card_at(relay.before(a.port())), b.card_at(relay.before(b.port()))];

@@ -97,7 +97,7 @@ fn a_wrong_secret() {
     a.connect(cards.clone());
     b.connect(cards.clone());
     // It knows the job and its cards, and says that it is PE 0.
-    let hasty = Settings { tcp_timeout: 1, ..Settings::default() };
+    let hasty = Settings { peer_timeout: 1, ..Settings::default() };
     let mut secret = SECRET;
     secret[16..].fill(0);
     let mut stranger = Pe::open(0, &hasty, &secret);

@@ -31,7 +31,7 @@ fn main() {
 /// PE 1 is killed while PE 0 moves data to and from it; the error says which PE it was and where.
 fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
-    let mut pe = Pe::open(0, &Settings { tcp_timeout: 20, ..Settings::default() }, &SECRET);
+    let mut pe = Pe::open(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
     let (mut victim, theirs) = Other::start(&["victim"]);
     let cards = vec![pe.fabric.card(), theirs];
     victim.tell(&cards);

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 use std::{ptr, slice};
 
 use oxshmem_base::Error;
@@ -59,8 +60,8 @@ pub(crate) struct Channel {
     /// What comes next waits for what came before.
     fenced: bool,
     asked: u64,
-    /// Whose keys are asked for.
-    keys_asked: Option<(u32, Region)>,
+    /// The PE and the region whose keys are asked for, and since when.
+    keys_asked: Option<(u32, Region, Instant)>,
     worker: Worker,
     /// What the failures of endpoints are told to.
     lines: Vec<Rc<Line>>,
@@ -405,15 +406,27 @@ impl Channel {
         let from = keys[region as usize].len() as u64;
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
-            self.keys_asked = Some((pe, region));
+            self.keys_asked = Some((pe, region, Instant::now()));
             self.ask(net, pe, Ask::Keys { region, from }, &[], What::Keys);
         }
         if let Some(error) = &*self.inbox.error.borrow() {
             self.keys_asked = None;
             return Err(error.clone().into());
         }
-        let Some(letter) = self.inbox.keys.borrow_mut().take() else { return Err(NotIssued::Busy) };
-        if self.keys_asked.take() != Some((pe, region)) {
+        let Some(letter) = self.inbox.keys.borrow_mut().take() else {
+            return match self.keys_asked {
+                Some((asked, _, since)) if since.elapsed() > net.give_up => {
+                    let seconds = net.give_up.as_secs();
+                    Err(lost(
+                        asked,
+                        &format!("it has not said where its memory is for {seconds} s (SHMEM_PEER_TIMEOUT)"),
+                    )
+                    .into())
+                }
+                _ => Err(NotIssued::Busy),
+            };
+        };
+        if self.keys_asked.take().is_none_or(|(asked, of, _)| (asked, of) != (pe, region)) {
             // Somebody else's, who will ask again.
             return Err(NotIssued::Busy);
         }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_transport::Cards;
 use oxshmem_transport::driver::Callers;
+use oxshmem_transport::{Cards, Participant};
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
@@ -23,6 +24,8 @@ const CARD: &[u8] = b"oxucx1 ";
 pub(crate) struct Net {
     pub(crate) me: u32,
     pub(crate) pes: u32,
+    /// The time after which a silent peer is given up.
+    pub(crate) give_up: Duration,
     /// UCX does the job's atomics.
     pub(crate) atomics: bool,
     pub(crate) context: Arc<Context>,
@@ -47,10 +50,11 @@ struct Seats {
 }
 
 impl Net {
-    pub(crate) fn new(me: u32, pes: u32, context: Arc<Context>, atomics: bool) -> Self {
+    pub(crate) fn new(participant: &Participant<'_>, context: Arc<Context>, atomics: bool) -> Self {
         Self {
-            me,
-            pes,
+            me: participant.me,
+            pes: participant.pes,
+            give_up: participant.give_up(),
             atomics,
             regions: Regions::new(context.clone()),
             context,

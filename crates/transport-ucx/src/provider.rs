@@ -53,7 +53,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let cards = &cards[..cards.len().min(settings.rails.unwrap_or(1).into())];
     let context = Context::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
     let service = Worker::new(context.clone())?;
-    let net = Arc::new(Net::new(me, pes, context, atomics));
+    let net = Arc::new(Net::new(participant, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
     unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
     *net.service.lock() = Some(service);
@@ -63,7 +63,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         inject: COPIED,
         signal: Some(usize::MAX),
     };
-    software::fill(me, Box::new(Ucx { net, capabilities, tls }), None)
+    software::fill(me, participant.give_up(), Box::new(Ucx { net, capabilities, tls }), None)
 }
 
 struct Ucx {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
@@ -42,6 +43,11 @@ impl<'p> Participant<'p> {
     /// A PE that knows neither cards nor a launcher.
     pub fn new(me: u32, pes: u32, settings: &'p Settings, secret: &'p [u8; 48]) -> Self {
         Self { me, pes, settings, secret, cards: &[], cards_each: 1, reached: None }
+    }
+
+    /// The time after which a silent peer is given up.
+    pub fn give_up(&self) -> Duration {
+        Duration::from_secs(self.settings.peer_timeout)
     }
 }
 

@@ -18,11 +18,14 @@ use crate::{
 
 pub use service::Messages;
 
-/// A PE that ends waits so long for a sign of those that have not said farewell. They have passed the job's last barrier.
-const FAREWELL: Duration = Duration::from_secs(10);
-
-/// `fabric`, the provider of PE `me`, with everything filled in. `messages` is needed if it has no atomics.
-pub fn fill(me: u32, fabric: Box<dyn Fabric>, messages: Option<Box<dyn Messages>>) -> Result<Box<dyn Fabric>, Error> {
+/// `fabric`, the provider of PE `me`, with everything filled in. `messages` is needed if it has no atomics. A silent peer is
+/// given up after `give_up`.
+pub fn fill(
+    me: u32,
+    give_up: Duration,
+    fabric: Box<dyn Fabric>,
+    messages: Option<Box<dyn Messages>>,
+) -> Result<Box<dyn Fabric>, Error> {
     let mut capabilities = fabric.capabilities().clone();
     let memory = Arc::<Memory>::default();
     let mut service = None;
@@ -36,13 +39,14 @@ pub fn fill(me: u32, fabric: Box<dyn Fabric>, messages: Option<Box<dyn Messages>
         // Atomics travel apart from puts, and the target's processor takes part.
         capabilities.features.remove(Features::ORDERED | Features::ONE_SIDED);
     }
-    Ok(Box::new(Filled { me, fabric, capabilities, memory, service, driver: Driver::default() }))
+    Ok(Box::new(Filled { me, give_up, fabric, capabilities, memory, service, driver: Driver::default() }))
 }
 
 struct Filled {
     /// First: the thread ends before what it moves on is gone.
     driver: Driver,
     me: u32,
+    give_up: Duration,
     fabric: Box<dyn Fabric>,
     capabilities: Capabilities,
     memory: Arc<Memory>,
@@ -133,7 +137,7 @@ impl Fabric for Filled {
         self.fabric.lost()
     }
 
-    /// A PE of which nothing is heard for [`FAREWELL`] is not waited for any longer.
+    /// Peers of which nothing is heard for the user's time are not waited for any longer.
     fn close(&self) {
         if self.driver.is_running() {
             self.fabric.leave();
@@ -141,7 +145,7 @@ impl Fabric for Filled {
             while !self.fabric.has_left() {
                 if self.progress() > 0 {
                     heard = Instant::now();
-                } else if heard.elapsed() > FAREWELL {
+                } else if heard.elapsed() > self.give_up {
                     tracing::warn!(fabric = self.fabric.describe(), "some PEs have not said farewell");
                     break;
                 } else {

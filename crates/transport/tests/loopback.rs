@@ -16,7 +16,7 @@ fn filled(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| {
         let fill = |(me, fabric): (u32, oxshmem_transport::loopback::Loopback)| {
             let messages = fabric.messages();
-            software::fill(me, Box::new(fabric), Some(messages)).expect("messages are there")
+            software::fill(me, suite::PATIENCE, Box::new(fabric), Some(messages)).expect("messages are there")
         };
         (0..).zip(fabrics(pes, options)).map(fill).collect()
     }

@@ -120,7 +120,7 @@ impl Transfers {
         // In a machine with cards UCX or libfabric would go past the cable.
         let (transport, rails) = by;
         oshrun.env("SHMEM_TRANSPORT", transport).env("SHMEM_RAILS", rails.to_string());
-        oshrun.env("SHMEM_TCP_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
+        oshrun.env("SHMEM_PEER_TIMEOUT", timeout.to_string()).stdin(Stdio::null()).stdout(file).stderr(errors);
         let job = rig.enter(&mut oshrun).spawn().map_err(|error| format!("oshrun cannot be started: {error}"))?;
         let mut transfers = Transfers { rig, job, output, stop };
         transfers.wait_until(|all| all.said().contains("round 3"))?;

@@ -6,6 +6,9 @@ use crate::Error;
 /// The ways to speak to a launcher.
 const PMI: &[&str] = &["auto", "pmi1", "pmi2", "pmix", "library"];
 
+/// Former names of variables, which are read still. The user is told the present one.
+pub(super) const FORMER: &[&str] = &["SHMEM_TCP_TIMEOUT", "SHMEM_TCP_RAILS"];
+
 /// Every variable the library and its tools read, in the order of the manual.
 pub static KNOBS: &[Knob] = &[
     Knob {
@@ -340,12 +343,12 @@ pub static KNOBS: &[Knob] = &[
         },
     ),
     Knob {
-        name: "SHMEM_TCP_TIMEOUT",
-        aliases: &[],
+        name: "SHMEM_PEER_TIMEOUT",
+        aliases: &["SHMEM_TCP_TIMEOUT"],
         value: Value::Number,
         default: "30",
-        doc: "seconds after which a silent peer is given up",
-        apply: |settings, reading| reading.number(86_400).map(|seconds| settings.tcp_timeout = seconds.max(1)),
+        doc: "seconds after which a peer on another node that does not answer is given up",
+        apply: |settings, reading| reading.number(86_400).map(|seconds| settings.peer_timeout = seconds.max(1)),
     },
     switch(
         "SHMEM_TRAP_ON_ABORT",

@@ -22,14 +22,14 @@ fn alone() -> MutexGuard<'static, ()> {
 /// PE `me` of a job over so many rails of one of the mock's providers.
 fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
     let selection = Selection { provider: Some(provider.into()), rails: Some(rails), pes, ..Selection::default() };
-    open_with(&MOCK, me, &selection).expect("the mock opens")
+    open_with(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens")
 }
 
 /// The same with the provider's atomics.
 fn pe_with_atomics(provider: &str, me: u32, pes: u32, rails: usize) -> Result<Box<dyn Fabric>, Error> {
     let provider = Some(provider.into());
     let selection = Selection { provider, rails: Some(rails), pes, atomics: true, ..Selection::default() };
-    open_with(&MOCK, me, &selection)
+    open_with(&MOCK, me, suite::PATIENCE, &selection)
 }
 
 /// The suite with the provider's own atomics.
@@ -121,7 +121,7 @@ fn peers_meet_on_the_rails_that_both_have() {
 fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
     let provider = Some(provider.into());
     let selection = Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() };
-    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, &selection).expect("the mock opens"));
+    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens"));
     let ends: Vec<usize> = with(|world| (0..world.ends.len() / 2).collect());
     let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
     for (pe, memory) in pes.iter().zip(&mut memory) {
@@ -241,7 +241,7 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
         let mut selection =
             Selection { provider: Some(provider.into()), cards_each: 2, pes: 1, ..Selection::default() };
         change(&mut selection);
-        let words = open_with(&MOCK, 0, &selection).expect("the mock opens").describe();
+        let words = open_with(&MOCK, 0, suite::PATIENCE, &selection).expect("the mock opens").describe();
         words.split([',', '(']).next().and_then(|words| Some(words.split_once(" on ")?.1.trim().to_owned()))
     };
     let near = ["mock_slingshot_2", "mock_slingshot_1", "mock_slingshot"].map(String::from);

@@ -106,7 +106,8 @@ mod tests {
     use std::sync::Arc;
 
     use oxshmem_base::Error;
-    use oxshmem_transport::{Cards, Region, Segment};
+    use oxshmem_base::knobs::Settings;
+    use oxshmem_transport::{Cards, Participant, Region, Segment};
 
     use super::*;
     use crate::card::Devices;
@@ -132,7 +133,8 @@ mod tests {
             Err(error) => return println!("not run: {NAME}: {error}"),
         };
         let (source, mut target) = (vec![7_u8; 1 << 20], vec![0_u8; 1 << 20]);
-        let net = Arc::new(Net::new(0, 1, context.clone(), false));
+        let settings = Settings::default();
+        let net = Arc::new(Net::new(&Participant::new(0, 1, &settings, &[0; 48]), context.clone(), false));
         // SAFETY: the net is shared by reference only, and takes the worker down below.
         unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast()) }.expect("it listens");
         *net.service.lock() = Some(service);

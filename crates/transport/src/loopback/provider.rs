@@ -28,7 +28,12 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let amo = if choice.atomics { AmoDomain::Network } else { AmoDomain::Processor };
     let options = Options { adversary: seed(choice.detail)?, amo, ..Options::default() };
     let Participant { me, pes, .. } = *participant;
-    software::fill(me, Box::new(Loopback::new(me, world_of(participant.secret, pes), options)), None)
+    software::fill(
+        me,
+        participant.give_up(),
+        Box::new(Loopback::new(me, world_of(participant.secret, pes), options)),
+        None,
+    )
 }
 
 /// The job that has this secret, which its first PE makes.

@@ -113,7 +113,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
             "198.51.100.2 (cable1)",
         ],
     )
-    .by(&[("SHMEM_TCP_TIMEOUT", "3")]),
+    .by(&[("SHMEM_PEER_TIMEOUT", "3")]),
     runs(
         "problem-25-only-some-ports-open",
         NAMESPACES,
@@ -146,7 +146,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
         &[1],
         &["cannot be reached from host host", "tells only 127.0.0.1 (lo)", "SHMEM_TCP_INTERFACE must name"],
     )
-    .by(&[("SHMEM_TCP_INTERFACE", "lo"), ("SHMEM_TCP_TIMEOUT", "3")]),
+    .by(&[("SHMEM_TCP_INTERFACE", "lo"), ("SHMEM_PEER_TIMEOUT", "3")]),
     runs(
         "problem-15-bridges-of-containers",
         NAMESPACES,
@@ -163,7 +163,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
         &[1],
         &["tells only 172.17.0.1 (docker0)", "SHMEM_TCP_INTERFACE must name"],
     )
-    .by(&[("SHMEM_TCP_INTERFACE", "docker0"), ("SHMEM_TCP_TIMEOUT", "3")]),
+    .by(&[("SHMEM_TCP_INTERFACE", "docker0"), ("SHMEM_PEER_TIMEOUT", "3")]),
     runs("oshrun-slurm", SRUN, "PMI-1", TWO_NODES, "salloc -Q -N2 --ntasks-per-node=2 {oshrun} {program}").in_slurm(),
     runs("oshrun-pmi2", &[], "PMI-2", ONE_NODE, "{oshrun} -n 4 {program}").by(&[("SHMEM_PMI", "pmi2")]),
     ends("oshrun-abort", &[], "{oshrun} -n 4 {program} abort", &[42], &["exit 42"]),
