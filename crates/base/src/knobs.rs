@@ -2,9 +2,11 @@
 //! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for misspelt names all come from it.
 
 mod table;
+mod warnings;
 
 use crate::{Error, names};
 pub use table::KNOBS;
+use warnings::{letters_behind_a_size, misspelt};
 
 /// One environment variable.
 pub struct Knob {
@@ -245,6 +247,7 @@ impl Settings {
             if table::FORMER.contains(&first.name) {
                 warnings.push(format!("{} is called {} now; the former name still works", first.name, knob.name));
             }
+            warnings.extend(letters_behind_a_size(&first).filter(|_| knob.value == Value::Size));
             for ignored in readings.filter(|other| other.value != first.value) {
                 warnings
                     .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));
@@ -305,21 +308,6 @@ pub fn listing() -> String {
 /// How a switch is read.
 pub fn is_on(value: &str) -> bool {
     !["", "0", "n", "no", "f", "false", "off"].contains(&value.trim().to_ascii_lowercase().as_str())
-}
-
-/// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
-const FOREIGN: [&str; 7] =
-    ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
-
-/// The warning about a name that nobody reads and that looks like one of ours. Names that resemble none are left alone:
-/// module systems and build scripts set things like `SHMEM_ROOT`.
-fn misspelt(name: &str) -> Option<String> {
-    let known = || KNOBS.iter().flat_map(Knob::names);
-    if known().any(|k| k == name) || FOREIGN.iter().any(|family| name.starts_with(family)) {
-        return None;
-    }
-    let meant = names::nearest(name, known())?;
-    Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?"))
 }
 
 fn is_ours(name: &str) -> bool {

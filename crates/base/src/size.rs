@@ -29,6 +29,13 @@ pub fn parse(text: &str) -> Result<u64, Error> {
     number.scaled(power_of_two).ok_or_else(|| invalid("it is larger than 64 bits can count"))
 }
 
+/// The letters that [`parse`] ignores behind the suffix, unless they spell the unit out (`20MB`, `20MiB`).
+pub fn ignored(text: &str) -> Option<&str> {
+    let (_, suffix) = Decimal::read(text.trim())?;
+    let rest = suffix.get(1..)?;
+    (!["", "b", "ib"].contains(&rest.to_ascii_lowercase().as_str())).then_some(rest)
+}
+
 /// Writes a size the way people read it: three or four digits at most, rounded to the nearest tenth.
 pub fn display(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -189,6 +196,14 @@ mod tests {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.contains("because") && error.contains("to fix"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_spells_no_unit_is_told() {
+        for text in ["20", "20m", "20MB", "20MiB", " 1g ", "1.5Gib", "lots"] {
+            assert_eq!(ignored(text), None, "{text}");
+        }
+        assert_eq!((ignored("1GG"), ignored("20Mxyz")), (Some("G"), Some("xyz")));
     }
 
     #[test]

@@ -96,6 +96,13 @@ fn binding_is_a_word_or_a_switch() {
 }
 
 #[test]
+fn letters_behind_a_size_are_ignored_and_told() {
+    let doubled = [("SHMEM_SYMMETRIC_SIZE", "1GG")];
+    assert_eq!(settings(&doubled).symmetric_size, Some(1 << 30));
+    assert_eq!(warnings(&doubled), ["SHMEM_SYMMETRIC_SIZE=1GG is read as 1 GiB; `G` at its end is ignored"]);
+}
+
+#[test]
 fn the_current_name_wins_over_the_deprecated_one_and_says_so() {
     let both = [("SMA_SYMMETRIC_SIZE", "2m"), ("SHMEM_SYMMETRIC_SIZE", "1m")];
     assert_eq!(settings(&both).symmetric_size, Some(1 << 20));
