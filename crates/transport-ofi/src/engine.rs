@@ -16,8 +16,8 @@ use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Account, Cards, NotIssued, OutOfRange, Region, Remote};
 
 use crate::device::Delivery;
+use crate::lane_state::LaneState;
 use crate::message::Message;
-use crate::notes::Notes;
 use crate::operation::{Operation, Operations, Purpose, ROOM, context};
 use crate::peers::{Inquiry, Peers};
 use crate::port::{Depth, Port, Registration};
@@ -32,7 +32,7 @@ pub(crate) struct Engine {
     operations: Operations,
     accounts: Vec<Option<Arc<Account>>>,
     /// The state of lanes by their numbers; on the first rail only.
-    pub(crate) notes: Vec<Notes>,
+    pub(crate) states: Vec<LaneState>,
     pub(crate) peers: Peers,
     pub(crate) cards: Option<Box<dyn Cards>>,
     pub(crate) me: u32,
@@ -90,7 +90,7 @@ impl Engine {
             port,
             operations,
             accounts: Vec::new(),
-            notes: Vec::new(),
+            states: Vec::new(),
             peers: Peers::new(pes),
             cards: None,
             me,
@@ -150,10 +150,10 @@ impl Engine {
         let free = self.accounts.iter().position(Option::is_none);
         let number = free.unwrap_or_else(|| {
             self.accounts.push(None);
-            self.notes.push(Notes::default());
+            self.states.push(LaneState::default());
             self.accounts.len() - 1
         });
-        self.notes[number] = Notes::default();
+        self.states[number] = LaneState::default();
         self.accounts[number] = Some(account);
         number as u32
     }

@@ -7,7 +7,7 @@ use oxshmem_transport::{Account, Amo, Busy, Lane, NotIssued, Remote, SignalUpdat
 
 use crate::device::Delivery;
 use crate::engine::{Engine, Transfer};
-use crate::notes::{Notes, Unread};
+use crate::lane_state::{LaneState, Unread};
 use crate::progress::Net;
 
 pub(crate) struct OfiLane {
@@ -35,11 +35,11 @@ impl OfiLane {
         let spread = n >= self.net.spread;
         let put = matches!(transfer, Transfer::Put(..));
         let mut engine = self.net.lock();
-        if spread && put && self.notes(&mut engine).fenced {
+        if spread && put && self.state(&mut engine).fenced {
             if self.outstanding() > 0 {
                 return Err(Busy);
             }
-            self.notes(&mut engine).fenced = false;
+            self.state(&mut engine).fenced = false;
         }
         // SAFETY: the local buffer has `n` bytes until completion, which this function demands; pieces lie inside of it.
         let issued = unsafe {
@@ -52,33 +52,33 @@ impl OfiLane {
         if let (Ok(done @ 1..), true) = (&issued, self.reads_back && put) {
             let last = Remote { offset: remote.offset + *done as u64 - 1, ..remote };
             let rails: Vec<usize> = if spread { engine.rails_to(remote.pe).collect() } else { vec![0] };
-            rails.into_iter().for_each(|rail| self.note_unread(self.notes(&mut engine), rail, last));
+            rails.into_iter().for_each(|rail| self.note_unread(self.state(&mut engine), rail, last));
         }
         drop(engine);
         self.account.settle(issued, n)
     }
 
-    fn notes<'e>(&self, engine: &'e mut Engine) -> &'e mut Notes {
-        &mut engine.notes[self.number as usize]
+    fn state<'e>(&self, engine: &'e mut Engine) -> &'e mut LaneState {
+        &mut engine.states[self.number as usize]
     }
 
-    fn note_unread(&self, notes: &mut Notes, rail: usize, last: Remote) {
-        match notes.unread.iter_mut().rev().find(|unread| unread.place.pe == last.pe && unread.rail == rail) {
+    fn note_unread(&self, state: &mut LaneState, rail: usize, last: Remote) {
+        match state.unread.iter_mut().rev().find(|unread| unread.place.pe == last.pe && unread.rail == rail) {
             Some(unread) => unread.place = last,
             None => {
                 self.account.issue(1);
-                notes.unread.push(Unread { rail, place: last });
+                state.unread.push(Unread { rail, place: last });
             }
         }
     }
 
     /// When all puts are complete where that is not enough: reads one byte of each PE, which comes after them.
     fn read_back(&self, engine: &mut Engine) {
-        let count = self.notes(engine).unread.len() as u64;
+        let count = self.state(engine).unread.len() as u64;
         if count == 0 || self.outstanding() > count {
             return;
         }
-        let mut unread = std::mem::take(&mut self.notes(engine).unread);
+        let mut unread = std::mem::take(&mut self.state(engine).unread);
         unread.retain(|&Unread { rail, place }| {
             // SAFETY: the scrap is the fabric's and as long as it is open; nobody reads it.
             match unsafe { engine.read_behind(self.number, rail, place, self.net.scrap()) } {
@@ -89,12 +89,12 @@ impl OfiLane {
             self.account.complete(1);
             false
         });
-        self.notes(engine).unread = unread;
+        self.state(engine).unread = unread;
     }
 
     /// Whether the first rail's order says nothing of some put, because it took another rail.
-    fn is_abroad(&self, notes: &Notes) -> bool {
-        self.further.outstanding() > 0 || notes.unread.iter().any(|unread| unread.rail > 0)
+    fn is_abroad(&self, state: &LaneState) -> bool {
+        self.further.outstanding() > 0 || state.unread.iter().any(|unread| unread.rail > 0)
     }
 }
 
@@ -126,7 +126,7 @@ unsafe impl Lane for OfiLane {
         let mut engine = self.net.lock();
         // SAFETY: `old` is null or stays until completion, by the caller's promise.
         let issued = unsafe { engine.atomic(self.number, to, width, amo, old) };
-        self.notes(&mut engine).unordered |= !self.net.atomics_ordered || to.pe == self.net.me;
+        self.state(&mut engine).unordered |= !self.net.atomics_ordered || to.pe == self.net.me;
         drop(engine);
         self.account.settle(issued, ())
     }
@@ -147,15 +147,15 @@ unsafe impl Lane for OfiLane {
     fn fence(&self) -> Result<(), Busy> {
         let mut engine = self.net.lock();
         if self.outstanding() == 0 {
-            *self.notes(&mut engine) = Notes::default();
+            *self.state(&mut engine) = LaneState::default();
             return Ok(());
         }
-        let notes = self.notes(&mut engine);
-        let ordered = if self.net.atomics { self.net.atomics_ordered && !notes.unordered } else { self.net.ordered };
-        if !ordered || self.is_abroad(notes) {
+        let state = self.state(&mut engine);
+        let ordered = if self.net.atomics { self.net.atomics_ordered && !state.unordered } else { self.net.ordered };
+        if !ordered || self.is_abroad(state) {
             return Err(Busy);
         }
-        notes.fenced = true;
+        state.fenced = true;
         Ok(())
     }
 

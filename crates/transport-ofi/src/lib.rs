@@ -44,12 +44,12 @@ mod connect;
 mod device;
 mod engine;
 mod lane;
+mod lane_state;
 mod library;
 mod message;
 #[cfg(test)]
 mod mock;
 mod naps;
-mod notes;
 mod operation;
 mod peers;
 mod port;

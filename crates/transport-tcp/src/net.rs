@@ -20,7 +20,7 @@ use crate::card::Card;
 use crate::interfaces::{self, Address};
 use crate::lanes::LaneTable;
 use crate::link::Link;
-use crate::lobby::{FIRST_GUEST, Lobby};
+use crate::pending::{FIRST_PENDING, PendingConnections};
 use crate::progress::{FEW, FIRST_LINK, Poller, ThreadPoller};
 use crate::proto::handshake::Credentials;
 
@@ -53,7 +53,7 @@ pub(crate) struct Net {
     pub(crate) links: RwLock<Vec<Arc<Link>>>,
     /// How many those are, for those who serve them with the list already locked.
     pub(crate) count: AtomicUsize,
-    pub(crate) lobby: Lobby,
+    pub(crate) pending: PendingConnections,
     /// The view of the sockets that callers share.
     pub(crate) poller: Mutex<Poller>,
     /// The thread's.
@@ -127,12 +127,12 @@ impl Net {
     /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;
     /// then every message would only pay for a notice that nobody reads.
     pub(crate) fn enlist(&self, socket: RawFd, token: usize) -> io::Result<()> {
-        let is_link = (FIRST_LINK..FIRST_GUEST).contains(&token);
+        let is_link = (FIRST_LINK..FIRST_PENDING).contains(&token);
         let few = is_link && self.count.load(Ordering::SeqCst) <= FEW;
         let [callers, thread] = &self.registries;
         enlist_with(thread, socket, token)?;
         if few {
-            // A guest that has become a link was enlisted before; any other socket was not, which is as good.
+            // A pending connection that has become a link was enlisted before; any other socket was not, which is as good.
             let _ = callers.deregister(&mut SourceFd(&socket));
             return Ok(());
         }

@@ -9,8 +9,8 @@ use mio::{Events, Poll};
 use oxshmem_transport::driver::{Callers, Drive, Next};
 
 use crate::link::Manner;
-use crate::lobby::FIRST_GUEST;
 use crate::net::Net;
+use crate::pending::FIRST_PENDING;
 use crate::socket;
 
 pub(crate) const LISTENER: usize = 0;
@@ -63,9 +63,9 @@ impl Poller {
         let mut tokens = std::mem::take(&mut self.ready);
         for event in &self.events {
             match event.token().0 {
-                LISTENER => net.lobby.open_door(net),
+                LISTENER => net.pending.accept_all(net),
                 WAKER => {}
-                token if token >= FIRST_GUEST => net.lobby.hear(net, token),
+                token if token >= FIRST_PENDING => net.pending.hear(net, token),
                 token => tokens.push(token),
             }
         }
@@ -159,7 +159,7 @@ impl Net {
     fn look(&self) -> bool {
         let links = self.links.read().clone();
         let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
-        self.lobby.look(self) || owed
+        self.pending.look(self) || owed
     }
 }
 
@@ -222,16 +222,16 @@ impl Drive for Net {
     fn aside(&self) {
         let mut watch = self.watch.lock();
         watch.look(self);
-        watch.poller.serve_door(self);
+        watch.poller.serve_pending(self);
     }
 }
 
 impl Poller {
-    fn serve_door(&mut self, net: &Net) {
+    fn serve_pending(&mut self, net: &Net) {
         for event in &self.events {
             match event.token().0 {
-                LISTENER => net.lobby.open_door(net),
-                token if token >= FIRST_GUEST => net.lobby.hear(net, token),
+                LISTENER => net.pending.accept_all(net),
+                token if token >= FIRST_PENDING => net.pending.hear(net, token),
                 WAKER => {}
                 token => self.ready.push(token),
             }

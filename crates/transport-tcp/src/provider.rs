@@ -22,8 +22,8 @@ use crate::card::Card;
 use crate::interfaces::{self, Address};
 use crate::lane::{INJECT, TcpLane};
 use crate::lanes::LaneTable;
-use crate::lobby::Lobby;
 use crate::net::Net;
+use crate::pending::PendingConnections;
 use crate::progress::{LISTENER, Poller, ThreadPoller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::proto::wire::{BULK, SMALL};
@@ -76,7 +76,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
         count: AtomicUsize::new(0),
-        lobby: Lobby::new(listener),
+        pending: PendingConnections::new(listener),
         poller: Mutex::new(callers),
         watch: Mutex::new(ThreadPoller::new(thread)),
         watched,
@@ -149,7 +149,7 @@ impl Fabric for Tcp {
         if self.net.cards.set(cards).is_err() {
             return Err(Error::new("TCP: the fabric is connected already"));
         }
-        let enlisted = self.net.enlist(self.net.lobby.listener().as_raw_fd(), LISTENER);
+        let enlisted = self.net.enlist(self.net.pending.listener().as_raw_fd(), LISTENER);
         enlisted.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
     }
 
@@ -187,11 +187,11 @@ impl Fabric for Tcp {
     }
 
     fn describe(&self) -> String {
-        let Net { card: Card { port, addresses, .. }, rails, lobby, credentials, .. } = &*self.net;
+        let Net { card: Card { port, addresses, .. }, rails, pending, credentials, .. } = &*self.net;
         let addresses = addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         let sealed = if credentials.encrypt { ", encrypted" } else { "" };
         let rails = if *rails > 1 { format!(", {rails} rails") } else { String::new() };
-        let rejected = match lobby.rejected() {
+        let rejected = match pending.rejected() {
             (0, _) => String::new(),
             (count, why) => format!("; {count} strangers sent away (the last: {why})"),
         };

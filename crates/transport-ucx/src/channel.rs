@@ -24,8 +24,8 @@ use oxshmem_ucx_sys::{
 use self::flush::{Flush, Late};
 use crate::handle::{Context, Worker, blank, meaning};
 use crate::keys::{Key, Unpacked};
-use crate::letter::{ANSWER, ASK, Answer, Ask, HEADER, Place, Question};
 use crate::load;
+use crate::message::{ANSWER, ASK, Answer, Ask, HEADER, Place, Question};
 use crate::net::Net;
 
 /// Longest put that travels in one message with its signal.

@@ -21,7 +21,7 @@ use oxshmem_ucx_sys::{
     ucs_status_ptr_t, ucs_status_t,
 };
 
-use crate::card::Devices;
+use crate::devices::Devices;
 use crate::load;
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::channel::Channel;
 use crate::handle::{Context, Worker};
 use crate::lane::Seat;
-use crate::letter::Ask;
+use crate::message::Ask;
 use crate::region::Regions;
 
 /// What a card begins with.

@@ -12,11 +12,11 @@ use oxshmem_transport::{
     Participant, Provider, Region, Segment, Wanted, software,
 };
 
-use crate::card::Devices;
 use crate::channel::COPIED;
+use crate::devices::Devices;
 use crate::handle::{Context, Worker};
 use crate::lane::UcxLane;
-use crate::letter::ASK;
+use crate::message::ASK;
 use crate::net::Net;
 use crate::service::on_ask;
 use crate::usable::usable_card;

@@ -12,8 +12,8 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::handle::{blank, meaning};
-use crate::letter::{ANSWER, Answer, Ask, HEADER, Question};
 use crate::load;
+use crate::message::{ANSWER, Answer, Ask, HEADER, Question};
 use crate::net::Net;
 
 /// Takes a question and answers it.

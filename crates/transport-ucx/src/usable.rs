@@ -8,7 +8,7 @@ use std::path::Path;
 
 use oxshmem_os::interfaces;
 
-use crate::card::{active_ports, names};
+use crate::devices::{active_ports, names};
 
 /// Says whether some card of the verbs family has an active port, a device file that this process may open, and, if it is
 /// on Ethernet, an address of this network namespace; otherwise what the cards lack.

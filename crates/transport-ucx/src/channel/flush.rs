@@ -14,7 +14,7 @@ use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 
 use super::{Channel, What};
 use crate::handle::{Request, meaning};
-use crate::letter::{Ask, Place};
+use crate::message::{Ask, Place};
 use crate::net::Net;
 
 /// A flush under way: how many puts it completes, and what is sent then.
@@ -110,9 +110,9 @@ mod tests {
     use oxshmem_transport::{Cards, Participant, Region, Segment};
 
     use super::*;
-    use crate::card::Devices;
+    use crate::devices::Devices;
     use crate::handle::{Context, Worker};
-    use crate::letter::ASK;
+    use crate::message::ASK;
     use crate::service::on_ask;
 
     struct Own(Vec<u8>);

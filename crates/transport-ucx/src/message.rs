@@ -1,4 +1,4 @@
-//! What PEs tell each other by active messages: questions to a serving worker and its answers.
+//! The active messages between PEs: questions to a serving worker, and its answers.
 
 use std::mem;
 
@@ -18,7 +18,7 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
 }
 
-/// What is asked.
+/// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     /// An atomic.

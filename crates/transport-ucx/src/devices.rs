@@ -14,7 +14,7 @@ use oxshmem_os::interfaces;
 
 const CLASSES: &str = "/sys/class";
 
-/// What a PE lets UCX use.
+/// The devices that a PE lets UCX use.
 pub(crate) struct Devices {
     /// UCX's names of them; `None` leaves the choice to the user (`UCX_NET_DEVICES`) or to UCX.
     pub(crate) names: Option<String>,

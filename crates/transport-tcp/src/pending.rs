@@ -1,4 +1,4 @@
-//! Who connects waits here until it has proven that it belongs to the job. Few may wait, not for long, and none of them
+//! Connections whose other side has not proven that it belongs to the job. Few may wait, not for long, and none of them
 //! can make this PE keep more than one message of the handshake.
 
 use std::collections::BTreeMap;
@@ -14,48 +14,48 @@ use crate::net::Net;
 use crate::proto::handshake::{Acceptor, LONGEST, Step};
 
 /// So many may wait; a further one displaces the oldest.
-const GUESTS: usize = 128;
+const MOST: usize = 128;
 /// So long may one wait.
 const STAY: Duration = Duration::from_secs(2);
-/// Tokens of guests begin here; below are those of links.
-pub(crate) const FIRST_GUEST: usize = 1 << 40;
+/// Tokens of waiting begin here; below are those of links.
+pub(crate) const FIRST_PENDING: usize = 1 << 40;
 
 /// Why a PE of the job was sent away.
 const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 
-/// The listener and those who have come.
-pub(crate) struct Lobby {
+/// The listener and its pending connections.
+pub(crate) struct PendingConnections {
     listener: TcpListener,
     /// By token: the oldest first.
-    guests: Mutex<Guests>,
+    waiting: Mutex<Arrivals>,
     /// Strangers that were sent away, and why the last one was.
     rejected: AtomicU64,
     reason: Mutex<String>,
 }
 
 #[derive(Default)]
-struct Guests {
-    here: BTreeMap<usize, Guest>,
+struct Arrivals {
+    here: BTreeMap<usize, Unproven>,
     count: usize,
 }
 
-struct Guest {
+struct Unproven {
     stream: TcpStream,
     acceptor: Acceptor,
     since: Instant,
 }
 
-impl Lobby {
+impl PendingConnections {
     pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, guests: Mutex::default(), rejected: AtomicU64::new(0), reason: Mutex::default() }
+        Self { listener, waiting: Mutex::default(), rejected: AtomicU64::new(0), reason: Mutex::default() }
     }
 
     pub(crate) fn listener(&self) -> &TcpListener {
         &self.listener
     }
 
-    /// Lets in whoever is at the door.
-    pub(crate) fn open_door(&self, net: &Net) {
+    /// Accepts all new connections.
+    pub(crate) fn accept_all(&self, net: &Net) {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -66,35 +66,35 @@ impl Lobby {
             };
             let Ok(nonce) = net.nonce() else { return };
             let acceptor = Acceptor::new(&net.credentials, net.me, nonce);
-            let mut guests = self.guests();
-            let token = FIRST_GUEST + guests.count;
-            guests.count += 1;
+            let mut waiting = self.waiting();
+            let token = FIRST_PENDING + waiting.count;
+            waiting.count += 1;
             if stream.set_nodelay(true).and_then(|()| net.enlist(stream.as_raw_fd(), token)).is_ok() {
-                guests.here.insert(token, Guest { stream, acceptor, since: Instant::now() });
+                waiting.here.insert(token, Unproven { stream, acceptor, since: Instant::now() });
             }
-            if guests.here.len() > GUESTS {
-                guests.here.pop_first();
-                self.reject("too many at the door");
+            if waiting.here.len() > MOST {
+                waiting.here.pop_first();
+                self.reject("too many new connections at once");
             }
         }
     }
 
-    /// Hears what a guest has to say.
+    /// Reads the handshake of a connection.
     pub(crate) fn hear(&self, net: &Net, token: usize) {
-        let mut guests = self.guests();
-        let Some(guest) = guests.here.get_mut(&token) else { return };
-        match guest.hear() {
+        let mut waiting = self.waiting();
+        let Some(connection) = waiting.here.get_mut(&token) else { return };
+        match connection.hear() {
             Ok(Step::Proven(route, standing)) => {
-                let Some(Guest { stream, acceptor, .. }) = guests.here.remove(&token) else { return };
-                drop(guests);
+                let Some(Unproven { stream, acceptor, .. }) = waiting.here.remove(&token) else { return };
+                drop(waiting);
                 match net.link(route.from, route.rail) {
                     Some(link) if route.from != net.me => link.adopt(net, stream, acceptor, route.from, standing),
                     _ => self.reject("a PE or rail that does not exist"),
                 }
             }
             Ok(Step::Refused(_, route)) => {
-                guests.here.remove(&token);
-                drop(guests);
+                waiting.here.remove(&token);
+                drop(waiting);
                 self.reject(DIFFERS);
                 if let Some(link) = net.link(route.from, route.rail).filter(|_| route.from != net.me) {
                     link.refuse(net);
@@ -102,7 +102,7 @@ impl Lobby {
             }
             Ok(_) => {}
             Err(e) => {
-                guests.here.remove(&token);
+                waiting.here.remove(&token);
                 self.reject(&e.to_string());
             }
         }
@@ -110,14 +110,14 @@ impl Lobby {
 
     /// Sends away who has been here too long. Returns whether somebody is left.
     pub(crate) fn look(&self, net: &Net) -> bool {
-        // Whoever could not be let in for lack of descriptors makes no second event.
-        self.open_door(net);
-        let mut guests = self.guests();
-        while guests.here.first_key_value().is_some_and(|(_, guest)| guest.since.elapsed() > STAY) {
-            guests.here.pop_first();
+        // A connection that could not be accepted for lack of descriptors makes no second event.
+        self.accept_all(net);
+        let mut waiting = self.waiting();
+        while waiting.here.first_key_value().is_some_and(|(_, connection)| connection.since.elapsed() > STAY) {
+            waiting.here.pop_first();
             self.reject("it said nothing useful in time");
         }
-        !guests.here.is_empty()
+        !waiting.here.is_empty()
     }
 
     /// How many were sent away, and why the last one was.
@@ -132,12 +132,12 @@ impl Lobby {
         why.clone_into(&mut self.reason.lock());
     }
 
-    fn guests(&self) -> parking_lot::MutexGuard<'_, Guests> {
-        self.guests.lock()
+    fn waiting(&self) -> parking_lot::MutexGuard<'_, Arrivals> {
+        self.waiting.lock()
     }
 }
 
-impl Guest {
+impl Unproven {
     fn hear(&mut self) -> io::Result<Step> {
         loop {
             let mut bytes = [0; LONGEST];

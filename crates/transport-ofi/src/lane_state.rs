@@ -4,7 +4,7 @@ use oxshmem_transport::Remote;
 
 /// The state of one lane between two calls. It lives in the engine, under whose lock it changes.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct LaneState {
     /// Where the last put to each PE went by each rail, if completed puts have to be read back before they can be relied on.
     /// Each counts as an operation of the lane's account.
     pub(crate) unread: Vec<Unread>,
