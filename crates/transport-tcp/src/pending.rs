@@ -27,14 +27,14 @@ const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 pub(crate) struct PendingConnections {
     listener: TcpListener,
     /// By token: the oldest first.
-    waiting: Mutex<Arrivals>,
+    waiting: Mutex<Newcomers>,
     /// Strangers that were sent away, and why the last one was.
     rejected: AtomicU64,
     reason: Mutex<String>,
 }
 
 #[derive(Default)]
-struct Arrivals {
+struct Newcomers {
     here: BTreeMap<usize, Unproven>,
     count: usize,
 }
@@ -132,7 +132,7 @@ impl PendingConnections {
         why.clone_into(&mut self.reason.lock());
     }
 
-    fn waiting(&self) -> parking_lot::MutexGuard<'_, Arrivals> {
+    fn waiting(&self) -> parking_lot::MutexGuard<'_, Newcomers> {
         self.waiting.lock()
     }
 }

@@ -26,7 +26,7 @@ use crate::handle::{Context, Worker, blank, meaning};
 use crate::keys::{Key, Unpacked};
 use crate::load;
 use crate::message::{ANSWER, ASK, Answer, Ask, HEADER, Place, Question};
-use crate::net::Net;
+use crate::peers::Directory;
 
 /// Longest put that travels in one message with its signal.
 const TOGETHER: usize = 8 << 10;
@@ -148,9 +148,9 @@ impl Channel {
     ///
     /// # Safety
     /// As for `Lane::put_nbi`.
-    pub(crate) unsafe fn put(&mut self, net: &Net, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
-        self.start(net)?;
-        self.transfer(net, to, n, |channel, target, start, n| {
+    pub(crate) unsafe fn put(&mut self, peers: &Directory, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, to, n, |channel, target, start, n| {
             let param = ucp_request_param_t {
                 op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                 cb: Callback { send: Some(put_done) },
@@ -167,9 +167,15 @@ impl Channel {
     ///
     /// # Safety
     /// As for `Lane::put`.
-    pub(crate) unsafe fn put_copy(&mut self, net: &Net, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
-        self.start(net)?;
-        self.transfer(net, to, n.min(COPIED), |channel, target, start, n| {
+    pub(crate) unsafe fn put_copy(
+        &mut self,
+        peers: &Directory,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+    ) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {
             // SAFETY: a part of what the caller promises for the call.
             let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
             let puts = ptr::from_ref(channel.gathering());
@@ -210,9 +216,9 @@ impl Channel {
 
     /// # Safety
     /// As for `Lane::get_nbi`.
-    pub(crate) unsafe fn get(&mut self, net: &Net, dest: *mut u8, from: Remote, n: usize) -> Issued<usize> {
-        self.start(net)?;
-        self.transfer(net, from, n, |channel, target, start, n| {
+    pub(crate) unsafe fn get(&mut self, peers: &Directory, dest: *mut u8, from: Remote, n: usize) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, from, n, |channel, target, start, n| {
             let Target { endpoint, address, key } = target;
             let param = ucp_request_param_t {
                 op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -233,13 +239,13 @@ impl Channel {
 
     /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
     /// completion.
-    pub(crate) fn amo(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
-        self.start(net)?;
-        if net.atomics {
-            return self.atomic(net, to, width, amo, old);
+    pub(crate) fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+        self.start(peers)?;
+        if peers.atomics {
+            return self.atomic(peers, to, width, amo, old);
         }
         let at = Place { region: to.region, offset: to.offset };
-        self.ask(net, to.pe, Ask::Amo { at, width, amo }, &[], What::Old(width, old));
+        self.ask(peers, to.pe, Ask::Amo { at, width, amo }, &[], What::Old(width, old));
         Ok(())
     }
 
@@ -247,32 +253,32 @@ impl Channel {
     /// As for `Lane::put_signal`.
     pub(crate) unsafe fn put_signal(
         &mut self,
-        net: &Net,
+        peers: &Directory,
         to: Remote,
         source: *const u8,
         n: usize,
         signal: Remote,
         update: SignalUpdate,
     ) -> Issued {
-        self.start(net)?;
+        self.start(peers)?;
         if n == 0 {
-            return self.amo(net, signal, Width::Eight, update.amo(), ptr::null_mut());
+            return self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut());
         }
         let place = |at: Remote| Place { region: at.region, offset: at.offset };
-        if n > TOGETHER || net.atomics {
-            if net.atomics {
+        if n > TOGETHER || peers.atomics {
+            if peers.atomics {
                 // Nothing is written if the signal is nowhere; and its keys are at hand when the put is over.
-                self.reach(net, signal, Width::Eight.bytes())?;
+                self.reach(peers, signal, Width::Eight.bytes())?;
             }
             // SAFETY: the caller keeps the source until completion.
-            unsafe { self.put(net, to, source, n)? };
+            unsafe { self.put(peers, to, source, n)? };
             self.late.push(Late { pe: signal.pe, at: place(signal), update });
-            self.begin_flush(net);
+            self.begin_flush(peers);
             return Ok(());
         }
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = unsafe { slice::from_raw_parts(source, n) };
-        self.ask(net, to.pe, Ask::PutSignal { to: place(to), signal: place(signal), update }, data, What::Word);
+        self.ask(peers, to.pe, Ask::PutSignal { to: place(to), signal: place(signal), update }, data, What::Word);
         Ok(())
     }
 
@@ -293,10 +299,10 @@ impl Channel {
     }
 
     /// Moves everything on, and begins to complete what has only been issued.
-    pub(crate) fn progress(&mut self, net: &Net) -> Result<usize, Error> {
+    pub(crate) fn progress(&mut self, peers: &Directory) -> Result<usize, Error> {
         let before = self.outstanding();
-        self.begin_flush(net);
-        self.step(net);
+        self.begin_flush(peers);
+        self.step(peers);
         match &*self.inbox.error.borrow() {
             Some(error) => Err(error.clone()),
             None => Ok(before.saturating_sub(self.outstanding()) as usize),
@@ -304,11 +310,11 @@ impl Channel {
     }
 
     /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
-    pub(crate) fn step(&mut self, net: &Net) -> usize {
+    pub(crate) fn step(&mut self, peers: &Directory) -> usize {
         let done = self.worker.progress();
-        self.move_flush(net);
+        self.move_flush(peers);
         if !self.late.is_empty() {
-            self.begin_flush(net);
+            self.begin_flush(peers);
         }
         if self.is_broken() {
             let lost = self.inbox.lost.borrow();
@@ -340,19 +346,19 @@ impl Channel {
         self.peers.iter().map(|peer| peer.pe).filter(|pe| !lost.contains(pe)).collect()
     }
 
-    pub(crate) fn ask_bye(&mut self, net: &Net, pe: u32) {
-        self.ask(net, pe, Ask::Bye, &[], What::Word);
+    pub(crate) fn ask_bye(&mut self, peers: &Directory, pe: u32) {
+        self.ask(peers, pe, Ask::Bye, &[], What::Word);
     }
 
     /// Before each operation: what a fence has promised, and room for one more.
-    fn start(&mut self, net: &Net) -> Issued {
+    fn start(&mut self, peers: &Directory) -> Issued {
         let outstanding = self.outstanding();
         if self.fenced && outstanding > 0 {
             return Err(NotIssued::Busy);
         }
         self.fenced = false;
         if self.unflushed >= MOST_UNDER_WAY / 2 {
-            self.begin_flush(net);
+            self.begin_flush(peers);
         }
         if self.owed() >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
     }
@@ -360,7 +366,7 @@ impl Channel {
     /// Issues an operation for each piece of a remote range; returns how many bytes that is, which is all.
     fn transfer(
         &mut self,
-        net: &Net,
+        peers: &Directory,
         at: Remote,
         n: usize,
         issue: impl Fn(&mut Self, Target, usize, usize),
@@ -368,7 +374,7 @@ impl Channel {
         if n == 0 {
             return Ok(0);
         }
-        let peer = self.reach(net, at, n)?;
+        let peer = self.reach(peers, at, n)?;
         let mut start = 0;
         while start < n {
             let Peer { endpoint, keys, .. } = &self.peers[peer];
@@ -384,13 +390,13 @@ impl Channel {
     }
 
     /// The peer of a range, with keys for all of it; busy until these have come.
-    fn reach(&mut self, net: &Net, at: Remote, n: usize) -> Issued<usize> {
-        let peer = self.peer(net, at.pe)?;
+    fn reach(&mut self, peers: &Directory, at: Remote, n: usize) -> Issued<usize> {
+        let peer = self.peer(peers, at.pe)?;
         let known = |channel: &Self| channel.peers[peer].keys[at.region as usize].last().map_or(0, Unpacked::end);
         let end = at.offset.checked_add(n as u64);
         if end.is_none_or(|end| end > known(self)) {
             // It may have grown since we asked.
-            self.fetch_keys(net, peer, at.region)?;
+            self.fetch_keys(peers, peer, at.region)?;
         }
         if end.is_none_or(|end| end > known(self)) {
             let registered = known(self) as usize;
@@ -401,13 +407,13 @@ impl Channel {
     }
 
     /// Asks for the keys of a region that are not known yet; busy until they have come. There is one such question at a time.
-    fn fetch_keys(&mut self, net: &Net, peer: usize, region: Region) -> Issued {
+    fn fetch_keys(&mut self, peers: &Directory, peer: usize, region: Region) -> Issued {
         let Peer { pe, endpoint, ref keys, .. } = self.peers[peer];
         let from = keys[region as usize].len() as u64;
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
             self.keys_asked = Some((pe, region, Instant::now()));
-            self.ask(net, pe, Ask::Keys { region, from }, &[], What::Keys);
+            self.ask(peers, pe, Ask::Keys { region, from }, &[], What::Keys);
         }
         if let Some(error) = &*self.inbox.error.borrow() {
             self.keys_asked = None;
@@ -415,8 +421,8 @@ impl Channel {
         }
         let Some(letter) = self.inbox.keys.borrow_mut().take() else {
             return match self.keys_asked {
-                Some((asked, _, since)) if since.elapsed() > net.give_up => {
-                    let seconds = net.give_up.as_secs();
+                Some((asked, _, since)) if since.elapsed() > peers.give_up => {
+                    let seconds = peers.give_up.as_secs();
                     Err(lost(
                         asked,
                         &format!("it has not said where its memory is for {seconds} s (SHMEM_PEER_TIMEOUT)"),
@@ -444,7 +450,7 @@ impl Channel {
     }
 
     /// The place of a peer, connected if it is new.
-    fn peer(&mut self, net: &Net, pe: u32) -> Result<usize, Error> {
+    fn peer(&mut self, peers: &Directory, pe: u32) -> Result<usize, Error> {
         if self.peers.get(self.last).is_some_and(|peer| peer.pe == pe) {
             return Ok(self.last);
         }
@@ -456,7 +462,7 @@ impl Channel {
         let arg = Rc::as_ptr(&line).cast_mut().cast();
         self.lines.push(line);
         // SAFETY: lines go after the worker.
-        let endpoint = unsafe { self.worker.connect(&net.address(pe)?, Some(on_failure), arg) };
+        let endpoint = unsafe { self.worker.connect(&peers.address(pe)?, Some(on_failure), arg) };
         let endpoint = endpoint.map_err(|error| {
             Error::new(format!("PE {pe} cannot be reached over UCX"))
                 .because(error)
@@ -469,14 +475,14 @@ impl Channel {
     }
 
     /// Sends a question. UCX reads `data` until the answer has come.
-    fn ask(&mut self, net: &Net, pe: u32, ask: Ask, data: &[u8], what: What) {
-        let peer = match self.peer(net, pe) {
+    fn ask(&mut self, peers: &Directory, pe: u32, ask: Ask, data: &[u8], what: What) {
+        let peer = match self.peer(peers, pe) {
             Ok(peer) => peer,
             Err(error) => return self.inbox.note(|| error),
         };
         let number = self.asked;
         self.asked += 1;
-        let header = Question { pe: net.me, number, ask }.encode();
+        let header = Question { pe: peers.me, number, ask }.encode();
         let letter = Box::into_raw(Box::new(Letter { header, number, inbox: self.inbox.clone() }));
         let param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,

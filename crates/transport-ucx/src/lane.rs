@@ -1,78 +1,14 @@
-//! The operations of one context: a channel, and the lock under which it is also moved on by others.
+//! The operations of one context, on a channel that others move on too (`seat`).
 
-use std::ops::{Deref, DerefMut};
-use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Lane, NotIssued, OperationLock, Remote, SignalUpdate, Width};
-use parking_lot::MutexGuard;
+use oxshmem_transport::{Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
 
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
-
-/// A channel that a lane uses and others may nudge.
-pub(crate) struct Seat {
-    channel: OperationLock<Channel>,
-    /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
-    /// sees zero sees what was fetched, and reads what it has stored itself or something later.
-    under_way: AtomicU64,
-}
-
-/// The channel while it is held.
-pub(crate) struct LockedSeat<'s> {
-    seat: &'s Seat,
-    channel: MutexGuard<'s, Channel>,
-}
-
-impl Drop for LockedSeat<'_> {
-    fn drop(&mut self) {
-        self.seat.under_way.store(self.channel.outstanding(), Ordering::Release);
-    }
-}
-
-impl Deref for LockedSeat<'_> {
-    type Target = Channel;
-
-    fn deref(&self) -> &Channel {
-        &self.channel
-    }
-}
-
-impl DerefMut for LockedSeat<'_> {
-    fn deref_mut(&mut self) -> &mut Channel {
-        &mut self.channel
-    }
-}
-
-impl Seat {
-    pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0) }
-    }
-
-    pub(crate) fn lock(&self) -> LockedSeat<'_> {
-        LockedSeat { seat: self, channel: self.channel.lock() }
-    }
-
-    fn try_lock(&self) -> Option<LockedSeat<'_>> {
-        Some(LockedSeat { seat: self, channel: self.channel.try_lock()? })
-    }
-
-    pub(crate) fn under_way(&self) -> u64 {
-        self.under_way.load(Ordering::Acquire)
-    }
-
-    /// What to watch for it; none if it has something to do, or somebody is at it.
-    pub(crate) fn arm(&self) -> Option<RawFd> {
-        self.try_lock()?.arm()
-    }
-
-    /// Moves it on unless somebody is at it.
-    pub(crate) fn nudge(&self, net: &Net) -> usize {
-        self.try_lock().map_or(0, |mut channel| channel.step(net))
-    }
-}
+use crate::peers::Directory;
+use crate::seat::Seat;
 
 pub(crate) struct UcxLane {
     net: Arc<Net>,
@@ -86,9 +22,9 @@ impl UcxLane {
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
-    fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Net) -> Issued<T>) -> Result<T, Busy> {
+    fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Directory) -> Issued<T>) -> Result<T, Busy> {
         let mut channel = self.seat.lock();
-        match act(&mut channel, &self.net) {
+        match act(&mut channel, &self.net.peers) {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
             Err(NotIssued::Failed(error)) => {
@@ -104,21 +40,21 @@ impl UcxLane {
 unsafe impl Lane for UcxLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         // SAFETY: the source is readable for `n` bytes, by the caller's promise.
-        self.issue(n, |channel, net| unsafe { channel.put_copy(net, to, source, n) })
+        self.issue(n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) })
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         // SAFETY: the source stays until completion, by the caller's promise.
-        self.issue(n, |channel, net| unsafe { channel.put(net, to, source, n) })
+        self.issue(n, |channel, peers| unsafe { channel.put(peers, to, source, n) })
     }
 
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
         // SAFETY: the destination stays until completion, by the caller's promise.
-        self.issue(n, |channel, net| unsafe { channel.get(net, dest, from, n) })
+        self.issue(n, |channel, peers| unsafe { channel.get(peers, dest, from, n) })
     }
 
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        self.issue((), |channel, net| channel.amo(net, to, width, amo, old))
+        self.issue((), |channel, peers| channel.amo(peers, to, width, amo, old))
     }
 
     unsafe fn put_signal(
@@ -130,7 +66,7 @@ unsafe impl Lane for UcxLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         // SAFETY: the source stays until completion, by the caller's promise.
-        self.issue((), |channel, net| unsafe { channel.put_signal(net, to, source, n, signal, update) })
+        self.issue((), |channel, peers| unsafe { channel.put_signal(peers, to, source, n, signal, update) })
     }
 
     fn fence(&self) -> Result<(), Busy> {
@@ -143,7 +79,7 @@ unsafe impl Lane for UcxLane {
     }
 
     fn progress(&self) -> Result<usize, Error> {
-        self.seat.lock().progress(&self.net)
+        self.seat.lock().progress(&self.net.peers)
     }
 }
 

@@ -18,9 +18,11 @@ mod lane;
 mod load;
 mod message;
 mod net;
+mod peers;
 mod progress;
 mod provider;
 mod region;
+mod seat;
 mod service;
 mod usable;
 

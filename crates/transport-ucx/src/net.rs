@@ -2,35 +2,26 @@
 
 use std::collections::HashSet;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_transport::Participant;
 use oxshmem_transport::driver::Callers;
-use oxshmem_transport::{Cards, Participant};
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
 use crate::handle::{Context, Worker};
-use crate::lane::Seat;
 use crate::message::Ask;
+use crate::peers::{Directory, MARK};
 use crate::region::Regions;
-
-/// What a card begins with.
-const CARD: &[u8] = b"oxucx1 ";
+use crate::seat::Seat;
 
 /// One PE's part in the job.
 pub(crate) struct Net {
-    pub(crate) me: u32,
-    pub(crate) pes: u32,
-    /// The time after which a silent peer is given up.
-    pub(crate) give_up: Duration,
-    /// UCX does the job's atomics.
-    pub(crate) atomics: bool,
+    pub(crate) peers: Directory,
     pub(crate) context: Arc<Context>,
     pub(crate) regions: Regions,
-    pub(crate) cards: OnceLock<Box<dyn Cards>>,
     /// What peers reach; none after the end.
     pub(crate) service: Mutex<Option<Worker>>,
     /// The PEs that have asked us something and have not said good-bye.
@@ -52,13 +43,9 @@ struct Seats {
 impl Net {
     pub(crate) fn new(participant: &Participant<'_>, context: Arc<Context>, atomics: bool) -> Self {
         Self {
-            me: participant.me,
-            pes: participant.pes,
-            give_up: participant.give_up(),
-            atomics,
+            peers: Directory::new(participant, atomics),
             regions: Regions::new(context.clone()),
             context,
-            cards: OnceLock::new(),
             service: Mutex::default(),
             guests: Mutex::default(),
             seats: Mutex::default(),
@@ -70,21 +57,7 @@ impl Net {
     /// This PE's card.
     pub(crate) fn card(&self) -> Vec<u8> {
         let address = self.service.lock().as_ref().and_then(|service| service.address().ok());
-        [CARD, &address.unwrap_or_default()].concat()
-    }
-
-    /// The address of a peer's serving worker.
-    pub(crate) fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        let cards = self.cards.get().ok_or_else(|| Error::new("UCX: the fabric is not connected yet"))?;
-        if pe >= self.pes {
-            return Err(Error::new(format!("there is no PE {pe} to reach over UCX")));
-        }
-        let card = cards.card(pe)?;
-        card.strip_prefix(CARD).filter(|address| !address.is_empty()).map(<[u8]>::to_vec).ok_or_else(|| {
-            Error::new(format!("the address card of PE {pe} cannot be read"))
-                .because(format!("it is {:?}", String::from_utf8_lossy(&card[..card.len().min(80)])))
-                .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
-        })
+        [MARK, &address.unwrap_or_default()].concat()
     }
 
     /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
@@ -97,7 +70,7 @@ impl Net {
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
         let Some(seats) = self.seats.try_lock() else { return (0, true) };
         let busy = seats.taken.iter().filter(|seat| seat.under_way() > 0);
-        busy.fold((0, false), |(done, _), seat| (done + seat.nudge(self), true))
+        busy.fold((0, false), |(done, _), seat| (done + seat.nudge(&self.peers), true))
     }
 
     /// Arms the workers of lanes that have something under way; none if one of them has something to do.
@@ -140,7 +113,7 @@ impl Net {
             let mut channel = seat.lock();
             for pe in channel.peers() {
                 if told.insert(pe) {
-                    channel.ask_bye(self, pe);
+                    channel.ask_bye(&self.peers, pe);
                 }
             }
         }
@@ -151,7 +124,7 @@ impl Net {
     pub(crate) fn has_left(&self) -> bool {
         let answered = self.seats().iter().all(|seat| {
             let mut channel = seat.lock();
-            channel.step(self);
+            channel.step(&self.peers);
             channel.owed() == 0
         });
         answered && self.guests.lock().is_empty()

@@ -86,7 +86,7 @@ impl Fabric for Ucx {
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        if self.net.cards.set(cards).is_err() {
+        if self.net.peers.cards.set(cards).is_err() {
             return Err(Error::new("UCX: the fabric is connected already"));
         }
         Ok(())

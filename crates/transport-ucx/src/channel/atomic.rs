@@ -16,7 +16,7 @@ use oxshmem_ucx_sys::{
 
 use super::{Channel, Inbox, Issued, finish};
 use crate::handle::blank;
-use crate::net::Net;
+use crate::peers::Directory;
 
 /// An atomic under way, kept until UCX is done with it. UCX reads the operand and writes the reply.
 struct Update {
@@ -44,7 +44,7 @@ const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
 
 impl Channel {
     /// Issues an atomic of UCX's; the caller keeps `old` until completion.
-    pub(super) fn atomic(&mut self, net: &Net, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+    pub(super) fn atomic(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
         let n = width.bytes();
         if width == Width::Two {
             return Err({
@@ -60,7 +60,7 @@ impl Channel {
         let (op, operand, reply) = parts(amo);
         let fetches = !old.is_null() || matches!(amo, Amo::Swap(_) | Amo::CompareSwap { .. });
         // Pieces of a region end with a page, so an aligned object is in one of them.
-        let issued = self.transfer(net, to, n, |channel, target, _, _| {
+        let issued = self.transfer(peers, to, n, |channel, target, _, _| {
             let inbox = channel.inbox.clone();
             let update = Box::into_raw(Box::new(Update { operand, reply, fetches, width, old, inbox }));
             let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };

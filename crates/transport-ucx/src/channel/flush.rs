@@ -15,7 +15,7 @@ use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 use super::{Channel, What};
 use crate::handle::{Request, meaning};
 use crate::message::{Ask, Place};
-use crate::net::Net;
+use crate::peers::Directory;
 
 /// A flush under way: how many puts it completes, and what is sent then.
 pub(super) struct Flush {
@@ -44,7 +44,7 @@ impl Channel {
     }
 
     /// Begins to complete the puts that were issued, unless it has to wait for those before them.
-    pub(super) fn begin_flush(&mut self, net: &Net) {
+    pub(super) fn begin_flush(&mut self, peers: &Directory) {
         if self.unflushed == 0 && self.late.is_empty() || self.flush.is_some() {
             return;
         }
@@ -52,11 +52,11 @@ impl Channel {
             Some(Flush { request: None, puts: mem::take(&mut self.unflushed), then: mem::take(&mut self.late) });
         // The puts of the flush before are done, so their counter is zero.
         self.counter = 1 - self.counter;
-        self.move_flush(net);
+        self.move_flush(peers);
     }
 
     /// Moves the flush on.
-    pub(super) fn move_flush(&mut self, net: &Net) {
+    pub(super) fn move_flush(&mut self, peers: &Directory) {
         let Some(mut flush) = self.flush.take() else { return };
         let status = match &flush.request {
             Some(request) => request.outcome(self.ucx()),
@@ -77,25 +77,26 @@ impl Channel {
         if let Some(request) = flush.request {
             request.free(self.ucx());
         }
-        self.flushed(net, flush.then, status);
+        self.flushed(peers, flush.then, status);
     }
 
     /// A flush is over: the signals of its puts follow.
-    fn flushed(&mut self, net: &Net, signals: Vec<Late>, status: ucs_status_t) {
+    fn flushed(&mut self, peers: &Directory, signals: Vec<Late>, status: ucs_status_t) {
         if status != UCS_OK {
             return self.note_failure(|ucx| format!("a flush: {}", meaning(ucx, status)));
         }
         for Late { pe, at, update } in signals {
-            if net.atomics {
+            if peers.atomics {
                 let to = Remote { pe, region: at.region, offset: at.offset };
                 // Its keys are at hand.
-                if let Err(NotIssued::Failed(error)) = self.atomic(net, to, Width::Eight, update.amo(), ptr::null_mut())
+                if let Err(NotIssued::Failed(error)) =
+                    self.atomic(peers, to, Width::Eight, update.amo(), ptr::null_mut())
                 {
                     self.inbox.note(|| error);
                 }
                 continue;
             }
-            self.ask(net, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
+            self.ask(peers, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], What::Word);
         }
     }
 }
@@ -113,6 +114,7 @@ mod tests {
     use crate::devices::Devices;
     use crate::handle::{Context, Worker};
     use crate::message::ASK;
+    use crate::net::Net;
     use crate::service::on_ask;
 
     struct Own(Vec<u8>);
@@ -140,13 +142,13 @@ mod tests {
         *net.service.lock() = Some(service);
         let segment = Segment { base: target.as_mut_ptr(), len: target.len() };
         net.regions.register(Region::Heap, segment).expect("it registers");
-        assert!(net.cards.set(Box::new(Own(net.card()))).is_ok(), "nobody has connected");
+        assert!(net.peers.cards.set(Box::new(Own(net.card()))).is_ok(), "nobody has connected");
         let mut channel = Channel::new(context).expect("there are workers");
         let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
         // SAFETY: the source lives until the channel has nothing outstanding.
-        let put = |channel: &mut Channel| unsafe { channel.put(&net, to, source.as_ptr(), source.len()) };
+        let put = |channel: &mut Channel| unsafe { channel.put(&net.peers, to, source.as_ptr(), source.len()) };
         while put(&mut channel).is_err() {
-            channel.step(&net);
+            channel.step(&net.peers);
             net.serve();
         }
         // UCX may be done at once with what the sockets have room for: so much more is always under way.
@@ -159,17 +161,17 @@ mod tests {
             }
         };
         fill(&mut channel);
-        channel.begin_flush(&net);
+        channel.begin_flush(&net.peers);
         while let Some(flush) = &channel.flush {
             assert_eq!(flush.request.is_some(), channel.flushing().get() == 0, "puts before the flush decide");
             if flush.request.is_none() {
                 fill(&mut channel);
             }
-            channel.step(&net);
+            channel.step(&net.peers);
             net.serve();
         }
         while channel.outstanding() > 0 {
-            channel.progress(&net).expect("nothing fails");
+            channel.progress(&net.peers).expect("nothing fails");
             net.serve();
         }
         assert_eq!(target, source);

@@ -1,0 +1,42 @@
+//! The PEs of the job as this PE reaches them.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Cards, Participant};
+
+/// The first bytes of a PE's address.
+pub(crate) const MARK: &[u8] = b"oxucx1 ";
+
+/// Where the job's PEs are, and how this PE deals with them.
+pub(crate) struct Directory {
+    pub(crate) me: u32,
+    pes: u32,
+    /// The time after which a silent peer is given up.
+    pub(crate) give_up: Duration,
+    /// UCX does the job's atomics.
+    pub(crate) atomics: bool,
+    pub(crate) cards: OnceLock<Box<dyn Cards>>,
+}
+
+impl Directory {
+    pub(crate) fn new(participant: &Participant<'_>, atomics: bool) -> Self {
+        let Participant { me, pes, .. } = *participant;
+        Self { me, pes, give_up: participant.give_up(), atomics, cards: OnceLock::new() }
+    }
+
+    /// The address of a peer's serving worker.
+    pub(crate) fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
+        let cards = self.cards.get().ok_or_else(|| Error::new("UCX: the fabric is not connected yet"))?;
+        if pe >= self.pes {
+            return Err(Error::new(format!("there is no PE {pe} to reach over UCX")));
+        }
+        let card = cards.card(pe)?;
+        card.strip_prefix(MARK).filter(|address| !address.is_empty()).map(<[u8]>::to_vec).ok_or_else(|| {
+            Error::new(format!("the address of PE {pe} cannot be read"))
+                .because(format!("it is {:?}", String::from_utf8_lossy(&card[..card.len().min(80)])))
+                .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
+        })
+    }
+}

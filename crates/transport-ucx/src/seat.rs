@@ -1,0 +1,73 @@
+//! A channel and its lock, under which its lane and others move it on.
+
+use std::ops::{Deref, DerefMut};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oxshmem_transport::OperationLock;
+use parking_lot::MutexGuard;
+
+use crate::channel::Channel;
+use crate::peers::Directory;
+
+/// A channel that a lane uses and others may nudge.
+pub(crate) struct Seat {
+    channel: OperationLock<Channel>,
+    /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
+    /// sees zero sees what was fetched, and reads what it has stored itself or something later.
+    under_way: AtomicU64,
+}
+
+/// The channel while it is held.
+pub(crate) struct LockedSeat<'s> {
+    seat: &'s Seat,
+    channel: MutexGuard<'s, Channel>,
+}
+
+impl Drop for LockedSeat<'_> {
+    fn drop(&mut self) {
+        self.seat.under_way.store(self.channel.outstanding(), Ordering::Release);
+    }
+}
+
+impl Deref for LockedSeat<'_> {
+    type Target = Channel;
+
+    fn deref(&self) -> &Channel {
+        &self.channel
+    }
+}
+
+impl DerefMut for LockedSeat<'_> {
+    fn deref_mut(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+}
+
+impl Seat {
+    pub(crate) fn new(channel: Channel) -> Self {
+        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn lock(&self) -> LockedSeat<'_> {
+        LockedSeat { seat: self, channel: self.channel.lock() }
+    }
+
+    fn try_lock(&self) -> Option<LockedSeat<'_>> {
+        Some(LockedSeat { seat: self, channel: self.channel.try_lock()? })
+    }
+
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way.load(Ordering::Acquire)
+    }
+
+    /// The descriptor to watch for it; none if it has something to do, or somebody moves it on.
+    pub(crate) fn arm(&self) -> Option<RawFd> {
+        self.try_lock()?.arm()
+    }
+
+    /// Moves it on unless somebody is at it.
+    pub(crate) fn nudge(&self, peers: &Directory) -> usize {
+        self.try_lock().map_or(0, |mut channel| channel.step(peers))
+    }
+}
