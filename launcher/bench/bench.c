@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 8, SINGLES = 20000, CLOCK_READINGS = 20, TRIES = 3 };
+enum { BATCHES = 8, LEAST_BATCHES = 3, LONG = 4, SINGLES = 20000, CLOCK_READINGS = 20, TRIES = 3 };
 
 int me, npes, partner, pairs, leads, follows, size_count, timed_pe;
 size_t sizes[64];
@@ -171,7 +171,7 @@ static long calibrated(const struct row *row)
 {
     for (long n = 1;;) {
         double once = timed(row, n);
-        for (int again = 1; again < TRIES; again++) {
+        for (int again = 1; again < TRIES && !tell(once > LONG * batch_ns); again++) {
             const double other = timed(row, n);
             once = other < once ? other : once;
         }
@@ -234,11 +234,14 @@ void measure(const struct row *row)
         return;
     const long n = calibrated(row);
     double batches[BATCHES];
-    for (int i = 0; i < BATCHES; i++)
+    batches[0] = timed(row, n) / (double)n;
+    /* Long operations are not disturbed by little, so fewer of them do. */
+    const int number = tell(batches[0] > LONG * batch_ns) ? LEAST_BATCHES : BATCHES;
+    for (int i = 1; i < number; i++)
         batches[i] = timed(row, n) / (double)n;
-    qsort(batches, BATCHES, sizeof *batches, ascending);
+    qsort(batches, (size_t)number, sizeof *batches, ascending);
     /* What takes no longer than some readings of the clock cannot be timed by itself. */
-    const double once = batches[BATCHES / 2], share = row->bytes <= 64 ? singles_ns : singles_ns / 8;
+    const double once = batches[number / 2], share = row->bytes <= 64 ? singles_ns : singles_ns / 8;
     const double room = share / (once + (row->meets ? once : 0) + 2 * clock_ns);
     long count = row->batches_only || once < 4 * clock_ns ? 0 : room > SINGLES ? SINGLES : (long)room;
     count = tell(count);
@@ -247,7 +250,7 @@ void measure(const struct row *row)
     if (me == 0) {
         printf("{\"pattern\":\"%s\",\"form\":\"%s\",\"bytes\":%zu,\"batch\":%ld,\"clock\":%.1f,\"operations\":%g,\"samples\":[",
             row->pattern, row->form, row->bytes, n, clock_ns, row->operations);
-        for (int i = 0; i < BATCHES; i++)
+        for (int i = 0; i < number; i++)
             printf("%s%.3f", i ? "," : "", batches[i] / row->operations);
         printf("],\"singles\":[");
         print_singles(count);

@@ -199,9 +199,9 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
 const METHOD: [&str; 4] = [
     "Each group of operations is a job of its own. A round runs every group once; libraries that are compared take turns, and \
      another one begins in every round. In a job every operation is repeated until a batch is long enough, which also warms up; \
-     then 8 batches are timed. The value of a round is the median of its batches, a figure is the median of its rounds. Its \
-     interval has two rounds as its ends and covers the median with at least 95 % whatever the distribution is (sign test); fewer \
-     than six rounds give none.",
+     then 8 batches are timed, and 3 of long operations. The value of a round is the median of its batches, a figure is the \
+     median of its rounds. Its interval has two rounds as its ends and covers the median with at least 95 % whatever the \
+     distribution is (sign test); fewer than six rounds give none.",
     "A batch is many repetitions, so that the clock's resolution does not matter; its size is in the table. Percentiles come from \
      repetitions timed one by one only, and from no batch; each contains one reading of the clock. There are none where a \
      repetition takes less than four readings of the clock, and none where fewer than ten samples lie beyond.",
