@@ -24,7 +24,7 @@ pub const ARGUMENT: &str = "--guardian";
 /// A new job's mark. A job inside a job carries both marks, so that it ends with the outer one.
 pub(crate) fn new_mark() -> std::io::Result<String> {
     let mut random = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    oxshmem_os::random::fill(&mut random)?;
     let own = format!("{:032x}", u128::from_le_bytes(random));
     Ok(match std::env::var(MARK) {
         Ok(outer) => format!("{outer}.{own}"),

@@ -10,8 +10,7 @@ pub type Thread = (u32, u64);
 
 /// The number of the calling thread.
 pub fn thread_number() -> u32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
 /// All threads of this process at one moment.

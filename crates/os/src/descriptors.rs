@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
+use rustix::process::{Resource, Rlimit};
+
 use crate::uninterrupted;
 
 /// The kernel takes 253 descriptors in one message.
@@ -59,18 +61,12 @@ pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
 
 /// The user the other end of the stream ran as when it connected.
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut size = size_of_val(&peer) as libc::socklen_t;
-    let (fd, place) = (stream.as_raw_fd(), (&raw mut peer).cast());
-    // SAFETY: the kernel writes at most `size` bytes to `peer`, which is that large.
-    unsafe { syscall!(getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut size)) }?;
-    Ok(peer.uid)
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
 }
 
 /// The user this process acts as.
 pub fn own_uid() -> u32 {
-    // SAFETY: takes no arguments and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Listens under a name that is in no directory and vanishes with the socket.
@@ -85,13 +81,9 @@ pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
 
 /// Raises the number of files this process may open to the most the system lets it. Returns that number.
 pub fn raise_limit() -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is ours to write.
-    unsafe { syscall!(getrlimit(libc::RLIMIT_NOFILE, &mut limit)) }?;
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the kernel only reads `limit`.
-    unsafe { syscall!(setrlimit(libc::RLIMIT_NOFILE, &limit)) }?;
-    Ok(limit.rlim_cur)
+    let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    Ok(maximum.unwrap_or(u64::MAX))
 }
 
 fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {

@@ -22,6 +22,7 @@ pub mod locks;
 pub mod memory;
 pub mod process;
 pub mod program;
+pub mod random;
 pub mod signals;
 pub mod sockets;
 pub mod statics;

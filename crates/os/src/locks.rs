@@ -4,20 +4,21 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+use rustix::fs::{self, FlockOperation};
+use rustix::io::Errno;
+
 /// Locks the file until it is closed, which the end of the process does too. `false` if somebody else has locked it.
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    // SAFETY: takes no pointers.
-    match unsafe { syscall!(flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB)) } {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(error),
+    match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Unlocks the file, also where a forked child still has it open.
 pub(crate) fn unlock(file: &File) -> io::Result<()> {
-    // SAFETY: takes no pointers.
-    unsafe { syscall!(flock(file.as_raw_fd(), libc::LOCK_UN)) }.map(drop)
+    Ok(fs::flock(file, FlockOperation::Unlock)?)
 }
 
 /// Locks one byte of the file for this process and no child of it. The lock ends with the process, with `exec` if the file is

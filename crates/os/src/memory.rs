@@ -4,8 +4,10 @@ use crate::{cgroup, uninterrupted};
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+
+use rustix::fs::{FallocateFlags, MemfdFlags};
 
 /// The pages behind a memory file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,29 +30,21 @@ impl SharedMemory {
     /// page if there is one; the name is only for debuggers.
     pub fn create(name: &CStr, len: u64, pages: Pages) -> io::Result<Self> {
         let huge = match pages {
-            Pages::Small => 0,
+            Pages::Small => MemfdFlags::empty(),
             Pages::Huge(size) if size.is_power_of_two() => {
-                libc::MFD_HUGETLB | size.trailing_zeros() << libc::MFD_HUGE_SHIFT
+                MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(size.trailing_zeros() << libc::MFD_HUGE_SHIFT)
             }
             Pages::Huge(_) => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: the name is a C string.
-        let file = unsafe { syscall!(memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | huge)) }?;
-        // SAFETY: the descriptor is new, so nobody else owns it.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
-        // SAFETY: takes no pointers.
-        uninterrupted(|| unsafe { syscall!(ftruncate(file.as_raw_fd(), size)) })?;
+        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | huge)?;
+        uninterrupted(|| Ok(rustix::fs::ftruncate(&file, size_of_file(len)?)?))?;
         Ok(SharedMemory { file, len })
     }
 
     /// Takes over a memory file that another process made.
     pub fn from_fd(file: OwnedFd) -> io::Result<Self> {
-        // SAFETY: all zeros is a value of this plain C struct.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: `status` is ours to write.
-        unsafe { syscall!(fstat(file.as_raw_fd(), &mut status)) }?;
-        Ok(SharedMemory { file, len: status.st_size as u64 })
+        let len = rustix::fs::fstat(&file)?.st_size as u64;
+        Ok(SharedMemory { file, len })
     }
 
     /// The descriptor, to hand to another process.
@@ -80,7 +74,7 @@ impl SharedMemory {
         let mut start = offset;
         while start < end {
             let piece = PIECE.min(end - start);
-            self.allocate(0, start, piece)?;
+            self.allocate(FallocateFlags::empty(), start, piece)?;
             start += piece;
         }
         Ok(())
@@ -91,17 +85,18 @@ impl SharedMemory {
         if len == 0 {
             return Ok(());
         }
-        self.allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len)
+        self.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len)
     }
 
-    fn allocate(&self, mode: i32, offset: u64, len: u64) -> io::Result<()> {
-        let [offset, len] = [offset, len].map(libc::off_t::try_from);
-        let (Ok(offset), Ok(len)) = (offset, len) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        // SAFETY: takes no pointers.
-        uninterrupted(|| unsafe { syscall!(fallocate(self.file.as_raw_fd(), mode, offset, len)) }).map(drop)
+    fn allocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> io::Result<()> {
+        let (offset, len) = (size_of_file(offset)?, size_of_file(len)?);
+        uninterrupted(|| Ok(rustix::fs::fallocate(&self.file, mode, offset, len)?))
     }
+}
+
+/// The number, if the system can have a file of so many bytes.
+fn size_of_file(bytes: u64) -> io::Result<u64> {
+    libc::off_t::try_from(bytes).map(|_| bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
 /// A contiguous range of addresses that nothing else in this process uses. Touching a part of it before something is
@@ -237,8 +232,7 @@ pub fn numa_of(address: *const u8) -> Option<u32> {
 
 /// The size of the system's usual pages.
 pub fn page_size() -> usize {
-    // SAFETY: only returns a number; the name exists on every system.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+    rustix::param::page_size()
 }
 
 /// The size of the system's default huge pages, if it knows any.

@@ -2,8 +2,12 @@
 
 use std::ffi::CStr;
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::sync::mpsc;
 use std::time::Duration;
+
+use rustix::fs::FileType;
+use rustix::process::{Resource, Signal};
 
 /// The number the system gave this process.
 pub fn pid() -> u32 {
@@ -20,15 +24,13 @@ pub fn parent() -> u32 {
 ///
 /// Only makes system calls, so it may run between fork and exec.
 pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: this option takes a signal number and touches no memory.
-    unsafe { syscall!(prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)) }.map(drop)
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// Lets the calling thread's naps last as long as it says. Otherwise the kernel may add some 50 us, to wake several threads
 /// at once.
 pub fn nap_exactly() -> io::Result<()> {
-    // SAFETY: this option takes a number of nanoseconds and touches no memory.
-    unsafe { syscall!(prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong)) }.map(drop)
+    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
 /// Lets the kernel, where the machine or a group has no memory left, rather kill this process than one that nobody has
@@ -88,12 +90,9 @@ pub extern "C" fn end_lines_at_once() {
     if std::env::var_os(LINES).is_none() {
         return;
     }
-    // SAFETY: all zeros is a value of this plain C struct.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours to write.
-    let found = unsafe { syscall!(fstat(libc::STDOUT_FILENO, &raw mut status)) };
+    let found = rustix::fs::fstat(rustix::stdio::stdout());
     // Somebody between the launcher and this process may have sent the output elsewhere.
-    if found.is_ok() && status.st_mode & libc::S_IFMT == libc::S_IFIFO {
+    if found.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo) {
         // SAFETY: the C library's own stream; a constructor runs before other threads, and without a buffer from us there is
         // none that could vanish.
         unsafe { libc::setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
@@ -110,25 +109,18 @@ pub fn maps(pid: u32, name: &CStr) -> bool {
 
 /// How many bytes this process may lock; `None` is any number.
 pub fn lockable() -> Option<u64> {
-    limit(libc::RLIMIT_MEMLOCK)
+    rustix::process::getrlimit(Resource::Memlock).current
 }
 
 /// How many processes and threads the user may have; `None` is any number, as for root.
 pub fn processes() -> Option<u64> {
-    limit(libc::RLIMIT_NPROC).filter(|_| crate::descriptors::own_uid() != 0)
+    rustix::process::getrlimit(Resource::Nproc).current.filter(|_| crate::descriptors::own_uid() != 0)
 }
 
 /// How many more processes and threads the control groups around this process allow, the limit, and the file that says so;
 /// `None` is any number.
 pub fn processes_left_by_groups() -> Option<(u64, u64, String)> {
     crate::cgroup::Hierarchies::of_this_process().processes_left()
-}
-
-fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: writes the structure.
-    unsafe { syscall!(getrlimit(of, &raw mut limit)) }.ok()?;
-    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Signals to other processes, and this process's handlers of fatal ones.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
 
 /// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
 /// have no such descriptors; there it is the number alone.
@@ -15,12 +18,11 @@ impl Process {
     /// Takes hold of the process that has this number now.
     pub fn hold(pid: u32) -> io::Result<Process> {
         let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: pidfd_open takes two numbers and touches no memory.
-        let held = match unsafe { syscall!(syscall(libc::SYS_pidfd_open, pid, 0)) } {
-            // SAFETY: the kernel just made this descriptor for us.
-            Ok(fd) => Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => None,
-            Err(error) => return Err(error),
+        let number = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+        let held = match rustix::process::pidfd_open(number, PidfdFlags::empty()) {
+            Ok(fd) => Some(fd),
+            Err(Errno::NOSYS) => None,
+            Err(error) => return Err(error.into()),
         };
         Ok(Process { pid, held })
     }

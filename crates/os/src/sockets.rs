@@ -3,9 +3,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::{Errno, FdFlags};
 
 /// A duplicate of a socket that this process inherited under a number it was told, closed on exec. What else has that
 /// number is left alone.
@@ -23,40 +26,33 @@ pub fn inherited(number: i32) -> io::Result<OwnedFd> {
 /// Lets a descriptor live on in the program that this process becomes by exec. Only makes a system call, so it may run
 /// between fork and exec.
 pub fn keep_on_exec(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: sets a flag of a descriptor that the borrow keeps open.
-    unsafe { syscall!(fcntl(socket.as_raw_fd(), libc::F_SETFD, 0)) }.map(drop)
+    Ok(rustix::io::fcntl_setfd(socket, FdFlags::empty())?)
 }
 
 /// Waits until there is something to read, a connection to accept or an end to notice; `false`: the time is over.
 pub fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
-    let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
-    Ok(poll(socket.as_fd(), libc::POLLIN, limit)? != 0)
+    wait_any_readable([socket.as_fd()].into_iter(), limit)
 }
 
 /// Waits until one of several has something to read; `false`: the time is over. The time is not rounded to milliseconds.
 pub fn wait_any_readable<'s>(sockets: impl Iterator<Item = BorrowedFd<'s>>, limit: Duration) -> io::Result<bool> {
-    let seconds = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
-    let limit = libc::timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() };
-    let entry = |socket: BorrowedFd<'_>| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut entries: Vec<libc::pollfd> = sockets.map(entry).collect();
-    // SAFETY: the entries and the limit live until the call returns; no mask of signals is given.
-    match unsafe { syscall!(ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &limit, std::ptr::null())) } {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        result => result.map(|ready| ready > 0),
-    }
+    let mut entries: Vec<PollFd<'s>> = sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)).collect();
+    poll(&mut entries, limit)
 }
 
 /// Whether the other side has closed its end.
 pub fn hung_up(socket: &impl AsFd) -> bool {
-    poll(socket.as_fd(), libc::POLLRDHUP, 0).is_ok_and(|events| events != 0)
+    poll(&mut [PollFd::new(socket, PollFlags::RDHUP)], Duration::ZERO).unwrap_or(false)
 }
 
-fn poll(socket: BorrowedFd<'_>, events: libc::c_short, limit: libc::c_int) -> io::Result<libc::c_short> {
-    let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
-    // SAFETY: the array has one entry, which lives until the call returns.
-    match unsafe { syscall!(poll(&mut entry, 1, limit)) } {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-        result => result.map(|_| entry.revents),
+/// Whether one of the entries is ready in time. A signal ends the wait early.
+fn poll(entries: &mut [PollFd<'_>], limit: Duration) -> io::Result<bool> {
+    // Without a limit that the system can express the wait has none.
+    let limit = Timespec::try_from(limit).ok();
+    match rustix::event::poll(entries, limit.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -64,6 +60,7 @@ fn poll(socket: BorrowedFd<'_>, events: libc::c_short, limit: libc::c_int) -> io
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
     #[test]

@@ -24,7 +24,7 @@ impl Gate {
     /// Opens a socket of a random name, for who knows a random word.
     pub(super) fn open() -> io::Result<Gate> {
         let mut random = [0; 32];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+        oxshmem_os::random::fill(&mut random)?;
         let invitation = Invitation::read(&random).map_err(io::Error::other)?;
         let listener = descriptors::listen(&invitation.address())?;
         Ok(Gate { listener, invitation })

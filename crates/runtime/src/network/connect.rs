@@ -81,11 +81,8 @@ pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
         return Ok(());
     }
     let mut secret = [0; SECRET];
-    let read =
-        std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut secret));
-    read.map_err(|error| {
-        Error::new("no random numbers for the job's secret").because(format!("/dev/urandom: {error}"))
-    })?;
+    oxshmem_os::random::fill(&mut secret)
+        .map_err(|error| Error::new("the system has no random numbers for the job's secret").because(error))?;
     wireup::announce(job, epoch, &[&secret, facts::this_program().as_bytes()].concat())
 }
 
