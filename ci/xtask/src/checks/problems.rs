@@ -26,6 +26,7 @@ const CRATES: &[&str] = &[
     "oxshmem-heap",
     "oxshmem-os",
     "oxshmem-topology",
+    "oxshmem-transport",
     "oxshmem-transport-ofi",
     "oxshmem-transport-tcp",
     "oxshmem-transport-ucx",
