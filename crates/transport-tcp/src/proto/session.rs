@@ -13,6 +13,8 @@ const WINDOW: usize = 1 << 20;
 const FRAMES: usize = 1024;
 /// Gets and fetching atomics that may wait for their answer. Bounds what the peer keeps for us: [`SMALL`] bytes each.
 const FETCHES: usize = 1024;
+/// Frames without an urgent acknowledgement that are sent as they come. More are a stream, in which fewer frames cost less.
+const AT_ONCE: usize = 4;
 /// Buffers of old batches that are kept for new ones.
 const SPARE: usize = 16;
 
@@ -186,10 +188,10 @@ impl Session {
         self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
     }
 
-    /// Whether everything sealed has been sent, and heard of if the peer tells so soon: then it is best not to wait for more to
-    /// coalesce.
+    /// Whether the next message is best sent at once: everything sealed has been sent, and heard of as far as the peer tells soon.
+    /// Later messages of a stream that the peer need not acknowledge share frames.
     pub fn is_idle(&self) -> bool {
-        self.urgent == 0 && !self.has_output()
+        self.urgent == 0 && self.frames.len() < AT_ONCE && !self.has_output()
     }
 
     /// Whether the open batch holds something.
