@@ -1,5 +1,8 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
+mod outcome;
+mod requests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -7,7 +10,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::gone;
 use oxshmem_os::descriptors;
 use oxshmem_topology::picture;
 use tokio::sync::mpsc;
@@ -19,11 +21,10 @@ use crate::layout::Layout;
 use crate::link::frame::OutputStream;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription};
 use crate::plan::{Display, JobPlan, Stdin};
-use crate::pmi::PmiStage;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::screen::Screen;
-use crate::signals::{SignalWish, Signals};
+use crate::signals::Signals;
 use crate::subtree::Subtree;
 use crate::{guardian, say, verdict};
 
@@ -386,183 +387,11 @@ impl RunningJob {
         self.fail(1, format!("host {name}{below}: {why}{others}; exit 1"), SHORT_GRACE);
     }
 
-    /// `shmem_global_exit`: the status of the first caller is the job's. But a PE also ends the job when another one is
-    /// gone, and may know of that before us; then the other one's end decides. So first everybody who is dying is heard.
-    fn about_to_abort(&mut self, pe: u32, status: i32) {
-        self.aborters.insert(pe);
-        if self.abort.is_none() {
-            self.abort = Some((pe, status, Instant::now() + CENSUS));
-            self.subtree.obey(AgentOrder::Census);
-        }
-    }
-
-    fn aborted(&mut self) {
-        let Some((pe, status, _)) = self.abort else { return };
-        if self.ending.is_some() {
-            return;
-        }
-        self.status = Some(status);
-        if status != 0 || self.plan().verbose {
-            let others = verdict::stopped(self.running().saturating_sub(usize::from(self.runs(pe))));
-            self.sentence = Some(format!("{} ended the job{others}; exit {status}", self.named(pe)));
-        }
-        self.end(SHORT_GRACE, Some(pe));
-    }
-
-    fn ended(&mut self, pe: u32, status: ExitStatus, stage: PmiStage, shortage: Option<String>) {
-        self.forget(pe);
-        let code = verdict::code(status);
-        match self.ending {
-            // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
-            // the user's signal.
-            Some(ending) if code != 0 && self.status.is_none() => {
-                let killed = matches!(ending, EndPhase::Killed) && status.signal() == Some(libc::SIGKILL);
-                self.status = Some(self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal));
-            }
-            Some(_) => {}
-            // It is about to be said why.
-            None if self.aborters.contains(&pe) => {}
-            // The sender of the signal knows why the PE ended.
-            None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
-                self.status = Some(code);
-                self.end(self.plan().grace, None);
-            }
-            // Nobody leaves the job before all do.
-            None if code != 0 && stage == PmiStage::Finalized => {
-                self.status = Some(code);
-                self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status, shortage)));
-                self.ending = Some(EndPhase::Awaited { ask_at: Instant::now() + LINGER });
-            }
-            None if code != 0 => {
-                let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.running()));
-                self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
-            }
-            None => {
-                if stage == PmiStage::Joined {
-                    self.deserter.get_or_insert((pe, Instant::now() + NOTE_AFTER));
-                    // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
-                    self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
-                }
-            }
-        }
-    }
-
-    /// A barrier of the launcher cannot open any more.
-    fn stuck(&mut self, waiting: u32) {
-        let ended = |pe: &u32| matches!(self.pes[*pe as usize], PeState::Ended { .. });
-        if let Some(pe) = (0..self.pes.len() as u32).find(ended)
-            && self.abort.is_none()
-        {
-            let (name, others) = (self.named(pe), verdict::stopped(self.running()));
-            let sentence =
-                format!("{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1");
-            self.fail(1, sentence, SHORT_GRACE);
-        }
-    }
-
-    fn note_deserter(&mut self) {
-        if let Some((pe, _)) = self.deserter.take()
-            && self.ending.is_none()
-        {
-            let (name, running) = (self.named(pe), self.running());
-            say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
-        }
-    }
-
-    fn timed_out(&mut self) {
-        let (running, all, code) = (self.running(), self.pes.len(), verdict::TIMED_OUT);
-        let limit = self.plan().timeout.unwrap_or_default();
-        if self.finishing {
-            self.timeout = None;
-            self.leave_at = Some((Instant::now(), code));
-            self.sentence = self.sentence.take().or(Some(format!(
-                "the job did not end within {limit:?} (--timeout): its PEs have ended, but not everything that they wrote \
-                 could be shown; exit {}",
-                self.status.unwrap_or(code)
-            )));
-            return;
-        }
-        let sentence =
-            format!("the job did not end within {limit:?} (--timeout): {running} of {all} PEs stopped; exit {code}");
-        self.fail(code, sentence, self.plan().grace);
-    }
-
-    /// Ends the job because of a failure.
-    fn fail(&mut self, status: i32, sentence: String, grace: Duration) {
-        if self.ending.is_none() {
-            self.status = Some(status);
-            self.sentence = Some(sentence);
-            self.end(grace, None);
-        }
-    }
-
-    /// Asks all PEs to end, except one that is ending anyway.
-    fn end(&mut self, grace: Duration, except: Option<u32>) {
-        // Stopped processes would not hear the request.
-        for signal in [libc::SIGTERM, libc::SIGCONT] {
-            self.subtree.obey(AgentOrder::Signal { signal, except });
-        }
-        self.ending = Some(EndPhase::Asked { kill_at: Instant::now() + grace });
-    }
-
     /// Ends those that did not end when they were asked. Should even this take long, the user knows why.
     fn kill(&mut self) {
         self.signal(libc::SIGKILL);
         self.ending = Some(EndPhase::Killed);
         self.explain();
-    }
-
-    fn obey(&mut self, wish: SignalWish) {
-        match wish {
-            // Nobody is left to signal. What is on its way gets a moment, and the second signal ends that too.
-            SignalWish::Forward(signal) if self.finishing && SignalWish::is_an_end(signal) => {
-                let patience = if self.leave_at.is_some() { Duration::ZERO } else { LAST_WORDS };
-                self.leave_at = Some((Instant::now() + patience, 128 + signal));
-            }
-            SignalWish::Stop => {
-                self.signal(libc::SIGTSTP);
-                match self.subtree.is_alone() {
-                    true => self.stop(),
-                    false => self.stop_at = Some(Instant::now() + STOP_AFTER),
-                }
-            }
-            SignalWish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => {
-                self.kill()
-            }
-            SignalWish::Forward(libc::SIGTERM) => {
-                self.forwarded = Some(libc::SIGTERM);
-                self.forwarded_at = Some(Instant::now());
-                if self.ending.is_none() {
-                    self.end(self.plan().grace, None);
-                }
-            }
-            SignalWish::Forward(signal) => {
-                if SignalWish::is_an_end(signal) {
-                    self.forwarded = Some(signal);
-                    self.forwarded_at = Some(Instant::now());
-                }
-                if signal == libc::SIGINT {
-                    self.remind_at = Some(Instant::now() + AGAIN_AFTER);
-                }
-                self.signal(signal);
-            }
-        }
-    }
-
-    /// The interrupt was the PEs' to handle, and they have not ended by it.
-    fn remind(&mut self) {
-        self.remind_at = None;
-        let running = self.running();
-        if self.ending.is_none() && running > 0 {
-            let s = if running == 1 { " still runs" } else { "s still run" };
-            say(&format!("note: {running} PE{s} after the interrupt; interrupt again (Ctrl-C) to kill"));
-        }
-    }
-
-    fn stop(&mut self) {
-        self.stop_at = None;
-        Signals::stop_here();
-        self.subtree.resume();
     }
 
     /// Sends a signal to every PE that still runs.

@@ -80,7 +80,7 @@ pub fn rust_type(ctype: &str) -> String {
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "calls::team::Config",
-        "shmem_ctx_session_config_t" => "calls::context::SessionConfig",
+        "shmem_ctx_session_config_t" => "calls::session::SessionConfig",
         other => panic!("the C type `{other}` has no Rust spelling in the routine table"),
     }
     .into()

@@ -20,6 +20,7 @@ pub mod memory;
 pub mod order;
 pub mod p2p;
 pub mod rma;
+pub mod session;
 pub mod signal;
 pub mod team;
 pub mod team_extension;

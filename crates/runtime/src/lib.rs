@@ -34,8 +34,8 @@ mod wait;
 mod loom_models;
 
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
-pub use teams::constants::use_objects;
 pub use teams::context::{Context, ContextObject};
+pub use teams::predefined_handles::use_objects;
 pub use teams::team::{Team, TeamObject};
 pub use teams::via::{On, Via, World};
 

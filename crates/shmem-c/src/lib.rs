@@ -4,5 +4,5 @@
 //! (`shmem_put8`), a weak alias which a tool may define itself. What Rust cannot express is in `shim/`.
 
 mod exports;
-mod handles;
 mod lines;
+mod predefined_handles;

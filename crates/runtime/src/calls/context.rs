@@ -1,4 +1,4 @@
-//! Contexts: make, destroy, ask, sessions.
+//! Contexts: make, destroy, ask.
 
 use core::ffi::{c_int, c_long};
 
@@ -7,17 +7,9 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::context::Context;
 use crate::teams::live_contexts::LiveContext;
-use crate::teams::registry;
 use crate::teams::team::{Team, TeamState};
+use crate::teams::valid_handles;
 use crate::teams::via::On;
-
-const SESSION_TOTAL_OPS: c_long = 1;
-
-/// `shmem_ctx_session_config_t` of the header.
-#[repr(C)]
-pub struct SessionConfig {
-    total_ops: usize,
-}
 
 /// Makes a context on the world.
 ///
@@ -61,7 +53,7 @@ pub unsafe fn destroy(context: Context) {
     if !context.is_valid() || context == Context::default_context() || !state::is_open() {
         return;
     }
-    registry::demand_to_destroy(NAME, context.0 as usize);
+    valid_handles::demand_to_destroy(NAME, context.0 as usize);
     // Without its team it has nothing under way.
     if let Some(team) = context.team() {
         // SAFETY: `quiet` needs a context that has its team, which was found above.
@@ -82,23 +74,4 @@ pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
     // SAFETY: the caller promises that `team` is writable.
     unsafe { team.write(found.unwrap_or(Team::INVALID)) };
     if found.is_some() { 0 } else { -1 }
-}
-
-/// Announces a phase of similar operations.
-///
-/// # Safety
-/// `config` is readable unless `config_mask` is 0.
-pub unsafe fn session_start(context: Context, options: c_long, config: *const SessionConfig, config_mask: c_long) {
-    let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
-    // SAFETY: the caller promises that `config` is readable if the mask names a field.
-    let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
-    context.checked("shmem_ctx_session_start").start_session(options, total);
-}
-
-/// Ends the phase.
-///
-/// # Safety
-/// The handle is a constant, or of a context that has not been destroyed.
-pub unsafe fn session_stop(context: Context) {
-    context.checked("shmem_ctx_session_stop").stop_session();
 }

@@ -10,11 +10,11 @@ pub(crate) const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
 pub(crate) const SHORT: usize = 256;
 
 /// Bytes of an array up to which a reduction between nodes is eager, and of all arrays of a node.
-pub(crate) const REDUCED: (usize, usize) = (32 << 10, 128 << 10);
-const _: () = assert!(REDUCED.0 <= OPEN_BOARD);
+pub(crate) const EAGER_REDUCTION: (usize, usize) = (32 << 10, 128 << 10);
+const _: () = assert!(EAGER_REDUCTION.0 <= OPEN_BOARD);
 
 /// Bytes of a broadcast between nodes whose root does not wait.
-pub(crate) const CAST: usize = 64 << 10;
+pub(crate) const EAGER_BROADCAST: usize = 64 << 10;
 
 /// Bytes of operands that a member has at a time where sums are folded in team order.
 pub(crate) const WORKING: usize = 1 << 20;

@@ -8,9 +8,9 @@ use core::sync::atomic::{
 use crate::diagnosis::errors;
 use crate::network::lane::{self, ContextLane};
 use crate::start::state;
-use crate::teams::constants;
-use crate::teams::registry::{self, HandleKind};
+use crate::teams::predefined_handles;
 use crate::teams::team::TeamState;
+use crate::teams::valid_handles::{self, HandleKind};
 use crate::transfers::direct::FAST;
 use crate::wait::Needs;
 
@@ -43,7 +43,7 @@ pub struct ContextObject {
     _reserved: [u64; 2],
 }
 
-const _: () = assert!(size_of::<ContextObject>() == size_of::<constants::Object>());
+const _: () = assert!(size_of::<ContextObject>() == size_of::<predefined_handles::Object>());
 
 impl ContextObject {
     /// Of no team.
@@ -69,7 +69,7 @@ impl Context {
     /// `SHMEM_CTX_DEFAULT`.
     #[inline(always)]
     pub fn default_context() -> Self {
-        Self(constants::default_context().cast())
+        Self(predefined_handles::default_context().cast())
     }
 
     pub(crate) fn is_valid(self) -> bool {
@@ -99,7 +99,7 @@ impl Context {
     /// The handle, after it was found in the list of those that are alive if handles are checked. The invalid one passes.
     pub(crate) fn checked(self, call: &str) -> Self {
         if self.is_valid() && !self.is_believed() && self != Self::default_context() {
-            registry::demand(call, "context", self.0 as usize, HandleKind::Context);
+            valid_handles::demand(call, "context", self.0 as usize, HandleKind::Context);
         }
         self
     }
@@ -196,7 +196,7 @@ impl Context {
         let object = Box::new(ContextObject::empty());
         object.options.store(options as u32, Relaxed);
         let context = Self(Box::into_raw(object));
-        registry::begin(context.0 as usize, HandleKind::Context);
+        valid_handles::begin(context.0 as usize, HandleKind::Context);
         context.fill(team);
         context
     }
@@ -236,7 +236,7 @@ impl Context {
     /// The handle came from `create` and is not used again, unless handles are checked.
     pub(crate) unsafe fn free(self, call: &'static str) {
         self.clear();
-        if !registry::destroy(self.0 as usize, call) {
+        if !valid_handles::destroy(self.0 as usize, call) {
             // SAFETY: `create` leaked it from a box, nobody uses it after `free`, and no list of checked handles keeps it.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }

@@ -14,9 +14,9 @@ use crate::collectives::zones::Lent;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
 use crate::start::state;
-use crate::teams::constants;
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::members::Members;
+use crate::teams::predefined_handles;
 use crate::teams::span::Span;
 use crate::wait::Needs;
 
@@ -33,7 +33,7 @@ pub struct TeamObject {
     _reserved: usize,
 }
 
-const _: () = assert!(size_of::<TeamObject>() <= size_of::<constants::Object>());
+const _: () = assert!(size_of::<TeamObject>() <= size_of::<predefined_handles::Object>());
 
 impl TeamObject {
     /// Of no team.

@@ -28,8 +28,8 @@ use crate::start::state::{self, LibraryState, Others};
 use crate::teams::context::Context;
 use crate::teams::leasing;
 use crate::teams::members::Members;
-use crate::teams::registry;
 use crate::teams::team::{Team, TeamState};
+use crate::teams::valid_handles;
 use crate::transfers::direct::FAST;
 use crate::wait::pace;
 
@@ -191,7 +191,7 @@ fn end(others: Others) {
             state.map(Box::leak);
         }
     }
-    registry::end_all("shmem_finalize");
+    valid_handles::end_all("shmem_finalize");
     // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
     unsafe { state::end(others) };
     tracing::debug!("finalized");

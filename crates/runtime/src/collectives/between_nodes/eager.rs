@@ -16,7 +16,7 @@ use oxshmem_schedule::step::Plan;
 use super::{NO_ARRAYS, NO_SHARE, There, Way, gather, gather_parts, gathering, lending, release, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
-use crate::collectives::limits::{CAST, REDUCED};
+use crate::collectives::limits::{EAGER_BROADCAST, EAGER_REDUCTION};
 use crate::collectives::signature::signature_of;
 use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
@@ -46,7 +46,7 @@ pub(crate) unsafe fn reduce(
     n: usize,
 ) -> bool {
     let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
-    if bytes > REDUCED.0 || bytes * span.most() as usize > REDUCED.1 {
+    if bytes > EAGER_REDUCTION.0 || bytes * span.most() as usize > EAGER_REDUCTION.1 {
         return false;
     }
     let collective = Collective::Reduce(operator);
@@ -188,7 +188,7 @@ const HEADER: usize = 8;
 /// broadcast uses before all have met. The root `lay`s it down, everybody `take`s it. Returns whether there was room.
 fn cast(call: Call<'_>, span: &Span, bytes: usize, root: u32, lay: impl Fn(*mut u8), take: impl Fn(*const u8)) -> bool {
     let (team, all) = (call.team, HEADER + bytes);
-    if bytes > CAST {
+    if bytes > EAGER_BROADCAST {
         return false;
     }
     let Some(zone) = lending::zone(call, span) else { return false };

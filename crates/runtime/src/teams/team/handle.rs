@@ -4,9 +4,9 @@ use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release
 
 use super::{Team, TeamObject, TeamState};
 use crate::start::state;
-use crate::teams::constants;
 use crate::teams::context::Context;
-use crate::teams::registry::{self, HandleKind};
+use crate::teams::predefined_handles;
+use crate::teams::valid_handles::{self, HandleKind};
 use crate::transfers::direct::FAST;
 
 impl Team {
@@ -16,17 +16,17 @@ impl Team {
     /// `SHMEM_TEAM_WORLD`.
     #[inline(always)]
     pub fn world() -> Self {
-        Self(constants::world().cast())
+        Self(predefined_handles::world().cast())
     }
 
     /// `SHMEM_TEAM_SHARED`.
     pub fn shared() -> Self {
-        Self(constants::shared().cast())
+        Self(predefined_handles::shared().cast())
     }
 
     /// `SHMEM_TEAM_NODE`.
     pub fn node() -> Self {
-        Self(constants::node().cast())
+        Self(predefined_handles::node().cast())
     }
 
     /// Whether the user must not destroy it.
@@ -49,7 +49,7 @@ impl Team {
             if !state::is_open() {
                 return None;
             }
-            registry::demand(call, argument, self.0 as usize, HandleKind::Team);
+            valid_handles::demand(call, argument, self.0 as usize, HandleKind::Team);
         }
         self.state()
     }
@@ -76,7 +76,7 @@ impl Team {
     /// A new handle for a live team.
     pub(crate) fn enlist(state: Box<TeamState>) -> Self {
         let handle = Self(Box::leak(Box::new(TeamObject::empty())));
-        registry::begin(handle.0 as usize, HandleKind::Team);
+        valid_handles::begin(handle.0 as usize, HandleKind::Team);
         handle.fill(state);
         handle
     }
@@ -108,9 +108,9 @@ impl Team {
             // Not freed: a program may still destroy a context whose team it has destroyed.
             let context = Context(live.object());
             context.clear();
-            registry::destroy_team_of(context.0 as usize, call);
+            valid_handles::destroy_team_of(context.0 as usize, call);
         }
-        if !self.is_predefined() && !registry::destroy(self.0 as usize, call) {
+        if !self.is_predefined() && !valid_handles::destroy(self.0 as usize, call) {
             // SAFETY: `enlist` leaked it from a box; handles that are checked are in the list.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
