@@ -83,10 +83,13 @@ impl Callers {
     }
 }
 
+/// A fabric, and the thread that moves it on.
+type Driven = (Arc<dyn Drive>, JoinHandle<()>);
+
 /// The thread of one fabric.
 #[derive(Default)]
 pub struct Driver {
-    running: Mutex<Option<(Arc<dyn Drive>, JoinHandle<()>)>>,
+    running: Mutex<Option<Driven>>,
     closed: Arc<AtomicBool>,
 }
 

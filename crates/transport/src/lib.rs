@@ -32,4 +32,4 @@ pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{Memory, OutOfRange, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};
-pub use provider::{Agreed, Grade, NetworkAtomics, Offer, Offers, Participant, Provider, Rejected, Wanted};
+pub use provider::{Agreed, Grade, NetworkAtomics, Offer, Offers, Open, Participant, Provider, Rejected, Wanted};

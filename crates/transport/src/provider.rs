@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Fabric;
 
+/// Opens what all nodes have agreed on.
+pub type Open = fn(&Participant<'_>, &Agreed<'_>) -> Result<Box<dyn Fabric>, Error>;
+
 /// Carries operations to PEs of other nodes. Each provider's crate has one of these, named `PROVIDER`.
 pub struct Provider {
     /// The name by which a user selects it: `SHMEM_TRANSPORT=name` or `name:detail`.
@@ -17,7 +20,7 @@ pub struct Provider {
     /// Says what it could do on this node. Nothing stays open.
     pub offers: fn(&Participant<'_>, &Wanted<'_>) -> Offers,
     /// Opens one of the offers. From then on peers can reach this PE; they are served from [`Fabric::connect`] on.
-    pub open: fn(&Participant<'_>, &Agreed<'_>) -> Result<Box<dyn Fabric>, Error>,
+    pub open: Open,
 }
 
 /// The PE that takes part in a job, and what it knows before it has a network.

@@ -126,7 +126,7 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
     let seen = wait::until(reason, None, move || {
         looks = looks.wrapping_add(1);
         // Seen before the word: a member that has come and gone on has written the word first.
-        let line = if looks % LOOKS == 0 {
+        let line = if looks.is_multiple_of(LOOKS) {
             call.team.place(member).lines[next as usize & 1].sequence.load(Acquire)
         } else {
             0
@@ -139,7 +139,7 @@ fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
             call.differs(Some(member), signature_of(line));
         }
         #[cfg(not(loom))]
-        if looks % LOOKS == 0 {
+        if looks.is_multiple_of(LOOKS) {
             let contradiction = call.contradiction(member);
             if let Some(theirs) = contradiction.filter(|_| contradiction == suspected) {
                 call.differs(Some(member), theirs);
