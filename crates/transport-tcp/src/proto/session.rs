@@ -117,8 +117,8 @@ impl Session {
     /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
     pub fn push_fetch(&mut self, message: &Message<'_>, dest: Place) -> Ticket {
         self.fetches.push_back(dest);
-        // The answer tells more than an acknowledgement.
-        self.push(message, Urgency::Later)
+        // A long answer is sealed before the request is executed as a whole, so it does not acknowledge it.
+        self.push(message, Urgency::Soon)
     }
 
     /// Appends a put of at most [`BULK`] bytes that are sent from where they are.

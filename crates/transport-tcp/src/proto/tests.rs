@@ -259,6 +259,65 @@ fn a_session_says_when_the_peer_is_slow() {
     }
 }
 
+/// What `from` has to say goes to `to`, which acknowledges if that is wanted soon.
+fn carry(from: &mut Side, to: &mut Side) {
+    from.session.seal();
+    while from.session.has_output() {
+        let mut bytes = Vec::new();
+        for piece in from.session.pieces() {
+            match piece {
+                Piece::Bytes(more) => bytes.extend_from_slice(more),
+                Piece::Place(place) => bytes.extend_from_slice(from.host.at(place)),
+            }
+        }
+        from.session.sent(bytes.len());
+        fuzz::receive(&bytes, 1 << 20, &mut to.endpoint, &mut to.session, &mut to.host).expect("no garbage");
+    }
+    to.session.seal();
+    if to.session.wants_ack() {
+        to.session.acknowledge();
+    }
+}
+
+#[test]
+fn operations_of_contexts_complete_unasked() {
+    let (region, offset) = (Region::Heap, 0);
+    for n in [8, SMALL, 100_000] {
+        let (mut a, mut b) = (Side::new(), Side::new());
+        connect(&mut a, &mut b, false, 0);
+        // A message that nobody waits for may share the frame.
+        a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
+        let get = a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, Place { at: SHARED, n });
+        let put = a.session.push(&Message::Put { lane: 0, region, offset, data: &[2; 8] }, Urgency::Soon);
+        let bulk = a.session.push_bulk_put(0, region, offset, Place { at: SHARED, n: 60_000 }, Urgency::Soon);
+        for _ in 0..3 {
+            carry(&mut a, &mut b);
+            carry(&mut b, &mut a);
+        }
+        let reached = a.session.reached();
+        for ticket in [get, put, bulk] {
+            let is_complete = ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
+            assert!(is_complete, "{n} bytes: {ticket:?} of {reached:?}");
+        }
+    }
+}
+
+#[test]
+fn a_get_alone_completes_unasked() {
+    for n in [8, SMALL, 100_000] {
+        let (mut a, mut b) = (Side::new(), Side::new());
+        connect(&mut a, &mut b, false, 0);
+        let get = Message::Get { lane: 0, region: Region::Heap, offset: 0, n };
+        let ticket = a.session.push_fetch(&get, Place { at: SHARED, n });
+        for _ in 0..3 {
+            carry(&mut a, &mut b);
+            carry(&mut b, &mut a);
+        }
+        let reached = a.session.reached();
+        assert!(ticket.frame <= reached.frame && ticket.fetch <= reached.fetch, "{n} bytes: {ticket:?} of {reached:?}");
+    }
+}
+
 #[test]
 fn refusals_come_back_to_their_lane() {
     let (mut a, mut b) = (Side::new(), Side::new());
