@@ -259,7 +259,7 @@ fn a_session_says_when_the_peer_is_slow() {
     }
 }
 
-/// What `from` has to say goes to `to`, which acknowledges if that is wanted soon.
+/// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
 fn carry(from: &mut Side, to: &mut Side) {
     from.session.seal();
     while from.session.has_output() {
