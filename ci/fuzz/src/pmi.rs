@@ -12,6 +12,6 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(reply) = pmi1::Reply::decode(bytes) {
         assert_eq!(pmi1::Reply::decode(reply.encode().trim_end_matches('\n')).as_ref(), Ok(&reply));
     }
-    let _ = pmi2::Request::decode(bytes);
-    let _ = pmi2::Reply::decode(bytes);
+    let _ = pmi2::Pmi2Request::decode(bytes);
+    let _ = pmi2::Pmi2Reply::decode(bytes);
 });

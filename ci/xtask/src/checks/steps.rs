@@ -243,7 +243,7 @@ const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem-heap", &["--lib"], &[]),
     ("oxshmem-schedule", &["--lib"], &["t2d_9", "vnd_3"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
-    ("oxshmem-runtime", &["--lib"], &["word::"]),
+    ("oxshmem-runtime", &["--lib"], &["transfers::element::"]),
     ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
 
