@@ -356,7 +356,7 @@ impl Link {
             self.advance(net, state);
             heard |= std::mem::take(&mut state.heard);
         }
-        // What it has not been asked for it does not owe.
+        // The peer owes nothing that it has not been asked for.
         self.ask_locked(state);
         let look = Look {
             waiting: state.session.is_waiting() || state.lapsed,

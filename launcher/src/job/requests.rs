@@ -1,4 +1,4 @@
-//! What the user asks of a running job by signals to the launcher.
+//! The signals by which the user stops, ends or interrupts a running job.
 
 use std::time::Duration;
 

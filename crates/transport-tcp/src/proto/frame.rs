@@ -15,7 +15,7 @@ pub struct Place {
 pub enum Piece<'s> {
     /// These bytes.
     Bytes(&'s [u8]),
-    /// What is there.
+    /// The bytes at this place.
     Place(Place),
 }
 
