@@ -13,6 +13,7 @@
 //! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
 //! k do so before they enter k+1.
 
+pub(crate) mod arguments;
 pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod eager;
@@ -44,6 +45,7 @@ use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
+use arguments::Reduction;
 use mail::{Leaders, PRIVATE, There, Way};
 use meeting::{gather, meet_here, release};
 
@@ -288,16 +290,9 @@ fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WOR
 /// # Safety
 /// `dest` and `source` have `n` elements of `element` bytes.
 #[cold]
-pub(crate) unsafe fn combine(
-    call: Call<'_>,
-    span: &Span,
-    operator: Operator,
-    (kernel, element): (Kernel, usize),
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-) -> bool {
-    let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
+pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let Reduction { operator, kernel, element, dest, source, n } = reduction;
+    let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, false) else { return false };
     let number = team.next_exchange();
     let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
@@ -353,7 +348,9 @@ pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
 fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
     let (dest, n) = (words.as_mut_ptr().cast(), words.len());
     // SAFETY: the words are the caller's.
-    let done = unsafe { combine(call, span, Operator::Idempotent, (kernel, 8), dest, dest, n) };
+    let done = unsafe {
+        combine(call, span, Reduction { operator: Operator::Idempotent, kernel, element: 8, dest, source: dest, n })
+    };
     assert!(done, "the standard dissemination has room among {MOST_NODES} leaders");
 }
 

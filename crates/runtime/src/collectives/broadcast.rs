@@ -4,6 +4,7 @@ use core::ptr;
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::arguments::Spread;
 use crate::collectives::call::Call;
 use crate::collectives::executor;
 use crate::collectives::signature::CallKind;
@@ -31,11 +32,12 @@ pub(crate) unsafe fn broadcast(
         return;
     }
     if let Some(span) = &call.team.span {
+        let spread = Spread { dest, source, bytes, root, to_root };
         for way in
             [between_nodes::eager::broadcast, between_nodes::bytes::broadcast_short, between_nodes::bytes::broadcast]
         {
             // SAFETY: both arrays have the bytes, as this function demands.
-            if unsafe { way(call, span, dest, source, bytes, root, to_root) } {
+            if unsafe { way(call, span, spread) } {
                 return;
             }
         }

@@ -6,6 +6,7 @@ use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor;
 use crate::collectives::limits::PAYLOAD_BYTES;
@@ -79,21 +80,25 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
     source: *const T,
     n: usize,
 ) -> bool {
-    let (kernel, operator) = ((Kernel::of::<O, T>(), size_of::<T>()), executor::allowed(O::OP, T::KIND));
-    let (in_order, short) = (operator == Allowed::FixedTree, n * size_of::<T>() <= PAYLOAD_BYTES);
-    let (dest, source) = (dest.cast::<u8>(), source.cast::<u8>());
+    let reduction = Reduction {
+        operator: executor::allowed(O::OP, T::KIND),
+        kernel: Kernel::of::<O, T>(),
+        element: size_of::<T>(),
+        dest: dest.cast(),
+        source: source.cast(),
+        n,
+    };
+    let (in_order, short) = (reduction.operator == Allowed::FixedTree, reduction.bytes() <= PAYLOAD_BYTES);
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
         match (in_order, short) {
             (true, true) => false,
-            (false, true) => between_nodes::combine(call, span, operator, kernel, dest, source, n),
-            (true, false) if between_nodes::eager::reduce_in_order(call, span, kernel, dest, source, n) => true,
-            (false, false) if between_nodes::eager::reduce(call, span, operator, kernel, dest, source, n) => true,
-            (false, false) if between_nodes::reduce::reduce_by_nodes(call, span, operator, kernel, dest, source, n) => {
-                true
-            }
+            (false, true) => between_nodes::combine(call, span, reduction),
+            (true, false) if between_nodes::eager::reduce_in_order(call, span, reduction) => true,
+            (false, false) if between_nodes::eager::reduce(call, span, reduction) => true,
+            (false, false) if between_nodes::reduce::reduce_by_nodes(call, span, reduction) => true,
             (_, false) => {
-                between_nodes::reduce::reduce_in_order(call, kernel, dest, source, n);
+                between_nodes::reduce::reduce_in_order(call, reduction);
                 true
             }
         }

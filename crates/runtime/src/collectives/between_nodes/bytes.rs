@@ -11,6 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
+use super::arguments::{Reduction, Spread};
 use super::{NO_ARRAYS, NO_SHARE, There, combine, lending, meet_here, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -67,28 +68,23 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
 ///
 /// # Safety
 /// As for `collectives::broadcast`.
-pub(crate) unsafe fn broadcast_short(
-    call: Call<'_>,
-    span: &Span,
-    dest: *mut u8,
-    source: *const u8,
-    bytes: usize,
-    root: u32,
-    to_root: bool,
-) -> bool {
+pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, spread: Spread) -> bool {
+    let Spread { dest, source, bytes, root, to_root } = spread;
     if bytes > 8 * PAYLOAD_WORDS {
         return false;
     }
     let is_root = call.team.my == root;
     let mut words = [0_u64; PAYLOAD_WORDS];
     let payload: *mut u8 = words.as_mut_ptr().cast();
-    let n = bytes.div_ceil(8);
+    let operator = Operator::Idempotent;
+    let (kernel, n) = (Kernel::of::<Or, u64>(), bytes.div_ceil(8));
+    let everybody = Reduction { operator, kernel, element: 8, dest: payload, source: payload, n };
     // SAFETY: at most a payload.
     unsafe {
         if is_root {
             ptr::copy_nonoverlapping(source, payload, bytes);
         }
-        if !combine(call, span, Operator::Idempotent, (Kernel::of::<Or, u64>(), 8), payload, payload, n) {
+        if !combine(call, span, everybody) {
             return false;
         }
         if !is_root || to_root {
@@ -103,15 +99,8 @@ pub(crate) unsafe fn broadcast_short(
 /// # Safety
 /// As for `collectives::broadcast`.
 #[cold]
-pub(crate) unsafe fn broadcast(
-    call: Call<'_>,
-    span: &Span,
-    dest: *mut u8,
-    source: *const u8,
-    bytes: usize,
-    root: u32,
-    to_root: bool,
-) -> bool {
+pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
+    let Spread { dest, source, bytes, root, to_root } = spread;
     lending::zone(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };

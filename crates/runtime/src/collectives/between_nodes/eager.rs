@@ -8,11 +8,12 @@
 
 use core::ptr;
 
-use oxshmem_reduce::{Kernel, Store};
-use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_reduce::Store;
+use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
+use super::arguments::{Reduction, Spread};
 use super::{NO_ARRAYS, NO_SHARE, There, Way, gather, gather_parts, gathering, lending, release, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -36,16 +37,9 @@ fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce(
-    call: Call<'_>,
-    span: &Span,
-    operator: Operator,
-    (kernel, element): (Kernel, usize),
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-) -> bool {
-    let (team, bytes, plan) = (call.team, n * element, Plan::new(span.nodes(), n as u64));
+pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let Reduction { operator, kernel, element, dest, source, n } = reduction;
+    let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     if bytes > EAGER_REDUCTION.0 || bytes * span.most() as usize > EAGER_REDUCTION.1 {
         return false;
     }
@@ -89,15 +83,9 @@ pub(crate) unsafe fn reduce(
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce_in_order(
-    call: Call<'_>,
-    span: &Span,
-    (kernel, element): (Kernel, usize),
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-) -> bool {
-    let (team, bytes) = (call.team, n * element);
+pub(crate) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let Reduction { kernel, dest, source, n, .. } = reduction;
+    let (team, bytes) = (call.team, reduction.bytes());
     check(call, [(dest, bytes), (source, bytes)]);
     let lay = |board: *mut u8| {
         // SAFETY: the board has room for everybody's operand, and this place is ours.
@@ -147,15 +135,8 @@ pub(crate) unsafe fn gather_blocks(
 /// # Safety
 /// As for `collectives::broadcast`.
 #[cold]
-pub(crate) unsafe fn broadcast(
-    call: Call<'_>,
-    span: &Span,
-    dest: *mut u8,
-    source: *const u8,
-    bytes: usize,
-    root: u32,
-    to_root: bool,
-) -> bool {
+pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
+    let Spread { dest, source, bytes, root, to_root } = spread;
     let (is_root, root_node) = (call.team.my == root, span.node_of(root));
     let array = if is_root { source } else { dest.cast_const() };
     check(call, [(array, bytes), (array, 0)]);

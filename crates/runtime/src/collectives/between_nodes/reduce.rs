@@ -7,9 +7,10 @@
 use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Store, Sum};
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
+use super::arguments::Reduction;
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
 use super::{NO_SHARE, There, lending, meet_here, run, way};
 use crate::collectives::call::{Call, slice};
@@ -23,19 +24,12 @@ use crate::teams::span::Span;
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce_by_nodes(
-    call: Call<'_>,
-    span: &Span,
-    operator: Operator,
-    (kernel, element): (Kernel, usize),
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-) -> bool {
+pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let Reduction { operator, kernel, element, dest, source, n } = reduction;
     lending::zone(call, span);
     let plan = Plan::new(span.nodes(), n as u64);
     let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, true) else { return false };
-    let (bytes, leader) = (n * element, span.my_leader());
+    let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
     call.enter_to_write(dest, bytes);
     let here = span.count(span.node());
@@ -72,13 +66,8 @@ pub(crate) unsafe fn reduce_by_nodes(
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce_in_order(
-    call: Call<'_>,
-    (kernel, element): (Kernel, usize),
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-) {
+pub(crate) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
+    let Reduction { kernel, element, dest, source, n, .. } = reduction;
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
         by_slices(call, element, dest, source, n, |operands, results, count| {
