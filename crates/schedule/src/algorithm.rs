@@ -186,6 +186,12 @@ impl Schedule {
         )
     }
 
+    /// Whether operands may land in dest, where the results go, if that is not the source and every member is ready: then no
+    /// landing zone bounds the length. Proven with [`prove::Case::lands`](crate::prove::Case).
+    pub const fn lands_in_dest(&self) -> bool {
+        matches!(self, Self::RingReduce(_))
+    }
+
     /// Whether it can stand for `wanted`.
     pub fn serves(&self, wanted: Collective) -> bool {
         match (self.achieves(), wanted) {

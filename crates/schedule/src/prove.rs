@@ -23,6 +23,8 @@ pub(crate) mod memory;
 mod words;
 
 #[cfg(test)]
+mod lending;
+#[cfg(test)]
 mod levels;
 #[cfg(test)]
 mod mutants;
@@ -76,6 +78,8 @@ pub struct Case<'a> {
     pub by_mail: bool,
     /// A put may read its operand until the target sees the signal; calls end when all their puts have been read.
     pub lent: bool,
+    /// Operands land in dest, from the start of it on, and there is no landing zone.
+    pub lands: bool,
     /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
     pub interleaving: u64,
 }

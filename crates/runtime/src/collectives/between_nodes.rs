@@ -20,6 +20,7 @@ pub(crate) mod eager;
 mod lending;
 mod mail;
 mod meeting;
+mod reach;
 pub(crate) mod reduce;
 
 use core::ptr;
@@ -46,8 +47,9 @@ use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
 use arguments::Reduction;
-use mail::{Leaders, PRIVATE, There, Way};
+use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
+use reach::{Reach, There};
 
 /// The most PEs of a job over several nodes: so many lines has a board.
 pub(crate) const MOST_PES: u32 = 16_384;
@@ -64,14 +66,7 @@ pub(crate) fn slots() -> usize {
 
 /// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
 /// alike. See [`Way::find`].
-fn way(
-    call: Call<'_>,
-    collective: Collective,
-    plan: &Plan,
-    element: usize,
-    longest: u64,
-    reachable: bool,
-) -> Option<Way> {
+fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, longest: u64, reach: Reach) -> Option<Way> {
     let question = Question {
         collective,
         size: plan.size,
@@ -79,7 +74,7 @@ fn way(
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reachable);
+    let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -127,7 +122,7 @@ const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::
 /// The leaders wait for each other.
 fn leaders_meet(call: Call<'_>, span: &Span) {
     let plan = Plan::new(span.nodes(), 0);
-    let Some(way) = way(call, Collective::Sync, &plan, 1, 0, false) else {
+    let Some(way) = way(call, Collective::Sync, &plan, 1, 0, Reach::Nothing) else {
         unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
     };
     // SAFETY: nothing is moved.
@@ -136,15 +131,15 @@ fn leaders_meet(call: Call<'_>, span: &Span) {
 
 /// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
 /// `None`: there is no room for it.
-fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reachable: bool) -> Option<Way> {
+fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<Way> {
     let (nodes, total) = (span.nodes(), start(span.nodes()));
     let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
     let shortest = sizes.clone().min().unwrap_or_default();
     let even = sizes.clone().max() == Some(shortest);
     // No message has everything.
     let longest = total - shortest;
-    let equal = || way(call, Collective::Fcollect, &Plan::new(nodes, shortest), 1, longest, reachable);
-    let any = || way(call, Collective::Collect, &Plan::new(nodes, 0), 1, longest, reachable);
+    let equal = || way(call, Collective::Fcollect, &Plan::new(nodes, shortest), 1, longest, reach);
+    let any = || way(call, Collective::Collect, &Plan::new(nodes, 0), 1, longest, reach);
     if even { equal().or_else(any) } else { any() }
 }
 
@@ -209,7 +204,8 @@ pub(crate) fn exchange(
     let header = |node: u32| board.wrapping_add(start(node) as usize).cast::<u64>();
     let entry =
         |node: u32, member: u32| board.wrapping_add((node as usize + 1) * HEADER + span.place(member) as usize * width);
-    let way = gathering(call, span, start, zone.is_some());
+    let reach = if zone.is_some() { Reach::Results } else { Reach::Nothing };
+    let way = gathering(call, span, start, reach);
     let stamp = call.signature.stamp(number);
     if team.my == span.my_leader() {
         // SAFETY: the board is this leader's, has room for a header of each node, and begins at a multiple of 8.
@@ -293,7 +289,9 @@ fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WOR
 pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, false) else { return false };
+    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, Reach::Nothing) else {
+        return false;
+    };
     let number = team.next_exchange();
     let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
     let mut payload = [0; PAYLOAD_WORDS];

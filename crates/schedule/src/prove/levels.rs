@@ -258,6 +258,7 @@ fn faults(
         in_place: false,
         by_mail,
         lent: false,
+        lands: false,
         interleaving,
     };
     prove(&case).err().map(|fault| fault.kind)

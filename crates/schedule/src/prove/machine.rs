@@ -439,6 +439,7 @@ impl<'a> Machine<'a> {
         let (start, extent) = match loc.place {
             Place::Source => (self.arrays[index].0, source),
             Place::Dest => (self.arrays[index].1, dest),
+            Place::Scratch if self.case.lands => (self.arrays[index].1, dest),
             Place::Scratch => (turn.parity() * self.scratch, call.algorithm.scratch(&self.plans[index])),
         };
         if loc.at + len > extent {

@@ -44,9 +44,18 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
     let modes = [DestMode::Synchronised, DestMode::Fresh];
     let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
     runs.filter_map(|(mode, interleaving)| {
-        prove(&Case { size, calls: &calls, mode, in_place: false, by_mail: false, lent: false, interleaving })
-            .err()
-            .map(|fault| fault.kind)
+        prove(&Case {
+            size,
+            calls: &calls,
+            mode,
+            in_place: false,
+            by_mail: false,
+            lent: false,
+            lands: false,
+            interleaving,
+        })
+        .err()
+        .map(|fault| fault.kind)
     })
     .collect()
 }
@@ -192,6 +201,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
         in_place: false,
         by_mail: false,
         lent: false,
+        lands: false,
         interleaving,
     };
     let found: Vec<FaultKind> = (0..4).filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind)).collect();
@@ -211,6 +221,7 @@ fn mail_to_the_same_box_in_every_call_is_rejected() {
             in_place: false,
             by_mail: true,
             lent: false,
+            lands: false,
             interleaving,
         };
         prove(&case).map(drop).map_err(|fault| fault.kind)

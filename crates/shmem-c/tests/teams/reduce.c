@@ -187,6 +187,53 @@ TEST(RED_4_large, "so have sums that travel in pieces")
     shmem_free(source);
 }
 
+static int32_t long_operand(int pe, size_t i)
+{
+    return (int32_t)(mix((uint64_t)pe + 1, i) >> 40);
+}
+
+/* Element i of all members' operands: their maximum and their sum. */
+static void expect_long(const struct team *team, size_t i, int32_t *most, uint32_t *sum)
+{
+    *most = INT32_MIN;
+    *sum = 0;
+    for (int member = 0; member < team->members.size; member++) {
+        int32_t operand = long_operand(member, i);
+        *most = operand > *most ? operand : *most;
+        *sum += (uint32_t)operand;
+    }
+}
+
+TEST(RED_1_long, "reductions longer than every landing zone, one after the other, apart and in place")
+{
+    enum { COUNT = 270 * 1000 + 1 };
+    int32_t *source = shmem_malloc(COUNT * sizeof *source), *most = shmem_malloc(COUNT * sizeof *most);
+    uint32_t *sum = shmem_malloc(COUNT * sizeof *sum);
+    REQUIRE(source != NULL && most != NULL && sum != NULL);
+    struct team teams[SHAPES];
+    make_teams(teams);
+    FOR_EACH_TEAM_OF_MINE(team, teams) {
+        for (size_t i = 0; i < COUNT; i++) source[i] = long_operand(shmem_team_my_pe(team->handle), i);
+        CHECK_EQ(shmem_team_sync(team->handle), 0);
+        CHECK_EQ(shmem_int32_max_reduce(team->handle, most, source, COUNT), 0);
+        CHECK_EQ(shmem_uint32_sum_reduce(team->handle, sum, (uint32_t *)source, COUNT), 0);
+        CHECK_EQ(shmem_int32_max_reduce(team->handle, source, source, COUNT), 0);
+        size_t wrong = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            int32_t want_most;
+            uint32_t want_sum;
+            expect_long(team, i, &want_most, &want_sum);
+            wrong += most[i] != want_most || sum[i] != want_sum || source[i] != want_most;
+        }
+        CHECK_EQ(wrong, 0);
+        CHECK_EQ(shmem_team_sync(team->handle), 0);
+    }
+    destroy_teams(teams);
+    shmem_free(sum);
+    shmem_free(most);
+    shmem_free(source);
+}
+
 TEST(RED_5, "integer sums and products wrap; extremes compare with the sign of the type")
 {
     static int32_t int_source[2], int_dest[2];

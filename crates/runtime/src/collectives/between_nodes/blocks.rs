@@ -8,8 +8,8 @@ use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
 use super::{
-    HEADER, NO_ARRAYS, NO_SHARE, There, gather, gather_parts, gathering, leaders_meet, lending, meet_here, release,
-    run, slot_of, way,
+    HEADER, NO_ARRAYS, NO_SHARE, Reach, There, gather, gather_parts, gathering, leaders_meet, lending, meet_here,
+    release, run, slot_of, way,
 };
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -40,7 +40,7 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
     meet_here(call, span);
     let start = |node: u32| place(span.start(node)) as u64;
-    let lent = match gathering(call, span, start, true).filter(|_| span.in_order()) {
+    let lent = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
@@ -106,7 +106,7 @@ pub(crate) unsafe fn alltoall_by_nodes(
     }
     let Some(zone) = lending::zone(call, span) else { return false };
     let plan = Plan::new(nodes, pair as u64);
-    let way = way(call, Collective::Alltoall, &plan, 1, plan.count, true);
+    let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results);
     let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
     // Finds out whether the arrays are symmetric.
     call.at(team.my, source, bytes * team.size as usize);

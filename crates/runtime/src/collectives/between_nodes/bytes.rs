@@ -12,7 +12,7 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
 use super::arguments::{Reduction, Spread};
-use super::{NO_ARRAYS, NO_SHARE, There, combine, lending, meet_here, run, way};
+use super::{NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::memory::control::PAYLOAD_WORDS;
@@ -104,7 +104,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
     lending::zone(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
-    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, true);
+    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
     let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
     let (my, leader) = (call.team.my, span.my_leader());
     let dest_there = there(call, span, dest, bytes);

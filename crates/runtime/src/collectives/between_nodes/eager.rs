@@ -14,7 +14,7 @@ use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
 use super::arguments::{Reduction, Spread};
-use super::{NO_ARRAYS, NO_SHARE, There, Way, gather, gather_parts, gathering, lending, release, run, way};
+use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, gather, gather_parts, gathering, lending, release, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::{EAGER_BROADCAST, EAGER_REDUCTION};
@@ -52,7 +52,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
         return false;
     }
     let Some(zone) = lending::zone(call, span) else { return false };
-    let way = way(call, collective, &plan, element, plan.count, false).filter(|way| way.piece == plan.count);
+    let way = way(call, collective, &plan, element, plan.count, Reach::Nothing).filter(|way| way.piece == plan.count);
     let Some(way) = way else { return false };
     check(call, [(dest, bytes), (source, bytes)]);
     let number = team.next_exchange();
@@ -174,7 +174,7 @@ fn cast(call: Call<'_>, span: &Span, bytes: usize, root: u32, lay: impl Fn(*mut 
     }
     let Some(zone) = lending::zone(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), all as u64) };
-    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, true);
+    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
     let is_tree = |way: &Way| way.piece == plan.count && matches!(way.schedule, Schedule::Tree(_));
     let Some(way) = way.filter(is_tree) else { return false };
     let Some(at) = team.zone.cast(team.synchronising_runs(), all) else { return false };
@@ -221,7 +221,7 @@ unsafe fn share(
         return false;
     }
     let Some(zone) = lending::zone(call, span) else { return false };
-    let Some(way) = gathering(call, span, &start, true) else { return false };
+    let Some(way) = gathering(call, span, &start, Reach::Results) else { return false };
     let number = team.next_exchange();
     let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
     lay(board);

@@ -42,6 +42,7 @@ use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
+use super::reach::{Reach, There};
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
 /// How the leaders run a schedule; the same on all of them.
@@ -52,6 +53,8 @@ pub(super) struct Way {
     room: usize,
     /// Everything travels by mail, so nobody needs to reach the caller's arrays and landing zone.
     pub(super) private: bool,
+    /// Operands land in dest.
+    pub(super) lands: bool,
     /// Elements that one run handles.
     pub(super) piece: u64,
 }
@@ -61,14 +64,14 @@ pub(super) const PRIVATE: usize = 4096;
 
 impl Way {
     /// A way to run the schedule for a team with this zone; `None` if there is no room for it. `longest` is the most elements that one
-    /// message of the plan has, `reachable` whether others can put to the caller's dest.
+    /// message of the plan has, `reach` what others may put to the caller's dest.
     pub(super) fn find(
         schedule: Schedule,
         zone: Option<u32>,
         plan: &Plan,
         element: usize,
         longest: u64,
-        reachable: bool,
+        reach: Reach,
     ) -> Option<Self> {
         let words = schedule.words(plan).max(1) as usize;
         if words > WORDS {
@@ -80,9 +83,9 @@ impl Way {
         let scratch = bytes(schedule.scratch(plan));
         let fits_mail = schedule.goes_by_mail() && bytes(longest).is_some_and(|bytes| bytes <= mail);
         if fits_mail && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
-            return Some(Self { schedule, room, private: true, piece: plan.count });
+            return Some(Self { schedule, room, private: true, lands: false, piece: plan.count });
         }
-        if !reachable && !schedule.spares_dest() {
+        if reach == Reach::Nothing && !schedule.spares_dest() {
             return None;
         }
         let landing = zone.map_or(0, |_| LANDING);
@@ -90,14 +93,15 @@ impl Way {
             let scratch = schedule.scratch(&Plan { count, ..*plan });
             bytes(scratch).is_some_and(|bytes| bytes <= landing)
         };
+        let lands = reach == Reach::Operands && schedule.lands_in_dest();
         let mut piece = plan.count;
-        while !has_room(piece) {
+        while !lands && !has_room(piece) {
             if piece <= 1 {
                 return None;
             }
             piece = piece.div_ceil(2);
         }
-        Some(Self { schedule, room, private: false, piece })
+        Some(Self { schedule, room, private: false, lands, piece })
     }
 }
 
@@ -117,7 +121,7 @@ pub(super) struct Leaders<'a> {
     /// The caller's landing zone, how long it is, and where others have theirs.
     landing: *mut u8,
     landing_len: usize,
-    landing_there: u64,
+    landing_there: (Region, u64),
     /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
     dest: *mut u8,
     dest_len: usize,
@@ -144,11 +148,15 @@ impl<'a> Leaders<'a> {
         let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
         let zones = call.team.zone.zone().map(|zone| control::zones(window, zone));
         let (landing, landing_len, landing_there) = match zones {
-            _ if way.private => (private, PRIVATE, 0),
-            None => (private, 0, 0),
+            _ if way.private => (private, PRIVATE, (Region::Control, 0)),
+            _ if way.lands => match there {
+                There::Dest(region, offset) => (dest, dest_len, (region, offset)),
+                There::Nowhere | There::Board(_) => unreachable!("operands land where all members have entered"),
+            },
+            None => (private, 0, (Region::Control, 0)),
             Some(zones) => {
                 let landing = zones.landing[parity].get().cast::<u8>();
-                (landing, LANDING, control::offset(landing))
+                (landing, LANDING, (Region::Control, control::offset(landing)))
             }
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
@@ -280,24 +288,6 @@ impl<'a> Leaders<'a> {
     }
 }
 
-/// Where other leaders have the caller's dest.
-#[derive(Clone, Copy)]
-pub(super) enum There {
-    /// They cannot reach it.
-    Nowhere,
-    /// In symmetric memory; its owner has entered.
-    Dest(Region, u64),
-    /// It is a board or a broadcast's room, so far behind the start of everybody's control window. Source is there, too.
-    Board(u64),
-}
-
-impl There {
-    /// Room of the caller's own control window.
-    pub(super) fn of_board(board: *mut u8) -> Self {
-        Self::Board((board as usize).wrapping_sub(control::own()) as u64)
-    }
-}
-
 /// Longer puts are lent to the network, where the schedule lets their operand be; others are copied.
 const COPIED: usize = 32 << 10;
 
@@ -311,13 +301,12 @@ impl Wire for Leaders<'_> {
             return unsafe { self.send(to, word, from, place, offset, bytes) };
         }
         let start = match place {
-            Place::Scratch => self.remote(to, self.landing_there),
-            Place::Dest => {
-                let Some((region, offset)) = self.dest_there else { unreachable!("what is private goes by mail") };
-                Remote { region, ..self.remote(to, offset) }
-            }
+            Place::Scratch => Some(self.landing_there),
+            Place::Dest => self.dest_there,
             Place::Source => unreachable!("no schedule writes a source"),
         };
+        let Some((region, start)) = start else { unreachable!("what is private goes by mail") };
+        let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
             Signal::Set { word, .. } if self.way.room > 0 => {
                 let head = head(self.stamp, self.call.signature, IN_PLACE);
@@ -327,7 +316,6 @@ impl Wire for Leaders<'_> {
             Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
-        let start = Remote { offset: start.offset + offset as u64, ..start };
         if bytes > 0
             // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
             && let Some(kept) = unsafe { self.kept(from, bytes) }

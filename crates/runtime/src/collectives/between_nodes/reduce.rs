@@ -12,7 +12,7 @@ use oxshmem_schedule::step::Plan;
 
 use super::arguments::Reduction;
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
-use super::{NO_SHARE, There, lending, meet_here, run, way};
+use super::{NO_SHARE, Reach, There, lending, meet_here, run, way};
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::WORKING;
@@ -28,20 +28,28 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
     lending::zone(call, span);
     let plan = Plan::new(span.nodes(), n as u64);
-    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, true) else { return false };
+    // Operands of other nodes come as soon as those have met, and members here may still read a source.
+    let reach = if ptr::eq(dest, source) { Reach::Results } else { Reach::Operands };
+    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, reach) else { return false };
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
     call.enter_to_write(dest, bytes);
     let here = span.count(span.node());
+    // The node's operand, beside the leader's dest where others land in that: the source of the only member, or the second
+    // one's dest.
+    let operand = match span.here().nth(usize::from(way.lands)) {
+        _ if here == 1 => source.cast_mut(),
+        keeper => call.at(keeper.unwrap_or(leader), dest, bytes),
+    };
     let mine = span.place(call.team.my) - span.start(span.node());
     let (begin, end) = slice(n, element, mine as usize, here as usize);
-    if begin < end {
-        let sum = call.at(leader, dest, bytes).wrapping_add(begin * element);
+    if here > 1 && begin < end {
+        let sum = operand.wrapping_add(begin * element);
         let operands: Vec<*const u8> = span
             .here()
             .map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const())
             .collect();
-        // SAFETY: all have entered; of this slice nobody else reads a source or writes the leader's destination.
+        // SAFETY: all have entered; of this slice nobody else reads a source or writes a dest of this node.
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }
     meet_here(call, span);
@@ -49,11 +57,12 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
     for at in (0..plan.count).step_by(way.piece as usize) {
         let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
         let offset = at as usize * element;
-        let dest = dest.wrapping_add(offset);
+        let (dest, source) = (dest.wrapping_add(offset), operand.wrapping_add(offset));
         let room = piece.count as usize * element;
-        let arrays = Arrays { dest, room, source: dest, element, kernel: Some(kernel) };
+        let arrays = Arrays { dest, room, source, element, kernel: Some(kernel) };
         let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
-        // SAFETY: the leader's destination holds the node's result, and is reduced in place.
+        // SAFETY: the node's operand is ready and stays, in another array than the leader's dest or in that one, where the
+        // schedule reduces in place; all leaders' dests may be written.
         lent |= unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
     }
     // SAFETY: all members of the node have read what they needed of everybody's source.

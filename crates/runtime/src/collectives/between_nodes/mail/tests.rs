@@ -60,7 +60,7 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
         {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
-            let way = Way::find(schedule, None, &plan, 1, plan.count, false).expect("a way");
+            let way = Way::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
             assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
         }
     }
@@ -70,15 +70,21 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
 fn what_is_long_needs_a_zone_and_is_cut_to_it() {
     let plan = Plan::new(2, 1 << 20);
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
-    assert!(Way::find(ring, None, &plan, 1, plan.count, true).is_none());
-    let way = Way::find(ring, Some(0), &plan, 1, plan.count, true).expect("a way");
+    assert!(Way::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
+    let way = Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
     assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
-    assert!(Way::find(ring, Some(0), &plan, 1, plan.count, false).is_none());
+    assert!(Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
+    assert!(!way.lands && way.piece < plan.count);
+    // No landing zone bounds what lands in dest, and none is needed.
+    for zone in [None, Some(0)] {
+        let way = Way::find(ring, zone, &plan, 1, plan.count, Reach::Operands).expect("a way");
+        assert!(way.lands && way.piece == plan.count);
+    }
     // A schedule that spares everybody's dest needs no more than a zone.
     let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
     let plan = Plan::new(2, 32 << 10);
-    assert!(Way::find(dissemination, None, &plan, 1, plan.count, false).is_none());
-    let way = Way::find(dissemination, Some(0), &plan, 1, plan.count, false).expect("a way");
+    assert!(Way::find(dissemination, None, &plan, 1, plan.count, Reach::Nothing).is_none());
+    let way = Way::find(dissemination, Some(0), &plan, 1, plan.count, Reach::Nothing).expect("a way");
     assert!(!way.private && way.piece == plan.count);
 }
 

@@ -1,0 +1,34 @@
+//! The memory of a leader to which others put while a schedule runs.
+
+use oxshmem_transport::Region;
+
+use crate::memory::control;
+
+/// Data that other leaders may put to the caller's dest.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Reach {
+    /// Nothing.
+    Nothing,
+    /// Results.
+    Results,
+    /// Results, and operands before them: no source lies there.
+    Operands,
+}
+
+/// Where other leaders have the caller's dest.
+#[derive(Clone, Copy)]
+pub(super) enum There {
+    /// They cannot reach it.
+    Nowhere,
+    /// In symmetric memory; its owner has entered.
+    Dest(Region, u64),
+    /// It is a board or a broadcast's room, so far behind the start of everybody's control window. Source is there, too.
+    Board(u64),
+}
+
+impl There {
+    /// Room of the caller's own control window.
+    pub(super) fn of_board(board: *mut u8) -> Self {
+        Self::Board((board as usize).wrapping_sub(control::own()) as u64)
+    }
+}
