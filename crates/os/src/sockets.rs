@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
@@ -31,13 +31,44 @@ pub fn keep_on_exec(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Waits until there is something to read, a connection to accept or an end to notice; `false`: the time is over.
 pub fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
-    wait_any_readable([socket.as_fd()].into_iter(), limit)
+    poll(&mut [PollFd::new(socket, PollFlags::IN)], limit)
 }
 
-/// Waits until one of several has something to read; `false`: the time is over. The time is not rounded to milliseconds.
-pub fn wait_any_readable<'s>(sockets: impl Iterator<Item = BorrowedFd<'s>>, limit: Duration) -> io::Result<bool> {
-    let mut entries: Vec<PollFd<'s>> = sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)).collect();
-    poll(&mut entries, limit)
+/// A descriptor to wait for until it has something to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PollEntry {
+    /// Its number.
+    pub descriptor: RawFd,
+    /// Room to write ends the wait as well.
+    pub writes: bool,
+}
+
+impl PollEntry {
+    /// Waits for something to read only.
+    pub fn to_read(descriptor: RawFd) -> Self {
+        Self { descriptor, writes: false }
+    }
+}
+
+/// Waits until one of several descriptors is ready. Says of each whether it is; a signal or the end of the time leaves none
+/// ready. The time is not rounded to milliseconds. A number that has just been closed, or opened again as another descriptor,
+/// makes the wait end early at worst.
+pub fn wait_any(awaited: &[PollEntry], limit: Duration) -> io::Result<Vec<bool>> {
+    let entry = |&PollEntry { descriptor, writes }: &PollEntry| {
+        let events = if writes { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+        libc::pollfd { fd: descriptor, events, revents: 0 }
+    };
+    let mut entries: Vec<libc::pollfd> = awaited.iter().map(entry).collect();
+    let seconds = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
+    let limit = libc::timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() };
+    let count = entries.len() as libc::nfds_t;
+    // SAFETY: the entries are `count` initialised ones and live until the call returns, as the limit does; the null pointer
+    // leaves the mask of signals alone. The kernel checks the numbers.
+    match unsafe { syscall!(ppoll(entries.as_mut_ptr(), count, &limit, std::ptr::null())) } {
+        Ok(_) => Ok(entries.iter().map(|entry| entry.revents != 0).collect()),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(vec![false; entries.len()]),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the other side has closed its end.
@@ -72,6 +103,19 @@ mod tests {
         adopted.read_exact(&mut word).unwrap();
         assert_eq!(&word, b"word");
         assert_eq!(inherited(-1).unwrap_err().raw_os_error(), Some(libc::EBADF));
+    }
+
+    #[test]
+    fn a_wait_for_several_says_which_is_ready_and_for_what() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let (idle, _other) = UnixStream::pair().unwrap();
+        let reads = |socket: &UnixStream| PollEntry::to_read(socket.as_raw_fd());
+        let moment = Duration::from_millis(1);
+        assert_eq!(wait_any(&[reads(&there), reads(&idle)], moment).unwrap(), [false, false]);
+        let writes = PollEntry { writes: true, ..reads(&idle) };
+        assert_eq!(wait_any(&[reads(&there), writes], Duration::from_secs(10)).unwrap(), [false, true]);
+        here.write_all(b"x").unwrap();
+        assert_eq!(wait_any(&[reads(&there), reads(&idle)], Duration::from_secs(10)).unwrap(), [true, false]);
     }
 
     #[test]

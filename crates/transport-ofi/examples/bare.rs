@@ -1,4 +1,4 @@
-//! What the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare `fi_write`
+//! The time that the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare `fi_write`
 //! and by our lanes, in turn between the same two processes over the same libfabric provider.
 //!
 //! Bare comes twice: with a queue that can only be polled, and with one that has a descriptor to sleep on, as our lanes
@@ -27,7 +27,7 @@ use oxshmem_transport_ofi::PROVIDER;
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
 const ROUNDS: u64 = 200;
 const TIMES: usize = 80;
-/// What is shown to be kept.
+/// The bound that the run shows to be kept.
 const LIMIT: f64 = 1.15;
 
 /// One-way times in nanoseconds: bare puts, polled and with a descriptor where there is one, and ours.

@@ -18,7 +18,7 @@ impl Messages for Mail {
         let mut engine = self.0.lock();
         engine.address(pe)?;
         engine.send(pe, &Message::Letter(message.to_vec()));
-        engine.broken.clone().map_or(Ok(()), |error| Err(error.into()))
+        engine.broken().cloned().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {

@@ -8,17 +8,20 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Amo, Remote, Width};
 
-use crate::device::{Delivery, Selection, choose};
-use crate::engine::{Engine, Issued};
+use crate::choose::choose;
+use crate::delivery::{self, Delivery};
+use crate::endpoint::{Endpoint, Issued, Target};
+use crate::engine::Engine;
 use crate::library::library;
-use crate::operation::{Purpose, context};
-use crate::port::{Depth, Port};
+use crate::list::Selection;
+use crate::objects::{Depth, Objects};
+use crate::slots::{Use, context};
 
 /// Whether the endpoint of this selection does all atomics itself, or why not. Nothing stays open.
 pub(crate) fn available(selection: &Selection) -> Result<(), Error> {
     let selection = Selection { atomics: true, ..selection.clone() };
     let chosen = choose(library(selection.pes)?, &selection)?;
-    Port::open(chosen.first, Depth { issued: 2, receives: 1 }, 1)?.has_atomics()
+    Objects::open(chosen.first, Depth { issued: 2, receives: 1 }, 1)?.has_atomics()
 }
 
 /// Which of the endpoint's calls an atomic is.
@@ -62,7 +65,7 @@ const KINDS: [Amo; 7] = [
     Amo::CompareSwap { cond: 0, value: 0 },
 ];
 
-impl Port {
+impl Objects {
     /// Whether there is every operation on 4 and 8 bytes, in the forms in which we use it.
     pub(crate) fn has_atomics(&self) -> Result<(), Error> {
         for width in [Width::Four, Width::Eight] {
@@ -85,7 +88,7 @@ impl Port {
             Form::Compare => fi::FI_COMPARE_ATOMIC,
         };
         let mut attr = fi::fi_atomic_attr { count: 0, size: 0 };
-        // SAFETY: an open domain, and a place for the answer.
+        // SAFETY: the domain is open as long as `self`; the attributes live during the call.
         let code = unsafe { fi_query_atomic(self.domain, datatype, op, &raw mut attr, flags) };
         match code {
             0 if attr.count > 0 && attr.size == width.bytes() => Ok(()),
@@ -119,19 +122,37 @@ impl Engine {
                 .because("its atomics have 4 or 8 bytes")
                 .into());
         };
-        let (address, place) = self.reach(to, n)?;
-        let Some(place) = place.filter(|_| to.offset.is_multiple_of(n as u64)) else {
+        let target = self.reach(to, n)?;
+        // SAFETY: `old` is null or writable until completion, by the caller's promise.
+        unsafe { self.first.atomic(account, to, target, (datatype, n), amo, old) }
+    }
+}
+
+impl Endpoint {
+    /// Issues an atomic on an object of this type and length.
+    ///
+    /// # Safety
+    /// `old` is null or has room for the object until completion.
+    unsafe fn atomic(
+        &mut self,
+        account: u32,
+        to: Remote,
+        Target { peer, found }: Target,
+        (datatype, n): (fi::fi_datatype, usize),
+        amo: Amo,
+        old: *mut u8,
+    ) -> Issued {
+        let Some(found) = found.filter(|_| to.offset.is_multiple_of(n as u64)) else {
             return Err(self.out_of_range(to, n).into());
         };
-        let purpose = Purpose::Get { account, pe: to.pe, dest: old, n };
-        let operation = self.take(purpose)?;
+        let slot = self.take(Use::Get { account, pe: to.pe, dest: old, n })?;
         let (op, form, value, cond) = parts(amo);
         // Only a fetched value says that an update has been done where completions say less.
-        let wanted = !old.is_null() || self.port.info.delivery == Delivery::ReadBack;
+        let wanted = !old.is_null() || self.objects.delivery() == Delivery::ReadBack;
         let form = if form == Form::Fetch && !wanted && op != fi::FI_ATOMIC_READ { Form::Write } else { form };
-        // SAFETY: the operation was just taken; its room is longer than the three words, which are aligned in it.
+        // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it.
         let [result, operand, compare] = unsafe {
-            let room = self.room(operation);
+            let room = self.room(slot);
             room.add(OPERAND).cast::<u64>().write(value);
             room.add(COMPARE).cast::<u64>().write(cond);
             [0, OPERAND, COMPARE].map(|at| room.add(at).cast::<c_void>())
@@ -139,45 +160,42 @@ impl Engine {
         let mut desc = self.room_descriptor();
         let (mut result_desc, mut compare_desc) = (desc, desc);
         let from = fi::fi_ioc { addr: operand, count: 1 };
-        let target = fi::fi_rma_ioc { addr: place.address, count: 1, key: place.key };
+        let target = fi::fi_rma_ioc { addr: found.address, count: 1, key: found.key };
         let message = fi::fi_msg_atomic {
             msg_iov: &raw const from,
             desc: &raw mut desc,
             iov_count: 1,
-            addr: address,
+            addr: peer,
             rma_iov: &raw const target,
             rma_iov_count: 1,
             datatype,
             op,
-            context: context(operation),
+            context: context(slot),
             data: 0,
         };
         let mut into = fi::fi_ioc { addr: result, count: 1 };
         let with = fi::fi_ioc { addr: compare, count: 1 };
-        let message = &raw const message;
-        let code = {
-            let ep = self.port.ep;
-            // SAFETY: the endpoint is open; operands and result are the operation's own until its completion.
-            unsafe {
-                match form {
-                    Form::Write => fi_atomicmsg(ep, message, fi::FI_COMPLETION | fi::FI_DELIVERY_COMPLETE),
-                    Form::Fetch => {
-                        fi_fetch_atomicmsg(ep, message, &raw mut into, &raw mut result_desc, 1, fi::FI_COMPLETION)
-                    }
-                    Form::Compare => fi_compare_atomicmsg(
-                        ep,
-                        message,
-                        &raw const with,
-                        &raw mut compare_desc,
-                        1,
-                        &raw mut into,
-                        &raw mut result_desc,
-                        1,
-                        fi::FI_COMPLETION,
-                    ),
+        let (ep, message) = (self.objects.ep, &raw const message);
+        // SAFETY: the endpoint is open; operands and result are the slot's own until the completion.
+        let code = unsafe {
+            match form {
+                Form::Write => fi_atomicmsg(ep, message, delivery::COMPLETE),
+                Form::Fetch => {
+                    fi_fetch_atomicmsg(ep, message, &raw mut into, &raw mut result_desc, 1, fi::FI_COMPLETION)
                 }
+                Form::Compare => fi_compare_atomicmsg(
+                    ep,
+                    message,
+                    &raw const with,
+                    &raw mut compare_desc,
+                    1,
+                    &raw mut into,
+                    &raw mut result_desc,
+                    1,
+                    fi::FI_COMPLETION,
+                ),
             }
         };
-        self.posted(account, to.pe, operation, code as c_int)
+        self.posted(account, to.pe, slot, code as c_int)
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
 
-use crate::device::Delivery;
-use crate::engine::{Engine, Transfer};
+use crate::delivery::Delivery;
+use crate::endpoint::Transfer;
+use crate::engine::Engine;
 use crate::lane_state::{LaneState, Unread};
 use crate::progress::Net;
 
@@ -24,7 +25,7 @@ impl OfiLane {
         let (account, further) = (Arc::new(Account::default()), Arc::new(Account::default()));
         let mut engine = net.lock();
         let number = engine.enlist(account.clone(), &further);
-        let reads_back = engine.port.info.delivery == Delivery::ReadBack;
+        let reads_back = engine.first.objects.delivery() == Delivery::ReadBack;
         drop(engine);
         Self { net, account, further, number, reads_back }
     }

@@ -1,19 +1,23 @@
 //! The provider over libfabric.
 //!
-//! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes an endpoint of one offer. What an entry of libfabric's list says of itself is obeyed; its name decides only which of several is taken.
+//! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes endpoints of one offer. The demands that an entry
+//! of libfabric's list makes are obeyed; its name decides only which of several is taken.
 //!
-//! * `device` asks libfabric; `port` has the objects of one endpoint; `operation` the places of what is under way.
-//! * `engine` moves all of it on, `lane` issues for one context, `connect` knows the peers, `region` the memory.
-//! * `rails` spreads long transfers over the endpoints of further cards.
+//! * `list` asks libfabric, `info` reads an entry of its list, `kind` and `choose` take the best ones, `devices` asks the kernel.
+//! * `objects` has the objects of one endpoint, `slots` the slots of its operations, `registered` our memory there, `peers` the
+//!   other PEs and their memory (`windows`); `delivery` says when a put is complete.
+//! * `endpoint` issues operations and takes completions. It knows nothing of what is above it: messages are what it returns.
+//! * `engine` has the endpoints of all rails and hears the messages; `connect` makes acquaintance, `spread` deals long transfers
+//!   to all rails, `atomic` issues atomics, `lane` all operations of one context.
 //! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above, unless the endpoint does
-//!   those of the job (`atomic`).
+//!   those of the job.
 //!
 //! # What is demanded, and how it is met
 //!
 //! | an entry says | so |
 //! |---|---|
 //! | `FI_MR_VIRT_ADDR` | peers name a byte by its address here, otherwise by its distance from the registration's beginning |
-//! | `FI_MR_PROV_KEY` | keys travel in the card; otherwise they are ours and travel there too |
+//! | `FI_MR_PROV_KEY` | keys travel in the address; otherwise they are ours and travel there too |
 //! | `FI_MR_ALLOCATED` | [`PINS`](oxshmem_transport::Features::PINS): the heap is registered as it grows; peers ask for windows that came later |
 //! | `FI_MR_ENDPOINT` | a registration is bound to the endpoint and enabled before its key is read |
 //! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation |
@@ -37,25 +41,32 @@
 //! `SLINGSHOT_DEVICES`; where these are missing and a card is there, the error says which option of the launcher makes
 //! them.
 
+mod address;
 mod amo;
 mod atomic;
-mod card;
+mod choose;
 mod connect;
-mod device;
+mod delivery;
+mod devices;
+mod endpoint;
 mod engine;
+mod info;
+mod kind;
 mod lane;
 mod lane_state;
 mod library;
+mod list;
 mod message;
 #[cfg(test)]
 mod mock;
 mod naps;
-mod operation;
+mod objects;
 mod peers;
-mod port;
 mod progress;
 mod provider;
-mod rails;
-mod region;
+mod registered;
+mod slots;
+mod spread;
+mod windows;
 
 pub use provider::PROVIDER;

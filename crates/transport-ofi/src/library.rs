@@ -54,13 +54,13 @@ pub(crate) fn peers_are_known() -> bool {
     std::env::var_os(PEERS).is_some()
 }
 
-/// What one of libfabric's answers means; they are negative.
+/// The meaning of one of libfabric's answers; they are negative.
 pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
     // SAFETY: any number has a meaning, which is a string that stays.
     let text = unsafe { (library.strerror)(code.saturating_neg()) };
     if text.is_null() {
         return format!("error {}", code.saturating_neg());
     }
-    // SAFETY: as above.
+    // SAFETY: the text is not null, so it is a string of libfabric's that stays.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

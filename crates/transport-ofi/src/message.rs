@@ -1,7 +1,7 @@
-//! What the PEs' providers tell each other: atomics for the target's processor, questions about memory, and farewells.
+//! The messages between the PEs' providers: atomics for the target's processor, questions about memory, and farewells.
 
-use crate::device::MOST_RAILS;
-use crate::region::Window;
+use crate::address::MOST_RAILS;
+use crate::windows::Window;
 
 /// A message. Each begins with its kind and its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,13 +69,14 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
-    use oxshmem_transport::Region;
+    use oxshmem_transport::{Region, RegionPiece};
 
     use super::*;
 
     #[test]
     fn messages_survive_and_garbage_does_not() {
-        let window = Window { region: Region::Heap, start: 1, len: 2, address: 3, key: u64::MAX };
+        let piece = RegionPiece { start: 1, len: 2, address: 3, key: u64::MAX };
+        let window = Window { region: Region::Heap, piece };
         for message in [
             Message::Letter(vec![7; 64]),
             Message::Where { region: 2, offset: 1 << 40 },

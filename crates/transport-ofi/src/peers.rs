@@ -1,11 +1,11 @@
-//! What is known of the other PEs: where they are, what of their memory, and whether they know us.
+//! The other PEs as an endpoint knows them: where they are, their memory, and, on the first rail, whether they know us.
 
 use std::time::Instant;
 
 use oxshmem_libfabric_sys as fi;
 use oxshmem_transport::Region;
 
-use crate::region::{Window, Windows};
+use crate::windows::{Window, Windows};
 
 /// All PEs of the job; one that is not used costs a pointer.
 pub(crate) struct Peers {
@@ -23,10 +23,10 @@ pub(crate) enum Inquiry {
     Answered,
 }
 
-/// What is known of one.
+/// The knowledge of one PE.
 #[derive(Default)]
 struct Peer {
-    /// Once its card has been read.
+    /// Once its address has been read.
     address: Option<fi::fi_addr_t>,
     windows: Windows,
     /// Which of its rails this is.
@@ -57,17 +57,17 @@ impl Peers {
         Some(self.of.get_mut(pe as usize)?.get_or_insert_default())
     }
 
-    /// The windows of a peer whose card has been read.
+    /// The windows of a peer whose address has been read.
     pub(crate) fn windows(&self, pe: u32) -> &Windows {
         const NONE: &Windows = &Windows::NONE;
         self.get(pe).map_or(NONE, |peer| &peer.windows)
     }
 
-    /// On a further rail: how it is reached there.
+    /// An address has been read: how the endpoint reaches its PE, and the PE's rail of this number there.
     pub(crate) fn meet(&mut self, pe: u32, address: fi::fi_addr_t, rail: u8, windows: &[Window]) {
         if let Some(peer) = self.known(pe) {
             (peer.address, peer.rail) = (Some(address), rail);
-            windows.iter().for_each(|window| peer.windows.add(*window));
+            windows.iter().for_each(|window| window.add_to(&mut peer.windows));
         }
     }
 
@@ -89,7 +89,7 @@ impl Peers {
     pub(crate) fn learn(&mut self, pe: u32, window: Option<Window>, len: u64) {
         if let Some(peer) = self.known(pe) {
             match window {
-                Some(window) => peer.windows.add(window),
+                Some(window) => window.add_to(&mut peer.windows),
                 None => peer.told_length = len,
             }
             peer.answered = peer.asked.take().map(|(region, at, _)| (region, at));
@@ -138,7 +138,7 @@ impl Peers {
         self.get(pe).is_some_and(|peer| peer.left)
     }
 
-    /// From now on it is no error that a peer is not there. Returns everybody who is known, the first time: who has heard
+    /// From now on it is no error that a peer is not there. Returns all PEs that are known, the first time: a PE that has heard
     /// our farewell may be gone.
     pub(crate) fn begin_leaving(&mut self) -> Vec<u32> {
         if std::mem::replace(&mut self.leaving, true) {

@@ -15,12 +15,13 @@ use parking_lot::MutexGuard;
 
 use crate::engine::Engine;
 use crate::naps::Naps;
-use crate::rails::SPREAD;
+use crate::slots::ROOM;
+use crate::spread::SPREAD;
 
 /// How long the thread sleeps at most before it looks whether it is over: nothing wakes it from a queue's descriptor.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What a fabric's parts share.
+/// The state that the parts of a fabric share.
 pub(crate) struct Net {
     pub(crate) me: u32,
     engine: OperationLock<Engine>,
@@ -32,7 +33,7 @@ pub(crate) struct Net {
     pub(crate) inject: usize,
     /// Transfers from so many bytes on take all rails, if there are several.
     pub(crate) spread: usize,
-    /// What to sleep on, if every endpoint that needs looking after has such a thing.
+    /// The descriptors to sleep on, if every endpoint that needs looking after has one.
     descriptors: Option<Vec<RawFd>>,
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
@@ -48,14 +49,14 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn new(engine: Engine, atomics: bool) -> Self {
-        let info = &engine.port.info;
+        let info = &engine.first.objects.info;
         Self {
             me: engine.me,
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
             atomics,
             atomics_ordered: info.orders_atomics(),
-            inject: info.tx().inject_size.min(crate::operation::ROOM),
+            inject: info.tx().inject_size.min(ROOM),
             spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
             descriptors: engine.descriptors(),
             served: AtomicU64::new(0),
@@ -93,7 +94,7 @@ impl Net {
         if self.descriptors.is_some() {
             return done;
         }
-        let served = engine.port.served();
+        let served = engine.first.objects.served();
         // Relaxed: the engine is locked.
         let before = self.served.swap(served, Ordering::Relaxed);
         let done = done + served.wrapping_sub(before) as usize;
@@ -126,8 +127,7 @@ impl Net {
     /// Sleeps until one of the queues has something, if there is nothing in them now. Returns whether it has.
     fn sleep_on_queues(&self, most: Duration) -> bool {
         let Some(descriptors) = self.descriptors.as_ref().filter(|_| self.lock().may_sleep()) else { return false };
-        // SAFETY: the net owns the ports, which keep these descriptors open.
-        unsafe { sleep_on(descriptors, most) }
+        sleep_on(descriptors, most)
     }
 
     /// The next letter for the software above, if one has come.
@@ -143,7 +143,7 @@ impl Net {
         if !self.broken.load(Ordering::Acquire) {
             return None;
         }
-        self.lock().broken.clone()
+        self.lock().broken().cloned()
     }
 
     pub(crate) fn scrap(&self) -> *mut u8 {
@@ -176,7 +176,7 @@ impl Drive for Net {
     }
 }
 
-/// The engine while it is held; who lets it go says what others want to know without it.
+/// The engine while it is held. When it is let go, the facts that others read without it are stored.
 pub(crate) struct Locked<'n> {
     net: &'n Net,
     engine: MutexGuard<'n, Engine>,
@@ -199,7 +199,7 @@ impl std::ops::DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.net.letters.store(self.engine.mail.len() as u64, Ordering::Release);
-        if self.engine.broken.is_some() {
+        if self.engine.broken().is_some() {
             self.net.broken.store(true, Ordering::Release);
         }
     }

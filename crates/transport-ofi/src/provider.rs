@@ -13,17 +13,22 @@ use oxshmem_transport::{
     Participant, Provider, Region, Rejected, Segment, Wanted, software,
 };
 
+use crate::address::{PeAddress, RailAddress};
 use crate::amo::Mail;
 use crate::atomic;
-use crate::card::{Card, RailCard};
-use crate::device::{self, Chosen, EndpointKind, Info, Selection, choose};
+use crate::choose::{Chosen, choose};
+use crate::devices::has_device;
+use crate::endpoint::Endpoint;
 use crate::engine::Engine;
+use crate::info::Info;
+use crate::kind::EndpointKind;
 use crate::lane::OfiLane;
 use crate::library::library;
-use crate::operation::ROOM;
-use crate::port::{Depth, Port};
+use crate::list::{Selection, endpoints};
+use crate::objects::{Depth, Objects};
 use crate::progress::Net;
-use crate::rails::Rails;
+use crate::slots::ROOM;
+use crate::windows::Window;
 
 /// libfabric's endpoints, of which those of cards are offered unasked.
 pub static PROVIDER: Provider = Provider { name: "ofi", offers, open };
@@ -32,11 +37,11 @@ fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
     let selection = selection(participant, wanted.detail);
     let Selection { provider, fabric, domain, .. } = &selection;
     let asked_for = wanted.named || provider.is_some() || fabric.is_some() || domain.is_some();
-    if !asked_for && !device::has_device() {
+    if !asked_for && !has_device() {
         return Offers::none("ofi", "no card of a kind that libfabric drives is here");
     }
     let mut offers = Offers::default();
-    let found = match device::endpoints(&selection) {
+    let found = match endpoints(&selection) {
         Ok(found) => found,
         Err(error) => return Offers::none("ofi", error.in_one_line()),
     };
@@ -123,42 +128,41 @@ impl Ofi {
         give_up: Duration,
         selection: &Selection,
     ) -> Result<Self, Error> {
-        let mut engine = engines(library, me, selection)?;
-        engine.give_up = give_up;
+        let engine = engine(library, me, give_up, selection)?;
         let net = Arc::new(Net::new(engine, selection.atomics));
         Ok(Self { capabilities: capabilities(&net), net })
     }
 }
 
-/// The engine of the first rail, with those of the others.
-fn engines(library: &'static Libfabric, me: u32, selection: &Selection) -> Result<Engine, Error> {
-    let Chosen { first, further, mut missing } = choose(library, selection)?;
-    let mut engine = engine(first, DEPTH, me, selection.pes)?;
+/// The endpoints of all rails.
+fn engine(library: &'static Libfabric, me: u32, give_up: Duration, selection: &Selection) -> Result<Engine, Error> {
+    let Chosen { first, further, missing } = choose(library, selection)?;
+    let first = endpoint(first, DEPTH, selection.pes)?;
     if selection.atomics {
-        engine.port.has_atomics()?;
+        first.objects.has_atomics()?;
     }
-    let open = |info: Info| engine_or_why(info, me, selection.pes);
-    let (opened, failed): (Vec<_>, Vec<_>) = further.into_iter().map(open).partition(Result::is_ok);
-    missing.splice(..0, failed.into_iter().filter_map(Result::err));
-    engine.further = Rails::new(opened.into_iter().flatten().collect(), missing);
+    let mut engine = Engine::new(first, me, give_up);
+    for info in further {
+        let name = info.domain_name();
+        match endpoint(info, FURTHER, selection.pes) {
+            Ok(rail) => engine.further.push(rail),
+            // The PE does without it.
+            Err(error) => engine.missing.push(format!("{name} ({})", error.in_one_line())),
+        }
+    }
+    engine.missing.extend(missing);
     Ok(engine)
 }
 
-fn engine(info: Info, most: Depth, me: u32, pes: u32) -> Result<Engine, Error> {
+fn endpoint(info: Info, most: Depth, pes: u32) -> Result<Endpoint, Error> {
     let issued = most.issued.min(info.tx().size).max(2);
     let receives = most.receives.min(info.rx().size.max(1));
     let depth = Depth { issued, receives };
-    Engine::new(Port::open(info, depth, pes)?, me, pes, depth)
-}
-
-/// A further rail, or why it cannot be had: the PE does without.
-fn engine_or_why(info: Info, me: u32, pes: u32) -> Result<Engine, String> {
-    let name = info.domain_name();
-    engine(info, FURTHER, me, pes).map_err(|error| format!("{name} ({})", error.in_one_line()))
+    Endpoint::new(Objects::open(info, depth, pes)?, pes, depth)
 }
 
 fn capabilities(net: &Net) -> Capabilities {
-    let mode = net.lock().port.mr_mode();
+    let mode = net.lock().first.objects.mr_mode();
     let mut features = Features::GROWS;
     features.set(Features::ORDERED, if net.atomics { net.atomics_ordered } else { net.ordered });
     features.set(Features::PINS, mode & fi::FI_MR_ALLOCATED != 0);
@@ -182,12 +186,11 @@ impl Fabric for Ofi {
 
     fn card(&self) -> Vec<u8> {
         let engine = self.net.lock();
-        let rail = |engine: &Engine| {
-            let (fabric, domain) = engine.port.info.place();
-            RailCard { fabric, domain, name: engine.port.name.clone(), windows: engine.windows().all().to_vec() }
+        let rail = |rail: &Endpoint| {
+            let (fabric, domain) = rail.objects.info.place();
+            RailAddress { fabric, domain, name: rail.objects.name.clone(), windows: Window::all(rail.windows()) }
         };
-        let rails = std::iter::once(&*engine).chain(engine.further.all()).map(rail).collect();
-        Card { provider: engine.port.info.provider(), rails }.encode()
+        PeAddress { provider: engine.first.objects.info.provider(), rails: engine.rails().map(rail).collect() }.encode()
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
@@ -232,12 +235,11 @@ impl Fabric for Ofi {
 
     fn describe(&self) -> String {
         let engine = self.net.lock();
-        let info = &engine.port.info;
+        let info = &engine.first.objects.info;
         let link = info.link().map_or_else(String::new, |link| format!(", {link}"));
         let order = if self.net.ordered { "puts in order" } else { "puts in any order" };
-        let cards: Vec<String> =
-            std::iter::once(&*engine).chain(engine.further.all()).map(|rail| rail.port.info.domain_name()).collect();
-        let missing = match engine.further.missing() {
+        let cards: Vec<String> = engine.rails().map(|rail| rail.objects.info.domain_name()).collect();
+        let missing = match &engine.missing[..] {
             [] => String::new(),
             reasons => format!(", without {}", reasons.join(", ")),
         };

@@ -98,13 +98,13 @@ pub(crate) fn spread(candidates: &mut [Address], rail: u16) {
     candidates.sort_by_key(|address| address.interface != wanted);
 }
 
-/// What people call this host; one word.
+/// The name of this host; one word.
 pub(crate) fn name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.split_whitespace().next().unwrap_or("localhost").to_owned()
 }
 
-/// What tells two network stacks apart: the boot of the machine and the network namespace.
+/// A text that tells two network stacks apart: the boot of the machine and the network namespace.
 pub(crate) fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = std::fs::read_link("/proc/self/ns/net").map(|p| p.display().to_string()).unwrap_or_default();

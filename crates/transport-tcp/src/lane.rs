@@ -30,7 +30,7 @@ pub(crate) struct TcpLane {
 impl TcpLane {
     pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
         let account = Arc::<Account>::default();
-        let number = net.lanes.add(account.clone())?;
+        let number = net.local.lanes.add(account.clone())?;
         let urgency = if options.rarely_completed { Urgency::Later } else { Urgency::Soon };
         Ok(Self { net, number, account, urgency, next_rail: AtomicU16::new(0) })
     }
@@ -38,7 +38,7 @@ impl TcpLane {
     /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
     fn issue(&self, pe: u32, rail: u16, count: u64, push: impl FnOnce(&mut Session) -> Ticket) -> Result<(), Busy> {
         match self.net.link(pe, rail) {
-            Some(link) => link.issue(&self.net, &self.account, count, push),
+            Some(link) => link.issue(&self.net.local, &self.account, count, push),
             None => {
                 self.account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
                 Ok(())
@@ -54,7 +54,7 @@ impl TcpLane {
         n: usize,
         push: impl Fn(&mut Session, usize, usize) -> Ticket,
     ) -> Result<usize, Busy> {
-        let rails = self.net.rails;
+        let rails = self.net.local.addresses.rails;
         let share = n.div_ceil(rails.into()).next_multiple_of(BULK);
         let n = n.min(share).min(TOGETHER);
         let pieces = || (0..n).step_by(BULK);
@@ -162,7 +162,7 @@ unsafe impl Lane for TcpLane {
 
     /// One rail keeps the order by itself; several do not know of each other.
     fn fence(&self) -> Result<(), Busy> {
-        if self.net.rails > 1 && self.outstanding() > 0 { Err(Busy) } else { Ok(()) }
+        if self.net.local.addresses.rails > 1 && self.outstanding() > 0 { Err(Busy) } else { Ok(()) }
     }
 
     fn outstanding(&self) -> u64 {
@@ -185,6 +185,6 @@ unsafe impl Lane for TcpLane {
 
 impl Drop for TcpLane {
     fn drop(&mut self) {
-        self.net.lanes.remove(self.number);
+        self.net.local.lanes.remove(self.number);
     }
 }

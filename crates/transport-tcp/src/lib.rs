@@ -1,25 +1,41 @@
 //! The provider that needs nothing but TCP.
 //!
 //! [`proto`] is the protocol: state machines without clock and without input or output. Around it stand the memory that
-//! peers reach (`region`), one connection per pair of PEs and rail (`link`, `connect`), the operations of contexts
-//! (`lane`, `lanes`), the thread and the callers that move everything on (`progress`), connections that have not proven themselves (`pending`), and the
+//! peers reach (`region`), one link per pair of PEs and rail (`link`), the operations of contexts (`lane`, `lanes`), the thread
+//! and the callers that move everything on (`progress`), connections that have not proven themselves (`pending`), and the
 //! addresses of this host (`interfaces`, `card`). `net` is what they share; [`PROVIDER`] puts them together.
+//!
+//! Each layer knows only those below it, and tells the one above by what it returns:
+//!
+//! ```text
+//! net          links by peer; tokens of sockets become calls
+//! link         one session, its operations, its patience
+//! carrier      makes connections and loses them
+//! attempt, connection   one handshake; one socket with frames
+//! local        this PE: memory, lanes, addresses, watched sockets, the reminder of the thread
+//! ```
 //!
 //! The target's processor executes everything, so atomics are atomic against processor atomics of the target's node.
 
+mod addresses;
+mod attempt;
 mod card;
-mod connect;
+mod carrier;
+mod connection;
 mod interfaces;
 mod lane;
 mod lanes;
 mod link;
+mod local;
 mod net;
 mod pending;
 mod progress;
 pub mod proto;
 mod provider;
 mod region;
+mod reminder;
 mod socket;
 mod unreachable;
+mod watch;
 
 pub use provider::PROVIDER;

@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 use mio::net::{TcpListener, TcpStream};
 use parking_lot::Mutex;
 
-use crate::net::Net;
-use crate::proto::handshake::{Acceptor, LONGEST, Step};
+use crate::local::LocalPe;
+use crate::proto::handshake::{Acceptor, LONGEST, Route, Standing, Step};
+use crate::watch::FIRST_PENDING;
 
 /// So many may wait; a further one displaces the oldest.
 const MOST: usize = 128;
 /// So long may one wait.
 const STAY: Duration = Duration::from_secs(2);
-/// Tokens of waiting begin here; below are those of links.
-pub(crate) const FIRST_PENDING: usize = 1 << 40;
 
 /// Why a PE of the job was sent away.
 const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
@@ -39,6 +38,22 @@ struct Newcomers {
     count: usize,
 }
 
+/// The end of a handshake with a PE of the job.
+pub(crate) enum Arrival {
+    /// It has proven itself, and may become a link.
+    Proven(Box<Proven>),
+    /// Only one side encrypts. It has been told.
+    Differs(Route),
+}
+
+/// A connection whose other side has proven itself.
+pub(crate) struct Proven {
+    pub(crate) stream: TcpStream,
+    pub(crate) acceptor: Acceptor,
+    pub(crate) route: Route,
+    pub(crate) standing: Standing,
+}
+
 struct Unproven {
     stream: TcpStream,
     acceptor: Acceptor,
@@ -55,7 +70,7 @@ impl PendingConnections {
     }
 
     /// Accepts all new connections.
-    pub(crate) fn accept_all(&self, net: &Net) {
+    pub(crate) fn accept_all(&self, local: &LocalPe) {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -64,12 +79,12 @@ impl PendingConnections {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) => return self.reject(&e.to_string()),
             };
-            let Ok(nonce) = net.nonce() else { return };
-            let acceptor = Acceptor::new(&net.credentials, net.me, nonce);
+            let Ok(nonce) = local.nonce() else { return };
+            let acceptor = Acceptor::new(&local.credentials, local.me, nonce);
             let mut waiting = self.waiting();
             let token = FIRST_PENDING + waiting.count;
             waiting.count += 1;
-            if stream.set_nodelay(true).and_then(|()| net.enlist(stream.as_raw_fd(), token)).is_ok() {
+            if stream.set_nodelay(true).and_then(|()| local.watched.add(stream.as_raw_fd(), token)).is_ok() {
                 waiting.here.insert(token, Unproven { stream, acceptor, since: Instant::now() });
             }
             if waiting.here.len() > MOST {
@@ -79,39 +94,32 @@ impl PendingConnections {
         }
     }
 
-    /// Reads the handshake of a connection.
-    pub(crate) fn hear(&self, net: &Net, token: usize) {
+    /// Reads the handshake of a connection, until it has arrived or is sent away.
+    pub(crate) fn hear(&self, token: usize) -> Option<Arrival> {
         let mut waiting = self.waiting();
-        let Some(connection) = waiting.here.get_mut(&token) else { return };
-        match connection.hear() {
+        match waiting.here.get_mut(&token)?.hear() {
             Ok(Step::Proven(route, standing)) => {
-                let Some(Unproven { stream, acceptor, .. }) = waiting.here.remove(&token) else { return };
-                drop(waiting);
-                match net.link(route.from, route.rail) {
-                    Some(link) if route.from != net.me => link.adopt(net, stream, acceptor, route.from, standing),
-                    _ => self.reject("a PE or rail that does not exist"),
-                }
+                let Unproven { stream, acceptor, .. } = waiting.here.remove(&token)?;
+                Some(Arrival::Proven(Box::new(Proven { stream, acceptor, route, standing })))
             }
             Ok(Step::Refused(_, route)) => {
                 waiting.here.remove(&token);
-                drop(waiting);
                 self.reject(DIFFERS);
-                if let Some(link) = net.link(route.from, route.rail).filter(|_| route.from != net.me) {
-                    link.refuse(net);
-                }
+                Some(Arrival::Differs(route))
             }
-            Ok(_) => {}
+            Ok(_) => None,
             Err(e) => {
                 waiting.here.remove(&token);
                 self.reject(&e.to_string());
+                None
             }
         }
     }
 
-    /// Sends away who has been here too long. Returns whether somebody is left.
-    pub(crate) fn look(&self, net: &Net) -> bool {
+    /// Sends away connections that have been here too long. Returns whether one is left.
+    pub(crate) fn look(&self, local: &LocalPe) -> bool {
         // A connection that could not be accepted for lack of descriptors makes no second event.
-        self.accept_all(net);
+        self.accept_all(local);
         let mut waiting = self.waiting();
         while waiting.here.first_key_value().is_some_and(|(_, connection)| connection.since.elapsed() > STAY) {
             waiting.here.pop_first();
@@ -126,7 +134,8 @@ impl PendingConnections {
         (self.rejected.load(Ordering::Relaxed), reason)
     }
 
-    fn reject(&self, why: &str) {
+    /// Counts a stranger that is sent away.
+    pub(crate) fn reject(&self, why: &str) {
         tracing::debug!("a stranger was sent away: {why}");
         self.rejected.fetch_add(1, Ordering::Relaxed);
         why.clone_into(&mut self.reason.lock());

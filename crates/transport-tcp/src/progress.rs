@@ -1,88 +1,17 @@
 //! Moves connections on: by callers that wait, and by the thread ([`Drive`]). Each side has its own view of the sockets.
 
-use std::io;
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mio::{Events, Poll};
-use oxshmem_transport::driver::{Callers, Drive, Next};
+use oxshmem_os::sockets::PollEntry;
+use oxshmem_transport::driver::{Callers, Drive, Next, sleep_until_ready};
 
 use crate::link::Manner;
 use crate::net::Net;
-use crate::pending::FIRST_PENDING;
-use crate::socket;
+use crate::watch::{FEW, FIRST_PENDING, LISTENER, Poller, ThreadPoller};
 
-pub(crate) const LISTENER: usize = 0;
-pub(crate) const WAKER: usize = 1;
-/// Tokens of links begin here.
-pub(crate) const FIRST_LINK: usize = 2;
-
-/// With so few connections a caller asks each socket itself, which is one call to the kernel less.
-pub(crate) const FEW: usize = 2;
-/// It still looks every so often for those who want to connect.
+/// A caller that asks few sockets itself looks every so often for PEs that want to connect.
 const LOOK_AROUND: u64 = 64;
-/// How often the thread looks at the clock while somebody owes something, and while nobody does.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-
-/// One view of all sockets: callers share one, the thread has its own.
-pub(crate) struct Poller {
-    poll: Poll,
-    events: Events,
-    /// Links with more to read than fitted into one turn.
-    ready: Vec<usize>,
-}
-
-impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), ready: Vec::new() })
-    }
-
-    pub(crate) fn registry(&self) -> &mio::Registry {
-        self.poll.registry()
-    }
-
-    /// The descriptor that is readable when something has happened.
-    pub(crate) fn as_raw_fd(&self) -> RawFd {
-        self.poll.as_raw_fd()
-    }
-
-    /// Waits for at most `patience` for something to happen.
-    fn wait(&mut self, patience: Duration) {
-        let patience = if self.ready.is_empty() { patience } else { Duration::ZERO };
-        match self.poll.poll(&mut self.events, Some(patience)) {
-            Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.events.clear(),
-            Err(e) => tracing::error!("sockets cannot be polled: {e}"),
-        }
-    }
-
-    /// Serves all to which something has happened.
-    fn serve(&mut self, net: &Net, manner: Manner) -> usize {
-        let mut done = 0;
-        let mut tokens = std::mem::take(&mut self.ready);
-        for event in &self.events {
-            match event.token().0 {
-                LISTENER => net.pending.accept_all(net),
-                WAKER => {}
-                token if token >= FIRST_PENDING => net.pending.hear(net, token),
-                token => tokens.push(token),
-            }
-        }
-        self.events.clear();
-        tokens.sort_unstable();
-        tokens.dedup();
-        for token in tokens {
-            let Some(link) = net.link_of(token) else { continue };
-            let (executed, more) = link.serve(net, manner);
-            done += executed;
-            if more {
-                self.ready.push(token);
-            }
-        }
-        done
-    }
-}
 
 impl Net {
     /// A caller's turn.
@@ -95,20 +24,24 @@ impl Net {
             let links = self.links.read();
             let few = !links.is_empty() && links.len() <= FEW;
             if few {
-                done += links.iter().map(|link| link.try_serve(self, Manner::Caller)).sum::<usize>();
-            } else if self.due.load(Ordering::Relaxed) && self.due.swap(false, Ordering::SeqCst) {
+                done += links.iter().map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
+            } else if self.local.reminder.take_due() {
                 let due = links.iter().filter(|link| link.take_due());
-                done += due.map(|link| link.try_serve(self, Manner::Caller)).sum::<usize>();
+                done += due.map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
             }
             few
         };
-        if (!few || turn.is_multiple_of(LOOK_AROUND))
-            && let Some(mut poller) = self.poller.try_lock()
-        {
-            poller.wait(Duration::ZERO);
-            done += poller.serve(self, Manner::Caller);
+        if !few || turn.is_multiple_of(LOOK_AROUND) {
+            done += self.poll();
         }
         done
+    }
+
+    /// Serves the sockets of which callers are told, if no other caller does.
+    fn poll(&self) -> usize {
+        let Some(mut poller) = self.poller.try_lock() else { return 0 };
+        poller.wait(Duration::ZERO);
+        self.serve(&mut poller, Manner::Caller)
     }
 
     /// Asks all peers how far they are.
@@ -118,75 +51,68 @@ impl Net {
 
     /// A caller's turn that waits for something to come, for `most` at most.
     pub(crate) fn rest(&self, most: Duration) -> usize {
-        let mut sockets = Vec::with_capacity(1 + FEW);
-        sockets.push((self.watched, false));
+        let mut awaited = Vec::with_capacity(1 + FEW);
+        awaited.push(PollEntry::to_read(self.local.watched.descriptor()));
         {
             let links = self.links.read();
             if links.len() <= FEW {
-                sockets.extend(links.iter().filter_map(|link| link.watch()));
+                awaited.extend(links.iter().filter_map(|link| link.socket()));
             }
         }
-        let happened = socket::wait(&sockets, most);
+        let ready = sleep_until_ready(&awaited, most);
+        let polled = if ready.first() == Some(&true) { self.poll() } else { 0 };
+        polled + self.progress()
+    }
+
+    /// Serves all sockets to which something has happened.
+    fn serve(&self, poller: &mut Poller, manner: Manner) -> usize {
         let mut done = 0;
-        if happened.first() == Some(&true)
-            && let Some(mut poller) = self.poller.try_lock()
-        {
-            poller.wait(Duration::ZERO);
-            done += poller.serve(self, Manner::Caller);
+        for token in poller.happened() {
+            if is_new(token) {
+                self.welcome(token);
+            } else if let Some(link) = self.link_of(token) {
+                let (executed, more) = link.serve(&self.local, manner);
+                done += executed;
+                if more {
+                    poller.again(token);
+                }
+            }
         }
-        done + self.progress()
+        done
     }
 
-    /// Something waits to be sent: if the thread is asleep, nobody may be there to send it.
-    pub(crate) fn remind(&self) {
-        // Dekker's agreement with `sleep`: each side writes its own flag before it reads the other's.
-        self.due.store(true, Ordering::SeqCst);
-        let asleep = self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
-        if asleep {
-            self.wake();
+    /// Serves new connections, and leaves the links to callers.
+    fn serve_new(&self, poller: &mut Poller) {
+        for token in poller.happened() {
+            if is_new(token) {
+                self.welcome(token);
+            } else {
+                poller.again(token);
+            }
         }
     }
 
-    fn serve_all(&self) {
+    fn serve_links(&self) {
         let links = self.links.read();
         for link in links.iter() {
             link.take_due();
-            link.try_serve(self, Manner::Alone);
+            link.try_serve(&self.local, Manner::Alone);
         }
     }
 
-    /// Looks at the clock for all; returns whether somebody owes us something.
-    fn look(&self) -> bool {
-        let links = self.links.read().clone();
-        let owed = links.iter().fold(false, |owed, link| link.look(self) | owed);
-        self.pending.look(self) || owed
-    }
-}
-
-/// The thread's own part of the sockets.
-pub(crate) struct ThreadPoller {
-    poller: Poller,
-    /// When it looked at the clock last, and whether somebody owed something then.
-    looked: Instant,
-    waiting: bool,
-}
-
-impl ThreadPoller {
-    pub(crate) fn new(poller: Poller) -> Self {
-        Self { poller, looked: Instant::now(), waiting: true }
-    }
-
-    /// How often to look at the clock.
-    fn interval(&self) -> Duration {
-        if self.waiting { LOOKS.0 } else { LOOKS.1 }
-    }
-
-    fn look(&mut self, net: &Net) {
-        if self.looked.elapsed() >= self.interval() {
-            self.looked = Instant::now();
-            self.waiting = net.look();
+    /// Looks at the clock for all, when it is time.
+    fn look(&self, thread: &mut ThreadPoller) {
+        if thread.is_time() {
+            let links = self.links.read().clone();
+            let owed = links.iter().fold(false, |owed, link| link.look(&self.local) | owed);
+            thread.owed = self.pending.look(&self.local) || owed;
         }
     }
+}
+
+/// Whether a token is the listener's or that of a connection that has not proven itself.
+fn is_new(token: usize) -> bool {
+    token == LISTENER || token >= FIRST_PENDING
 }
 
 impl Drive for Net {
@@ -195,47 +121,28 @@ impl Drive for Net {
     }
 
     fn turn(&self, resumed: bool) -> Next {
-        let mut watch = self.watch.lock();
-        watch.look(self);
-        if self.due.swap(false, Ordering::SeqCst) || resumed {
-            self.serve_all();
+        let mut thread = self.thread.lock();
+        self.look(&mut thread);
+        if self.local.reminder.take_due() || resumed {
+            self.serve_links();
         }
-        watch.poller.serve(self, Manner::Alone);
-        Next::Sleep(watch.interval())
+        self.serve(&mut thread.poller, Manner::Alone);
+        Next::Sleep(thread.interval())
     }
 
     fn sleep(&self, most: Duration) {
-        let mut watch = self.watch.lock();
-        self.asleep.store(true, Ordering::SeqCst);
-        let patience = if self.due.load(Ordering::SeqCst) { Duration::ZERO } else { most };
-        watch.poller.wait(patience);
-        self.asleep.store(false, Ordering::SeqCst);
+        let mut thread = self.thread.lock();
+        self.local.reminder.sleep(most, |most| thread.poller.wait(most));
     }
 
     fn wake(&self) {
-        if let Err(e) = self.waker.wake() {
-            tracing::error!("the progress thread cannot be woken: {e}");
-        }
+        self.local.reminder.wake();
     }
 
     /// Callers serve the links, but do not look at the clock, and seldom at new connections.
     fn aside(&self) {
-        let mut watch = self.watch.lock();
-        watch.look(self);
-        watch.poller.serve_pending(self);
-    }
-}
-
-impl Poller {
-    fn serve_pending(&mut self, net: &Net) {
-        for event in &self.events {
-            match event.token().0 {
-                LISTENER => net.pending.accept_all(net),
-                token if token >= FIRST_PENDING => net.pending.hear(net, token),
-                WAKER => {}
-                token => self.ready.push(token),
-            }
-        }
-        self.events.clear();
+        let mut thread = self.thread.lock();
+        self.look(&mut thread);
+        self.serve_new(&mut thread.poller);
     }
 }

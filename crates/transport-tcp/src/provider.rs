@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,15 +18,18 @@ use oxshmem_transport::{
 use parking_lot::{Mutex, RwLock};
 use ring::rand::SystemRandom;
 
+use crate::addresses::PeerAddresses;
 use crate::card::Card;
 use crate::interfaces::{self, Address};
 use crate::lane::{INJECT, TcpLane};
 use crate::lanes::LaneTable;
+use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
-use crate::progress::{LISTENER, Poller, ThreadPoller, WAKER};
 use crate::proto::handshake::Credentials;
 use crate::proto::wire::{BULK, SMALL};
+use crate::reminder::Reminder;
+use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 
 /// TCP needs no card, so it can always be had.
 pub static PROVIDER: Provider = Provider { name: "tcp", offers, open };
@@ -52,48 +55,48 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let only = ((interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
     let listener = listen(only, settings.tcp_ports)?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
-    let (callers, thread) =
-        Poller::new().and_then(|callers| Ok((callers, Poller::new()?))).map_err(failed("sockets cannot be polled"))?;
-    let watched = callers.as_raw_fd();
-    let registries = [&callers, &thread].map(|poller| poller.registry().try_clone());
-    let [Ok(first), Ok(second)] = registries else {
-        return Err(Error::new("TCP: sockets cannot be polled"));
+    let pollers = || {
+        let (callers, thread) = (Poller::new()?, Poller::new()?);
+        let watched = WatchList::new(&callers, &thread)?;
+        Ok((callers, thread, watched))
     };
+    let (callers, thread, watched) = pollers().map_err(failed("sockets cannot be polled"))?;
     let waker = Waker::new(thread.registry(), Token(WAKER)).map_err(failed("the progress thread cannot be woken"))?;
     let (job, secret) = secret.split_at(16);
     let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
     let rails = settings.rails.unwrap_or(1).max(1);
     let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
-    let net = Net {
+    let local = LocalPe {
         me,
         credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
-        card: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
-        ports: settings.tcp_ports,
-        rails,
+        addresses: PeerAddresses {
+            own: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
+            ports: settings.tcp_ports,
+            rails,
+            cards: OnceLock::new(),
+        },
         give_up: participant.give_up(),
         memory: Memory::default(),
-        cards: OnceLock::new(),
-        by_token: (0..links).map(|_| OnceLock::new()).collect(),
-        links: RwLock::default(),
-        count: AtomicUsize::new(0),
-        pending: PendingConnections::new(listener),
-        poller: Mutex::new(callers),
-        watch: Mutex::new(ThreadPoller::new(thread)),
+        lanes: LaneTable::default(),
         watched,
-        registries: [first, second],
-        waker,
-        callers: Callers::default(),
-        turns: AtomicU64::new(0),
-        due: AtomicBool::new(false),
-        asleep: AtomicBool::new(false),
+        reminder: Reminder::new(waker),
         lost: OnceLock::new(),
         random: SystemRandom::new(),
-        lanes: LaneTable::default(),
         start: Instant::now(),
+    };
+    let net = Net {
+        local,
+        by_token: (0..links).map(|_| OnceLock::new()).collect(),
+        links: RwLock::default(),
+        pending: PendingConnections::new(listener),
+        poller: Mutex::new(callers),
+        thread: Mutex::new(ThreadPoller::new(thread)),
+        callers: Callers::default(),
+        turns: AtomicU64::new(0),
     };
     let features = Features::GROWS;
     // Where there are several rails, long data is dealt over all of them.
-    let (features, signal) = if net.rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
+    let (features, signal) = if rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
     software::fill(me, participant.give_up(), Box::new(Tcp { net: Arc::new(net), capabilities }), None)
 }
@@ -138,19 +141,20 @@ impl Fabric for Tcp {
     }
 
     fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
-        self.net.memory.register(region, segment)
+        self.net.local.memory.register(region, segment)
     }
 
     fn card(&self) -> Vec<u8> {
-        self.net.card.encode()
+        self.net.local.addresses.own.encode()
     }
 
     fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        if self.net.cards.set(cards).is_err() {
+        let local = &self.net.local;
+        if local.addresses.cards.set(cards).is_err() {
             return Err(Error::new("TCP: the fabric is connected already"));
         }
-        let enlisted = self.net.enlist(self.net.pending.listener().as_raw_fd(), LISTENER);
-        enlisted.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
+        let watched = local.watched.add(self.net.pending.listener().as_raw_fd(), LISTENER);
+        watched.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
     }
 
     fn drive(&self) -> Option<Arc<dyn Drive>> {
@@ -170,7 +174,7 @@ impl Fabric for Tcp {
     }
 
     fn lost(&self) -> Option<Error> {
-        self.net.lost.get().cloned()
+        self.net.local.lost.get().cloned()
     }
 
     fn leave(&self) {
@@ -187,7 +191,9 @@ impl Fabric for Tcp {
     }
 
     fn describe(&self) -> String {
-        let Net { card: Card { port, addresses, .. }, rails, pending, credentials, .. } = &*self.net;
+        let Net { local: LocalPe { addresses: PeerAddresses { own, rails, .. }, credentials, .. }, pending, .. } =
+            &*self.net;
+        let Card { port, addresses, .. } = own;
         let addresses = addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         let sealed = if credentials.encrypt { ", encrypted" } else { "" };
         let rails = if *rails > 1 { format!(", {rails} rails") } else { String::new() };

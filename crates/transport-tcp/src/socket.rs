@@ -5,7 +5,7 @@
 //! as long again there (185 us instead of 124, and 206 instead of 142). What it is worth on a card has not been measured.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -28,7 +28,9 @@ pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = Piec
         count += 1;
     }
     if let [only] = vectors[..count] {
-        // SAFETY: as below; the plain call is the faster one, and most sends are of one piece.
+        // The plain call is the faster one, and most sends are of one piece.
+        // SAFETY: the piece is a slice of the caller or memory that lanes and the fabric keep valid until completion; the kernel
+        // only reads it.
         return retry(|| unsafe { libc::send(socket.as_raw_fd(), only.iov_base, only.iov_len, FLAGS) });
     }
     message(&mut vectors[..count], |header| {
@@ -46,26 +48,10 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<Place>, bytes: &mut 
         return retry(|| unsafe { libc::recv(socket.as_raw_fd(), rest.iov_base, rest.iov_len, libc::MSG_DONTWAIT) });
     };
     message(&mut [vector_of(place), rest], |header| {
-        // SAFETY: as for `send`; the kernel writes the place, which was bounded by a registered region or is the
-        // destination of a get that is not complete, and the slice, which is borrowed mutably.
+        // SAFETY: `header` and its vectors are alive. The kernel writes the place, which was bounded by a registered region or is
+        // the destination of a get that is not complete, and the slice, which is borrowed mutably.
         unsafe { libc::recvmsg(socket.as_raw_fd(), header, libc::MSG_DONTWAIT) }
     })
-}
-
-/// Waits until one of the sockets has something to read, or room to send where that is asked for, for `most` at most.
-/// Says of each whether it has.
-pub(crate) fn wait(sockets: &[(RawFd, bool)], most: Duration) -> Vec<bool> {
-    let entry = |&(fd, sends): &(RawFd, bool)| {
-        let events = if sends { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
-        libc::pollfd { fd, events, revents: 0 }
-    };
-    let mut entries: Vec<libc::pollfd> = sockets.iter().map(entry).collect();
-    let time = libc::timespec { tv_sec: most.as_secs() as libc::time_t, tv_nsec: most.subsec_nanos().into() };
-    // SAFETY: entries and time live during the call. A descriptor that has just been closed, or even opened again as
-    // another, makes the wait end early at worst, which its caller takes for nothing.
-    let count = unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &time, ptr::null()) };
-    // After a signal the entries say nothing.
-    entries.iter().map(|entry| count > 0 && entry.revents != 0).collect()
 }
 
 /// Has the kernel ask a peer of which nothing is heard whether it is still there; a dead one is noticed after `limit`.

@@ -5,24 +5,23 @@ use oxshmem_base::Error;
 
 use crate::card::Card;
 use crate::interfaces::Address;
-use crate::net::Net;
+use crate::local::LocalPe;
 
 /// The error for PE `pe`. `why`: how long that lasts; `history`: which addresses, and what came of each.
-pub(crate) fn explain(net: &Net, pe: u32, why: &str, history: &[String]) -> Error {
-    match net.card_of(pe) {
-        Ok(there) => words(&net.card, &there, net.ports, pe, why, history),
+pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[String]) -> Error {
+    let addresses = &local.addresses;
+    match addresses.of(pe) {
+        Ok(there) => words(&addresses.own, &there, addresses.ports, pe, why, history),
         Err(error) => error,
     }
 }
 
 /// The error where only one of this PE and PE `pe` encrypts.
-pub(crate) fn differs(net: &Net, pe: u32) -> Error {
-    let there = net.card_of(pe).map_or_else(|_| String::new(), |card| format!(" on host {}", card.name));
-    let (with, without) = match net.credentials.encrypt {
-        true => (net.me, pe),
-        false => (pe, net.me),
-    };
-    Error::new(format!("PE {} on host {} and PE {pe}{there} cannot talk by TCP", net.me, net.card.name))
+pub(crate) fn differs(local: &LocalPe, pe: u32) -> Error {
+    let (me, here) = (local.me, &local.addresses.own.name);
+    let there = local.addresses.of(pe).map_or_else(|_| String::new(), |there| format!(" on host {}", there.name));
+    let (with, without) = if local.credentials.encrypt { (me, pe) } else { (pe, me) };
+    Error::new(format!("PE {me} on host {here} and PE {pe}{there} cannot talk by TCP"))
         .because(format!("SHMEM_TCP_ENCRYPT is set for PE {with} and not for PE {without}"))
         .fix("set SHMEM_TCP_ENCRYPT for all PEs or for none")
 }
@@ -46,7 +45,7 @@ fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &st
     let had = |word: &str| history.iter().any(|attempt| attempt.contains(word));
     let look = match () {
         () if had("handshake") => "what answers there does not belong to this job: start all PEs by one launcher; ",
-        // Who refuses is there, but nobody listens: the PE may be gone.
+        // A refused connection means that the host is up but no process listens: the PE may be gone.
         () if had("refused") => "see whether that PE has ended; ",
         () => "",
     };

@@ -24,7 +24,7 @@ const TURNS: u32 = 1_000;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// What is measured; bare and provided follow each other in every round.
+/// The measurements; bare and provided follow each other in every round.
 const NAMES: [&str; 5] =
     ["put 8 B", "put 8 B and quiet", "put 32 KiB and quiet", "put 256 KiB and quiet", "put 1 MiB and quiet"];
 /// The times of one round.

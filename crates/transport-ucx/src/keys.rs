@@ -3,82 +3,68 @@
 use std::ptr;
 
 use oxshmem_base::Error;
+use oxshmem_transport::RegionPiece;
 use oxshmem_ucx_sys::{Ucx, ucp_ep_h, ucp_rkey_h};
 
-use crate::handle::check;
+use crate::objects::check;
 
-/// What a peer needs to reach one piece of a region.
+/// The key of one piece of a region, as it travels: a piece with its packed key.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Key {
-    /// Offset of the piece in its region.
-    pub(crate) start: u64,
-    pub(crate) len: u64,
-    /// Its address in its owner.
-    pub(crate) address: u64,
-    pub(crate) packed: Vec<u8>,
-}
+pub(crate) struct MemoryKey(pub(crate) RegionPiece<Vec<u8>>);
 
-impl Key {
-    pub(crate) fn append_to(&self, letter: &mut Vec<u8>) {
-        for number in [self.start, self.len, self.address, self.packed.len() as u64] {
-            letter.extend_from_slice(&number.to_le_bytes());
+impl MemoryKey {
+    /// Appends a piece with this packed key to a message.
+    pub(crate) fn append<K>(piece: &RegionPiece<K>, packed: &[u8], message: &mut Vec<u8>) {
+        for number in [piece.start, piece.len, piece.address, packed.len() as u64] {
+            message.extend_from_slice(&number.to_le_bytes());
         }
-        letter.extend_from_slice(&self.packed);
+        message.extend_from_slice(packed);
     }
 
-    /// The keys of a letter.
-    pub(crate) fn all_of(mut letter: &[u8]) -> Option<Vec<Self>> {
+    /// The keys of a message.
+    pub(crate) fn all_of(mut message: &[u8]) -> Option<Vec<Self>> {
         let mut keys = Vec::new();
-        while !letter.is_empty() {
+        while !message.is_empty() {
             let mut number = || {
-                let (first, rest) = letter.split_first_chunk::<8>()?;
-                letter = rest;
+                let (first, rest) = message.split_first_chunk::<8>()?;
+                message = rest;
                 Some(u64::from_le_bytes(*first))
             };
             let (start, len, address, size) = (number()?, number()?, number()?, usize::try_from(number()?).ok()?);
-            let (packed, rest) = letter.split_at_checked(size)?;
-            keys.push(Self { start, len, address, packed: packed.to_vec() });
-            letter = rest;
+            let (packed, rest) = message.split_at_checked(size)?;
+            keys.push(Self(RegionPiece { start, len, address, key: packed.to_vec() }));
+            message = rest;
         }
         Some(keys)
+    }
+
+    /// The piece as an endpoint uses it.
+    ///
+    /// # Safety
+    /// `endpoint` is open and outlives the result.
+    pub(crate) unsafe fn unpack(
+        &self,
+        ucx: &'static Ucx,
+        endpoint: ucp_ep_h,
+    ) -> Result<RegionPiece<UnpackedKey>, Error> {
+        let RegionPiece { start, len, address, ref key } = self.0;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the endpoint's peer has packed the key; the endpoint is open, by the caller's promise.
+        let status = unsafe { (ucx.ep_rkey_unpack)(endpoint, key.as_ptr().cast(), &mut handle) };
+        check(ucx, "the key of a peer's memory cannot be used", status)?;
+        Ok(RegionPiece { start, len, address, key: UnpackedKey { ucx, handle } })
     }
 }
 
 /// A key unpacked for one endpoint.
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedKey {
     ucx: &'static Ucx,
-    start: u64,
-    len: u64,
-    address: u64,
     pub(crate) handle: ucp_rkey_h,
 }
 
-impl Unpacked {
-    /// # Safety
-    /// `endpoint` is open and outlives the result.
-    pub(crate) unsafe fn new(ucx: &'static Ucx, endpoint: ucp_ep_h, key: &Key) -> Result<Self, Error> {
-        let mut handle = ptr::null_mut();
-        // SAFETY: a key that the endpoint's peer packed; the caller vouches for the endpoint.
-        let status = unsafe { (ucx.ep_rkey_unpack)(endpoint, key.packed.as_ptr().cast(), &mut handle) };
-        check(ucx, "the key of a peer's memory cannot be used", status)?;
-        Ok(Self { ucx, start: key.start, len: key.len, address: key.address, handle })
-    }
-
-    /// The first offset behind the piece.
-    pub(crate) fn end(&self) -> u64 {
-        self.start + self.len
-    }
-
-    /// The remote address of an offset, and how many bytes follow it in this piece.
-    pub(crate) fn find(&self, offset: u64) -> Option<(u64, usize)> {
-        let inside = offset.checked_sub(self.start).filter(|inside| *inside < self.len)?;
-        Some((self.address + inside, (self.len - inside) as usize))
-    }
-}
-
-impl Drop for Unpacked {
+impl Drop for UnpackedKey {
     fn drop(&mut self) {
-        // SAFETY: unpacked above, and used by no operation any more: lanes are quiet before their channels end.
+        // SAFETY: the key was unpacked once, and no operation uses it any more: lanes are quiet before their channels end.
         unsafe { (self.ucx.rkey_destroy)(self.handle) }
     }
 }
@@ -89,12 +75,12 @@ mod tests {
 
     #[test]
     fn keys_survive_and_garbage_does_not() {
-        let key = |n: u64| Key { start: n, len: n + 1, address: n << 40, packed: vec![n as u8; n as usize * 9] };
-        let keys: Vec<_> = (0..4).map(key).collect();
-        let mut letter = Vec::new();
-        keys.iter().for_each(|key| key.append_to(&mut letter));
-        assert_eq!(Key::all_of(&letter), Some(keys));
-        assert_eq!(Key::all_of(&letter[..letter.len() - 1]), None);
-        assert_eq!(Key::all_of(&[0xFF; 40]), None);
+        let piece = |n: u64| RegionPiece { start: n, len: n + 1, address: n << 40, key: vec![n as u8; n as usize * 9] };
+        let keys: Vec<_> = (0..4).map(|n| MemoryKey(piece(n))).collect();
+        let mut message = Vec::new();
+        keys.iter().for_each(|MemoryKey(piece)| MemoryKey::append(piece, &piece.key, &mut message));
+        assert_eq!(MemoryKey::all_of(&message), Some(keys));
+        assert_eq!(MemoryKey::all_of(&message[..message.len() - 1]), None);
+        assert_eq!(MemoryKey::all_of(&[0xFF; 40]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The operations of one context, on a channel that others move on too (`seat`).
+//! The operations of one context, on a channel that others move on too (`shared_channel`).
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use oxshmem_transport::{Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width}
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
 use crate::peers::Directory;
-use crate::seat::Seat;
+use crate::shared_channel::SharedChannel;
 
 pub(crate) struct UcxLane {
     net: Arc<Net>,
-    seat: Arc<Seat>,
+    channel: Arc<SharedChannel>,
 }
 
 impl UcxLane {
     pub(crate) fn new(net: Arc<Net>) -> Result<Self, Error> {
-        let seat = net.take_seat()?;
-        Ok(Self { net, seat })
+        let channel = net.take_channel()?;
+        Ok(Self { net, channel })
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
     fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Directory) -> Issued<T>) -> Result<T, Busy> {
-        let mut channel = self.seat.lock();
+        let mut channel = self.channel.lock();
         match act(&mut channel, &self.net.peers) {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
@@ -70,22 +70,22 @@ unsafe impl Lane for UcxLane {
     }
 
     fn fence(&self) -> Result<(), Busy> {
-        self.seat.lock().fence();
+        self.channel.lock().fence();
         Ok(())
     }
 
     fn outstanding(&self) -> u64 {
-        self.seat.under_way()
+        self.channel.under_way()
     }
 
     fn progress(&self) -> Result<usize, Error> {
-        self.seat.lock().progress(&self.net.peers)
+        self.channel.lock().progress(&self.net.peers)
     }
 }
 
 impl Drop for UcxLane {
     fn drop(&mut self) {
-        let reusable = self.seat.lock().renew();
-        self.net.leave_seat(&self.seat, reusable);
+        let reusable = self.channel.lock().renew();
+        self.net.leave_channel(&self.channel, reusable);
     }
 }

@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use oxshmem_base::Error;
 use oxshmem_ucx_sys::Ucx;
 
-/// What UCX handles by itself.
+/// The signals that UCX handles by itself.
 const SIGNALS: [libc::c_int; 4] = [libc::SIGILL, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE];
 
 /// The library, opened once in a process.
@@ -38,14 +38,14 @@ pub(crate) fn library() -> Result<&'static Ucx, Error> {
 
 fn handler(signal: libc::c_int) -> Option<libc::sigaction> {
     let mut action = MaybeUninit::uninit();
-    // SAFETY: only asks; the place is large enough, and filled if the call succeeds.
+    // SAFETY: without a new action the call only asks; the place is large enough, and filled if the call succeeds.
     (unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } == 0)
         // SAFETY: filled, as just checked.
         .then(|| unsafe { action.assume_init() })
 }
 
 fn put_back((signal, action): (libc::c_int, libc::sigaction)) {
-    // SAFETY: an action that was in force before.
+    // SAFETY: the action was in force before, so its handler is the program's own.
     if unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } != 0 {
         tracing::warn!(signal, "a signal handler of UCX stays: {}", std::io::Error::last_os_error());
     }

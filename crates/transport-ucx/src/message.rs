@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use oxshmem_transport::{Amo, OutOfRange, Region, SignalUpdate, Width};
+use oxshmem_transport::{Amo, OutOfRange, Region, Remote, SignalUpdate, Width};
 
 /// Kinds of active messages, as UCX numbers them.
 pub(crate) const ASK: u32 = 1;
@@ -11,20 +11,26 @@ pub(crate) const ANSWER: u32 = 2;
 /// Bytes of the header of either kind.
 pub(crate) const HEADER: usize = 48;
 
-/// A place in the memory of the PE that is asked.
+/// A position in the memory of the PE that is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) region: Region,
     pub(crate) offset: u64,
+}
+
+impl Position {
+    pub(crate) fn of(Remote { region, offset, .. }: Remote) -> Self {
+        Self { region, offset }
+    }
 }
 
 /// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     /// An atomic.
-    Amo { at: Place, width: Width, amo: Amo },
+    Amo { at: Position, width: Width, amo: Amo },
     /// A put of the data that comes with it, then an update of the signal.
-    PutSignal { to: Place, signal: Place, update: SignalUpdate },
+    PutSignal { to: Position, signal: Position, update: SignalUpdate },
     /// The keys of a region, from the one with this number on.
     Keys { region: Region, from: u64 },
     /// The asking PE will ask no more.
@@ -41,7 +47,7 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
-        let none = Place { region: Region::Heap, offset: 0 };
+        let none = Position { region: Region::Heap, offset: 0 };
         let (kind, first, second, small, operands) = match self.ask {
             Ask::Amo { at, width, amo } => {
                 let (operation, value, cond) = amo.to_parts();
@@ -51,7 +57,7 @@ impl Question {
                 let (operation, value, _) = update.amo().to_parts();
                 (1, to, signal, [Width::Eight as u8, operation], [value, 0])
             }
-            Ask::Keys { region, from } => (2, Place { region, offset: from }, none, [0; 2], [0; 2]),
+            Ask::Keys { region, from } => (2, Position { region, offset: from }, none, [0; 2], [0; 2]),
             Ask::Bye => (3, none, none, [0; 2], [0; 2]),
         };
         // An atomic has one place and two operands, a put two places and one operand.
@@ -66,12 +72,12 @@ impl Question {
     pub(crate) fn decode(header: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER] = header.try_into().ok()?;
         let [number, offset, value, last] = read(header);
-        let first = Place { region: Region::try_from(header[1]).ok()?, offset };
+        let first = Position { region: Region::try_from(header[1]).ok()?, offset };
         let amo = |cond| Amo::from_parts(header[4], value, cond);
         let ask = match header[0] {
             0 => Ask::Amo { at: first, width: Width::try_from(header[3]).ok()?, amo: amo(last)? },
             1 => {
-                let signal = Place { region: Region::try_from(header[2]).ok()?, offset: last };
+                let signal = Position { region: Region::try_from(header[2]).ok()?, offset: last };
                 let update = match amo(0)? {
                     Amo::Swap(value) => SignalUpdate::Set(value),
                     Amo::Add(value) => SignalUpdate::Add(value),
@@ -144,9 +150,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_survive_and_garbage_does_not() {
+    fn messages_survive_and_garbage_does_not() {
         let [at, to] =
-            [(Region::Statics, 7), (Region::Control, u64::MAX)].map(|(region, offset)| Place { region, offset });
+            [(Region::Statics, 7), (Region::Control, u64::MAX)].map(|(region, offset)| Position { region, offset });
         let asks = [
             Ask::Amo { at, width: Width::Four, amo: Amo::CompareSwap { cond: 3, value: 9 } },
             Ask::PutSignal { to, signal: at, update: SignalUpdate::Add(5) },

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 
-use crate::handle::Worker;
 use crate::net::Net;
+use crate::objects::Worker;
 
 /// The longest sleep of the thread while lanes have something under way, and while none has.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
@@ -53,9 +53,9 @@ impl Drive for Net {
 
     fn sleep(&self, most: Duration) {
         match self.arm() {
-            // SAFETY: the descriptors belong to workers, which are open until the fabric is closed: its thread has ended then,
-            // and no caller is in it.
-            Some(descriptors) => drop(unsafe { sleep_on(&descriptors, most) }),
+            Some(descriptors) => {
+                sleep_on(&descriptors, most);
+            }
             None => std::thread::yield_now(),
         }
     }

@@ -14,10 +14,10 @@ use oxshmem_transport::{
 
 use crate::channel::COPIED;
 use crate::devices::Devices;
-use crate::handle::{Context, Worker};
 use crate::lane::UcxLane;
 use crate::message::ASK;
 use crate::net::Net;
+use crate::objects::{UcxContext, Worker};
 use crate::service::on_ask;
 use crate::usable::usable_card;
 
@@ -30,7 +30,7 @@ fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
         return Offers::none("ucx", why);
     }
     let can_open = |atomics| {
-        let context = Context::new(wanted.detail, Devices::with(&[]), 1, atomics);
+        let context = UcxContext::new(wanted.detail, Devices::with(&[]), 1, atomics);
         context.and_then(Worker::new).map(drop).map_err(|error| error.in_one_line())
     };
     if let Err(why) = can_open(false) {
@@ -51,7 +51,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let atomics = choice.atomics;
     let tls = Some(choice.detail.to_owned()).filter(|tls| !tls.is_empty());
     let cards = &cards[..cards.len().min(settings.rails.unwrap_or(1).into())];
-    let context = Context::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
+    let context = UcxContext::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
     let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(participant, context, atomics));
     // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).

@@ -6,15 +6,13 @@ use std::slice;
 use oxshmem_transport::{OutOfRange, Width};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
-    UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_CALLBACK,
-    UCP_OP_ATTR_FIELD_FLAGS, UCP_OP_ATTR_FIELD_USER_DATA, UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h,
-    ucp_request_param_t, ucp_request_param_t__bindgen_ty_1 as Callback, ucs_status_t,
+    UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS,
+    UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
 
-use crate::handle::{blank, meaning};
-use crate::load;
 use crate::message::{ANSWER, Answer, Ask, HEADER, Question};
 use crate::net::Net;
+use crate::objects::{blank, finish, meaning, start_owning};
 
 /// Takes a question and answers it.
 ///
@@ -28,7 +26,8 @@ pub(crate) unsafe extern "C" fn on_ask(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: the promise of who registered this function; UCX's descriptions of header and data are valid in the call.
+    // SAFETY: `arg` is the net, by the promise of the code that registered this function; UCX's descriptions of header and
+    // parameters are valid in the call.
     let (net, header, param) =
         unsafe { (&*arg.cast::<Net>(), slice::from_raw_parts(header.cast::<u8>(), header_length), &*param) };
     let whole = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
@@ -37,7 +36,7 @@ pub(crate) unsafe extern "C" fn on_ask(
         tracing::warn!(bytes = header_length, "UCX: a message that is no question was dropped");
         return UCS_OK;
     };
-    // SAFETY: as above; an empty slice needs no address.
+    // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
     let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
     net.note_guest(question.pe, question.ask);
     let (outcome, keys) = match net.answer(question.ask, data) {
@@ -45,12 +44,13 @@ pub(crate) unsafe extern "C" fn on_ask(
         Err(wrong) => (Err(wrong), Vec::new()),
     };
     let header = Answer { number: question.number, outcome }.encode();
-    send(net.context.ucx, param.reply_ep, Letter { header, keys });
+    // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
+    unsafe { send(net.context.ucx, param.reply_ep, SentAnswer { header, keys }) };
     UCS_OK
 }
 
 impl Net {
-    /// Does what is asked: a number and keys.
+    /// Answers a question: a number and keys.
     fn answer(&self, ask: Ask, data: &[u8]) -> Result<(u64, Vec<u8>), OutOfRange> {
         let memory = &self.regions.memory;
         match ask {
@@ -72,43 +72,33 @@ impl Net {
 }
 
 /// An answer, kept until UCX has sent it.
-struct Letter {
+struct SentAnswer {
     header: [u8; HEADER],
     keys: Vec<u8>,
 }
 
-fn send(ucx: &Ucx, to: ucp_ep_h, letter: Letter) {
-    let letter = Box::into_raw(Box::new(letter));
-    let param = ucp_request_param_t {
-        op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        flags: UCP_AM_SEND_FLAG_EAGER,
-        cb: Callback { send: Some(sent) },
-        user_data: letter.cast(),
-        ..blank()
-    };
-    // SAFETY: UCX's endpoint to who asked, valid in the call that brought the question; the letter lives until it is
-    // freed below or by `sent`, exactly one of which happens.
-    let outcome = unsafe {
-        let (header, keys) = (&(*letter).header, &(*letter).keys);
-        started((ucx.am_send)(to, ANSWER, header.as_ptr().cast(), HEADER, keys.as_ptr().cast(), keys.len(), &param))
+/// Sends an answer.
+///
+/// # Safety
+/// `to` is the endpoint of a question that has just come.
+unsafe fn send(ucx: &Ucx, to: ucp_ep_h, answer: SentAnswer) {
+    let param = ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_AM_SEND_FLAG_EAGER, ..blank() };
+    // SAFETY: `sent` takes a boxed answer, which keeps header and keys until UCX has sent them; the endpoint is open in the call
+    // that has brought the question, by the caller's promise.
+    let (outcome, _) = unsafe {
+        start_owning(answer, sent, param, |answer, param| {
+            let (header, keys) = (&(*answer).header, &(*answer).keys);
+            started((ucx.am_send)(to, ANSWER, header.as_ptr().cast(), HEADER, keys.as_ptr().cast(), keys.len(), param))
+        })
     };
     if let Started::Failed(status) = outcome {
         tracing::warn!("UCX: an answer could not be sent: {}", meaning(ucx, status));
     }
-    if !matches!(outcome, Started::Request(_)) {
-        // SAFETY: as above.
-        drop(unsafe { Box::from_raw(letter) });
-    }
 }
 
-unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, letter: *mut c_void) {
-    // SAFETY: the letter of `send`, which has left it to us.
-    drop(unsafe { Box::from_raw(letter.cast::<Letter>()) });
-    if let Ok(ucx) = load::library() {
-        if status != UCS_OK {
-            tracing::debug!("UCX: an answer was lost: {}", meaning(ucx, status));
-        }
-        // SAFETY: the request of this callback, freed once.
-        unsafe { (ucx.request_free)(request) }
-    }
+unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, answer: *mut c_void) {
+    // SAFETY: `answer` is the box of `send`, which UCX hands back once.
+    drop(unsafe { Box::from_raw(answer.cast::<SentAnswer>()) });
+    // SAFETY: the request is the one of this callback.
+    unsafe { finish(request, status, |why| tracing::debug!("UCX: an answer was lost: {why}")) };
 }

@@ -10,14 +10,15 @@
 //! naps once more, which costs time only: whatever is served has its own lock. `closed` is stored with release before the
 //! thread is unparked and woken, and loaded with acquire before each turn; joining the thread orders everything else.
 
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::{process, sockets};
+use oxshmem_os::process;
+use oxshmem_os::sockets::{self, PollEntry};
 use parking_lot::Mutex;
 
 /// The shortest and the longest nap while callers poll.
@@ -151,15 +152,16 @@ fn run(drive: &dyn Drive, closed: &AtomicBool) {
 }
 
 /// Sleeps until one of these descriptors has something to read, for `most` at most. Returns whether one has.
-///
-/// # Safety
-/// The descriptors stay open during the call.
-pub unsafe fn sleep_on(descriptors: &[RawFd], most: Duration) -> bool {
-    // SAFETY: the caller keeps the descriptors open during the call.
-    let descriptors = descriptors.iter().map(|&descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
-    sockets::wait_any_readable(descriptors, most).unwrap_or_else(|error| {
+pub fn sleep_on(descriptors: &[RawFd], most: Duration) -> bool {
+    let awaited: Vec<PollEntry> = descriptors.iter().copied().map(PollEntry::to_read).collect();
+    sleep_until_ready(&awaited, most).contains(&true)
+}
+
+/// Sleeps until one of these descriptors is ready, for `most` at most. Says of each whether it is.
+pub fn sleep_until_ready(awaited: &[PollEntry], most: Duration) -> Vec<bool> {
+    sockets::wait_any(awaited, most).unwrap_or_else(|error| {
         tracing::warn!(%error, "the network's descriptors cannot be waited for");
-        false
+        vec![false; awaited.len()]
     })
 }
 

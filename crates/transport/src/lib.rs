@@ -19,6 +19,7 @@ mod lock;
 pub mod loopback;
 mod memory;
 mod operation;
+mod pieces;
 mod provider;
 pub mod software;
 #[cfg(feature = "suite")]
@@ -32,4 +33,5 @@ pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{Memory, OutOfRange, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};
+pub use pieces::{Found, RegionPiece, RegionPieces};
 pub use provider::{Agreed, Grade, NetworkAtomics, Offer, Offers, Open, Participant, Provider, Rejected, Wanted};

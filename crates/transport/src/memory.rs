@@ -144,7 +144,8 @@ impl Memory {
     /// `dest` is writable for `n` bytes.
     pub unsafe fn get(&self, dest: *mut u8, region: Region, offset: u64, n: usize) -> Result<(), OutOfRange> {
         let at = self.find(region, offset, n)?;
-        // SAFETY: as in `put`, with source and destination exchanged.
+        // SAFETY: `find` bounds the access by a segment that its owner keeps mapped; atomics need no more than that and the
+        // alignment, which `word` has checked. The destination is writable, by the caller's promise.
         unsafe {
             match word(at, n) {
                 Some(Width::Eight) => {

@@ -32,7 +32,7 @@ macro_rules! extension {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $result:ty)? { $call:expr }) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-            // SAFETY: as for every routine, the C caller makes the promises that the runtime's function needs.
+            // SAFETY: the C caller makes the promises that the runtime's function needs: the standard demands them of every caller.
             unsafe { $call }
         }
     };

@@ -1,12 +1,13 @@
 //! The leader's socket, where the other PEs of the node come in and strangers do not.
 
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_os::{descriptors, sockets};
+use oxshmem_os::descriptors;
+use oxshmem_os::sockets::{self, PollEntry};
 
 use super::{GLANCE, Invitation, PATIENCE, Parcel, failed, late, receive};
 use crate::Job;
@@ -39,8 +40,10 @@ impl Gate {
         let deadline = Instant::now() + patience;
         self.listener.set_nonblocking(true).map_err(|error| failed(job, &error))?;
         while arrived.iter().any(Option::is_none) {
-            let sockets = std::iter::once(self.listener.as_fd()).chain(guests.iter().map(|guest| guest.stream.as_fd()));
-            if !sockets::wait_any_readable(sockets, GLANCE).map_err(|error| failed(job, &error))? {
+            let guests_sockets = guests.iter().map(|guest| guest.stream.as_raw_fd());
+            let awaited: Vec<PollEntry> =
+                guests_sockets.chain([self.listener.as_raw_fd()]).map(PollEntry::to_read).collect();
+            if !sockets::wait_any(&awaited, GLANCE).map_err(|error| failed(job, &error))?.contains(&true) {
                 job.end_if_orphaned();
             }
             if Instant::now() > deadline {

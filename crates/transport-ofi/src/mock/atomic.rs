@@ -1,168 +1,21 @@
-//! The mock's atomics: which there are, what they demand, and what they do. They are of the network's domain: a processor
-//! that updates what they update would be found out, because a card reads and writes in two steps.
+//! An atomic of the mock: what it does when it happens. Atomics are of the network's domain: a processor that updates what they
+//! update would be found out, because a card reads and writes in two steps.
 
-use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use oxshmem_libfabric_sys as fi;
 
-use super::objects::end_of;
-use super::world::{Pending, What, World, with};
-
-/// An atomic under way. Operands and result belong to whoever issued it until it is complete.
+/// An atomic under way. Operands and result belong to its issuer until it is complete.
 pub(super) struct Atomic {
-    op: fi::fi_op,
-    bytes: usize,
-    operand: usize,
-    /// 0 if there is none. So below.
-    compare: usize,
-    result: usize,
-    address: u64,
-    key: u64,
-}
-
-/// The calls, by what query flags name them.
-const WRITE: u64 = 0;
-
-fn has(op: fi::fi_op, form: u64) -> bool {
-    match op {
-        fi::FI_ATOMIC_READ => form == fi::FI_FETCH_ATOMIC,
-        fi::FI_ATOMIC_WRITE | fi::FI_SUM | fi::FI_BAND | fi::FI_BOR | fi::FI_BXOR => {
-            form == WRITE || form == fi::FI_FETCH_ATOMIC
-        }
-        fi::FI_CSWAP => form == fi::FI_COMPARE_ATOMIC,
-        _ => false,
-    }
-}
-
-fn size(datatype: fi::fi_datatype) -> Option<usize> {
-    match datatype {
-        fi::FI_UINT32 => Some(4),
-        fi::FI_UINT64 => Some(8),
-        _ => None,
-    }
-}
-
-pub(super) unsafe extern "C" fn query(
-    domain: *mut fi::fid_domain,
-    datatype: fi::fi_datatype,
-    op: fi::fi_op,
-    attr: *mut fi::fi_atomic_attr,
-    flags: u64,
-) -> c_int {
-    // SAFETY: a domain of the mock.
-    let end = unsafe { end_of(domain) };
-    let lacks = with(|world| world.ends[end].nature.lacks);
-    match size(datatype).filter(|_| has(op, flags) && lacks != Some(op)) {
-        Some(size) => {
-            // SAFETY: the caller's variable.
-            unsafe { *attr = fi::fi_atomic_attr { count: 1, size } };
-            0
-        }
-        None => -fi::FI_EOPNOTSUPP,
-    }
-}
-
-/// What an endpoint has.
-pub(super) fn table() -> fi::fi_ops_atomic {
-    // SAFETY: an empty table is all zero.
-    let mut ops: fi::fi_ops_atomic = unsafe { std::mem::zeroed() };
-    ops.writemsg = Some(update);
-    ops.readwritemsg = Some(fetch);
-    ops.compwritemsg = Some(compare);
-    ops
-}
-
-unsafe extern "C" fn update(ep: *mut fi::fid_ep, message: *const fi::fi_msg_atomic, flags: u64) -> isize {
-    // SAFETY: passed on.
-    unsafe { issue(ep, message, WRITE, &[None, None], flags) }
-}
-
-unsafe extern "C" fn fetch(
-    ep: *mut fi::fid_ep,
-    message: *const fi::fi_msg_atomic,
-    result: *mut fi::fi_ioc,
-    desc: *mut *mut c_void,
-    count: usize,
-    flags: u64,
-) -> isize {
-    // SAFETY: passed on.
-    unsafe { issue(ep, message, fi::FI_FETCH_ATOMIC, &[None, Some((result, desc, count))], flags) }
-}
-
-unsafe extern "C" fn compare(
-    ep: *mut fi::fid_ep,
-    message: *const fi::fi_msg_atomic,
-    compare: *const fi::fi_ioc,
-    compare_desc: *mut *mut c_void,
-    compare_count: usize,
-    result: *mut fi::fi_ioc,
-    desc: *mut *mut c_void,
-    count: usize,
-    flags: u64,
-) -> isize {
-    let local = [Some((compare.cast_mut(), compare_desc, compare_count)), Some((result, desc, count))];
-    // SAFETY: passed on.
-    unsafe { issue(ep, message, fi::FI_COMPARE_ATOMIC, &local, flags) }
-}
-
-/// A local buffer: where, its descriptor, how many there are.
-type Local = (*mut fi::fi_ioc, *mut *mut c_void, usize);
-
-/// # Safety
-/// An endpoint of the mock; the message and what it points to live during the call. `local` is what is compared with and
-/// where the result goes.
-unsafe fn issue(
-    ep: *mut fi::fid_ep,
-    message: *const fi::fi_msg_atomic,
-    form: u64,
-    local: &[Option<Local>; 2],
-    flags: u64,
-) -> isize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (end, message) = (end_of(ep), &*message);
-        let (from, target) = (&*message.msg_iov, &*message.rma_iov);
-        let Some(bytes) = size(message.datatype) else { return -(fi::FI_EOPNOTSUPP as isize) };
-        with(|world| {
-            let nature = world.ends[end].nature;
-            let one = message.iov_count == 1 && message.rma_iov_count == 1 && from.count == 1 && target.count == 1;
-            let others = local.iter().flatten().all(|&(at, _, count)| count == 1 && (*at).count == 1);
-            let known = fi::FI_COMPLETION | fi::FI_DELIVERY_COMPLETE;
-            if !one || !others || flags & !known != 0 || flags & fi::FI_COMPLETION == 0 {
-                world.wrong(format!("an atomic with flags {flags:#x}, or on more than one object"));
-            }
-            if !has(message.op, form) {
-                world.wrong(format!("operation {} is not of the form {form:#x}", message.op));
-                return -(fi::FI_EOPNOTSUPP as isize);
-            }
-            if flags & fi::FI_DELIVERY_COMPLETE != 0 && !nature.delivers {
-                world.wrong("a completion is asked for that the provider has not got".into());
-                return -(fi::FI_EINVAL as isize);
-            }
-            let places = [
-                Some((from.addr, message.desc)),
-                local[0].map(|l| ((*l.0).addr, l.1)),
-                local[1].map(|l| ((*l.0).addr, l.1)),
-            ];
-            for (at, desc) in places.into_iter().flatten() {
-                if !at.addr().is_multiple_of(bytes) {
-                    world.wrong("a local object is not aligned".into());
-                }
-                if !world.is_registered(end, (at.addr(), bytes), *desc) {
-                    return -(fi::FI_EINVAL as isize);
-                }
-            }
-            let [compare, result] = local.map(|local| local.map_or(0, |l| (*l.0).addr.expose_provenance()));
-            let operand = from.addr.expose_provenance();
-            let atomic =
-                Atomic { op: message.op, bytes, operand, compare, result, address: target.addr, key: target.key };
-            let context = message.context.expose_provenance();
-            let pending = Pending { to: message.addr as usize, context, what: What::Atomic(atomic) };
-            world.issue(end, (operand, bytes), *message.desc, pending)
-        })
-    }
+    pub(super) op: fi::fi_op,
+    pub(super) bytes: usize,
+    pub(super) operand: usize,
+    /// 0 if there is none, as for the result.
+    pub(super) compare: usize,
+    pub(super) result: usize,
+    pub(super) address: u64,
+    pub(super) key: u64,
 }
 
 impl Atomic {
@@ -170,21 +23,16 @@ impl Atomic {
     pub(super) fn reads(&self) -> bool {
         self.result != 0
     }
-}
-
-impl World {
-    /// An atomic happens.
-    pub(super) fn change(&mut self, to: usize, atomic: &Atomic) -> Result<usize, c_int> {
-        let &Atomic { op, bytes, operand, compare, result, address, key } = atomic;
-        let at = self.find(to, key, address, bytes)?;
-        if !at.is_multiple_of(bytes) {
-            self.wrong(format!("an atomic on {bytes} bytes at {at:#x}"));
-            return Err(fi::FI_EINVAL);
-        }
-        // SAFETY: what is local belongs to who issued it until completion, and is as long and aligned as was checked.
+    /// It happens, to the object at this address.
+    ///
+    /// # Safety
+    /// `at` is an aligned object of its length inside a registration, and nothing but the mock's network writes it now.
+    pub(super) unsafe fn happen(&self, at: usize) {
+        let &Self { op, bytes, operand, compare, result, .. } = self;
+        // SAFETY: local objects belong to the issuer until completion, and are as long and aligned as was checked.
         let local = |at: usize| if at == 0 { 0 } else { unsafe { load(at, bytes) } };
         let (operand, cond) = (local(operand), local(compare));
-        // SAFETY: an aligned object inside a registration.
+        // SAFETY: the object is aligned and inside a registration, by the caller's promise.
         let old = unsafe { load(at, bytes) };
         let new = match op {
             fi::FI_ATOMIC_READ => old,
@@ -196,7 +44,7 @@ impl World {
             _ if old == cond => operand,
             _ => old,
         };
-        // SAFETY: as above. A read writes nothing.
+        // SAFETY: the object is inside a registration, and the result belongs to the issuer. A read writes nothing.
         unsafe {
             if op != fi::FI_ATOMIC_READ {
                 store(at, bytes, new);
@@ -205,14 +53,13 @@ impl World {
                 store(result, bytes, old);
             }
         }
-        Ok(0)
     }
 }
 
 /// # Safety
-/// An aligned object of 4 or 8 bytes. So below.
+/// `at` is an aligned object of 4 or 8 bytes.
 unsafe fn load(at: usize, bytes: usize) -> u64 {
-    // SAFETY: the caller's promise. So below.
+    // SAFETY: the object is aligned and there, by the caller's promise.
     unsafe {
         match bytes {
             4 => AtomicU32::from_ptr(ptr::with_exposed_provenance_mut(at)).load(Ordering::Acquire).into(),
@@ -222,9 +69,9 @@ unsafe fn load(at: usize, bytes: usize) -> u64 {
 }
 
 /// # Safety
-/// See [`load`].
+/// `at` is an aligned object of 4 or 8 bytes.
 unsafe fn store(at: usize, bytes: usize, value: u64) {
-    // SAFETY: as above.
+    // SAFETY: the object is aligned and there, by the caller's promise.
     unsafe {
         match bytes {
             4 => AtomicU32::from_ptr(ptr::with_exposed_provenance_mut(at)).store(value as u32, Ordering::Release),

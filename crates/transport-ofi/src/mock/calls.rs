@@ -1,20 +1,22 @@
-//! The calls of libfabric, as the mock answers them.
+//! The calls of libfabric, as the mock answers them: those that open objects. `transfer` and `atomic` have operations, `queue`
+//! completions.
+
+mod atomic;
+mod queue;
+mod transfer;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::atomic::Ordering;
 
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 
-use super::atomic;
 use super::entries::{card_name, dupinfo, freeinfo, getinfo};
 use super::nature::NATURES;
-use super::objects::{
-    MEMORY, Object, base, close_counter, close_endpoint, close_memory, close_nothing, end_of, leak, object,
-};
-use super::world::{End, Pending, Registered, What, mark_context, with};
+use super::objects::{MEMORY, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
+use super::world::{MockEnd, Registered, with};
+use queue::{cntr_open, cq_open};
 
 pub(super) static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric: open_fabric, strerror, version };
 
@@ -28,7 +30,7 @@ unsafe extern "C" fn open_fabric(
         let name = CStr::from_ptr((*attr).prov_name);
         let nature = NATURES.iter().find(|nature| nature.name == name).expect("a provider of the mock");
         let end = with(|world| {
-            world.ends.push(End::new(nature));
+            world.ends.push(MockEnd::new(nature));
             world.ends.len() - 1
         });
         let mut ops: fi::fi_ops_fabric = zeroed();
@@ -107,92 +109,7 @@ unsafe extern "C" fn insert(
     1
 }
 
-unsafe extern "C" fn cq_open(
-    domain: *mut fi::fid_domain,
-    attr: *mut fi::fi_cq_attr,
-    cq: *mut *mut fi::fid_cq,
-    _context: *mut c_void,
-) -> c_int {
-    // SAFETY: a domain of the mock, the caller's attributes and variable.
-    unsafe {
-        if (*attr).wait_obj != fi::FI_WAIT_NONE {
-            return -fi::FI_ENOSYS;
-        }
-        let mut ops: fi::fi_ops_cq = zeroed();
-        ops.read = Some(cq_read);
-        ops.readerr = Some(cq_readerr);
-        let mut fid: fi::fid_cq = zeroed();
-        fid.fid = base(close_nothing);
-        fid.ops = leak(ops);
-        *cq = object(fid, end_of(domain), 0);
-    }
-    0
-}
-
-/// A counter of what peers do to the endpoint's memory.
-unsafe extern "C" fn cntr_open(
-    domain: *mut fi::fid_domain,
-    _attr: *mut fi::fi_cntr_attr,
-    counter: *mut *mut fi::fid_cntr,
-    _context: *mut c_void,
-) -> c_int {
-    // SAFETY: a domain of the mock, and the caller's variable.
-    unsafe {
-        let mut ops: fi::fi_ops_cntr = zeroed();
-        ops.read = Some(cntr_read);
-        let mut fid: fi::fid_cntr = zeroed();
-        fid.fid = base(close_counter);
-        fid.ops = leak(ops);
-        *counter = object(fid, end_of(domain), 0);
-    }
-    0
-}
-
-unsafe extern "C" fn cntr_read(counter: *mut fi::fid_cntr) -> u64 {
-    // SAFETY: a counter of the mock.
-    let end = unsafe { end_of(counter) };
-    with(|world| world.ends[end].served)
-}
-
-unsafe extern "C" fn cq_read(cq: *mut fi::fid_cq, entries: *mut c_void, count: usize) -> isize {
-    // SAFETY: a queue of the mock.
-    let (end, busy) = unsafe { (end_of(cq), &(*cq.cast::<Object<fi::fid_cq>>()).busy) };
-    let alone = !busy.swap(true, Ordering::AcqRel);
-    let read = with(|world| {
-        if !alone {
-            world.wrong("two threads are in one domain at once".into());
-        }
-        for _ in 0..4 {
-            world.step(end);
-        }
-        if !world.ends[end].errors.is_empty() {
-            return -(fi::FI_EAVAIL as isize);
-        }
-        let done = &mut world.ends[end].done;
-        let n = count.min(done.len());
-        for (i, entry) in done.drain(..n).enumerate() {
-            // SAFETY: the caller has room for `count` entries of this form.
-            unsafe { entries.cast::<fi::fi_cq_msg_entry>().add(i).write(entry) };
-        }
-        if n == 0 { -(fi::FI_EAGAIN as isize) } else { n as isize }
-    });
-    busy.store(false, Ordering::Release);
-    read
-}
-
-unsafe extern "C" fn cq_readerr(cq: *mut fi::fid_cq, error: *mut fi::fi_cq_err_entry, _flags: u64) -> isize {
-    // SAFETY: a queue of the mock.
-    let end = unsafe { end_of(cq) };
-    let Some((context, code)) = with(|world| world.ends[end].errors.pop_front()) else { return 0 };
-    // SAFETY: the caller's entry.
-    unsafe {
-        (*error).op_context = ptr::with_exposed_provenance_mut(context);
-        (*error).err = code;
-    }
-    1
-}
-
-pub(super) unsafe extern "C" fn endpoint(
+unsafe extern "C" fn endpoint(
     domain: *mut fi::fid_domain,
     info: *mut fi::fi_info,
     ep: *mut *mut fi::fid_ep,
@@ -203,19 +120,19 @@ pub(super) unsafe extern "C" fn endpoint(
         let mut cm: fi::fi_ops_cm = zeroed();
         cm.getname = Some(getname);
         let mut msg: fi::fi_ops_msg = zeroed();
-        msg.send = Some(send);
-        msg.recv = Some(receive);
+        msg.send = Some(transfer::send);
+        msg.recv = Some(transfer::receive);
         let mut rma: fi::fi_ops_rma = zeroed();
-        rma.write = Some(write);
-        rma.inject = Some(inject);
-        rma.writemsg = Some(writemsg);
-        rma.read = Some(read);
+        rma.write = Some(transfer::write);
+        rma.inject = Some(transfer::inject);
+        rma.writemsg = Some(transfer::writemsg);
+        rma.read = Some(transfer::read);
         let mut fid: fi::fid_ep = zeroed();
         fid.fid = base(close_endpoint);
         fid.cm = leak(cm);
         fid.msg = leak(msg);
         fid.rma = leak(rma);
-        // Who has not asked for atomics has none.
+        // An endpoint that was not asked for atomics has none.
         if (*info).caps & fi::FI_ATOMIC != 0 {
             fid.atomic = leak(atomic::table());
         }
@@ -273,131 +190,6 @@ unsafe extern "C" fn regattr(
         *mr = object(fid, end, key);
     }
     0
-}
-
-unsafe extern "C" fn send(
-    ep: *mut fi::fid_ep,
-    buffer: *const c_void,
-    n: usize,
-    desc: *mut c_void,
-    to: fi::fi_addr_t,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: an endpoint of the mock; the caller's buffer.
-    let (end, bytes) = unsafe { (end_of(ep), std::slice::from_raw_parts(buffer.cast::<u8>(), n).to_vec()) };
-    let pending = Pending { to: to as usize, context: context.expose_provenance(), what: What::Message(bytes) };
-    with(|world| world.issue(end, (buffer.expose_provenance(), n), desc, pending))
-}
-
-pub(super) unsafe extern "C" fn receive(
-    ep: *mut fi::fid_ep,
-    buffer: *mut c_void,
-    n: usize,
-    _desc: *mut c_void,
-    _from: fi::fi_addr_t,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: an endpoint of the mock.
-    let end = unsafe { end_of(ep) };
-    let context = context.expose_provenance();
-    mark_context(context);
-    with(|world| world.ends[end].receives.push_back((buffer.expose_provenance(), n, context)));
-    0
-}
-
-unsafe extern "C" fn write(
-    ep: *mut fi::fid_ep,
-    buffer: *const c_void,
-    n: usize,
-    desc: *mut c_void,
-    to: fi::fi_addr_t,
-    address: u64,
-    key: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: an endpoint of the mock.
-    let end = unsafe { end_of(ep) };
-    let local = (buffer.expose_provenance(), n);
-    let what = What::Put { bytes: Err(local), address, key };
-    let pending = Pending { to: to as usize, context: context.expose_provenance(), what };
-    with(|world| world.issue(end, local, desc, pending))
-}
-
-pub(super) unsafe extern "C" fn inject(
-    ep: *mut fi::fid_ep,
-    buffer: *const c_void,
-    n: usize,
-    to: fi::fi_addr_t,
-    address: u64,
-    key: u64,
-) -> isize {
-    // SAFETY: an endpoint of the mock; the caller's buffer.
-    let (end, bytes) = unsafe { (end_of(ep), std::slice::from_raw_parts(buffer.cast::<u8>(), n).to_vec()) };
-    with(|world| {
-        let most = world.ends[end].nature.inject;
-        if n > most {
-            world.wrong(format!("{n} bytes are injected where {most} fit"));
-            return -(fi::FI_EINVAL as isize);
-        }
-        if world.ends[end].pending.len() >= world.ends[end].nature.queue {
-            return -(fi::FI_EAGAIN as isize);
-        }
-        let what = What::Put { bytes: Ok(bytes), address, key };
-        world.ends[end].pending.push_back(Pending { to: to as usize, context: 0, what });
-        0
-    })
-}
-
-pub(super) unsafe extern "C" fn writemsg(ep: *mut fi::fid_ep, message: *const fi::fi_msg_rma, flags: u64) -> isize {
-    // SAFETY: an endpoint of the mock; the message and what it points to live during the call.
-    unsafe {
-        let (end, message) = (end_of(ep), &*message);
-        let (iov, remote) = (&*message.msg_iov, &*message.rma_iov);
-        let local = (iov.iov_base.expose_provenance(), iov.iov_len);
-        let known = fi::FI_COMPLETION | fi::FI_INJECT | fi::FI_DELIVERY_COMPLETE | fi::FI_TRANSMIT_COMPLETE;
-        with(|world| {
-            let nature = world.ends[end].nature;
-            let injected = flags & fi::FI_INJECT != 0;
-            if flags & !known != 0 || flags & fi::FI_COMPLETION == 0 || iov.iov_len != remote.len {
-                world.wrong(format!("a put with flags {flags:#x}"));
-            }
-            if injected && iov.iov_len > nature.inject {
-                world.wrong(format!("{} bytes are injected where {} fit", iov.iov_len, nature.inject));
-                return -(fi::FI_EINVAL as isize);
-            }
-            if flags & fi::FI_DELIVERY_COMPLETE != 0 && !nature.delivers {
-                world.wrong("a completion is asked for that the provider has not got".into());
-                return -(fi::FI_EINVAL as isize);
-            }
-            // What is injected is the network's on return; the rest is read when it takes effect.
-            let bytes = match injected {
-                true => Ok(std::slice::from_raw_parts(iov.iov_base.cast::<u8>(), iov.iov_len).to_vec()),
-                false => Err(local),
-            };
-            let what = What::Put { bytes, address: remote.addr, key: remote.key };
-            let pending = Pending { to: message.addr as usize, context: message.context.expose_provenance(), what };
-            let desc = if message.desc.is_null() { ptr::null_mut() } else { *message.desc };
-            world.issue(end, local, desc, pending)
-        })
-    }
-}
-
-pub(super) unsafe extern "C" fn read(
-    ep: *mut fi::fid_ep,
-    buffer: *mut c_void,
-    n: usize,
-    desc: *mut c_void,
-    from: fi::fi_addr_t,
-    address: u64,
-    key: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: an endpoint of the mock.
-    let end = unsafe { end_of(ep) };
-    let local = (buffer.expose_provenance(), n);
-    let what = What::Get { at: local.0, n, address, key };
-    let pending = Pending { to: from as usize, context: context.expose_provenance(), what };
-    with(|world| world.issue(end, local, desc, pending))
 }
 
 unsafe extern "C" fn strerror(_code: c_int) -> *const c_char {

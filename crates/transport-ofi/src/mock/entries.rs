@@ -10,7 +10,7 @@ use super::nature::{NATURES, Nature};
 
 /// An entry with its attributes; the entry comes first, so that its address is the whole's.
 #[repr(C)]
-struct Entry {
+struct MockEntry {
     pub(super) info: fi::fi_info,
     pub(super) tx: fi::fi_tx_attr,
     pub(super) rx: fi::fi_rx_attr,
@@ -19,10 +19,10 @@ struct Entry {
     pub(super) fabric: fi::fi_fabric_attr,
 }
 
-fn entry(from: Option<&Entry>) -> *mut fi::fi_info {
+fn entry(from: Option<&MockEntry>) -> *mut fi::fi_info {
     // SAFETY: all-zero attributes are an empty entry; copies share nothing but strings, which stay.
     unsafe {
-        let entry: &mut Entry = Box::leak(Box::new(from.map_or_else(|| zeroed(), |entry| ptr::read(entry))));
+        let entry: &mut MockEntry = Box::leak(Box::new(from.map_or_else(|| zeroed(), |entry| ptr::read(entry))));
         entry.info.next = ptr::null_mut();
         entry.info.tx_attr = &raw mut entry.tx;
         entry.info.rx_attr = &raw mut entry.rx;
@@ -35,14 +35,14 @@ fn entry(from: Option<&Entry>) -> *mut fi::fi_info {
 
 pub(super) unsafe extern "C" fn dupinfo(info: *const fi::fi_info) -> *mut fi::fi_info {
     // SAFETY: null or an entry of the mock.
-    entry(unsafe { info.cast::<Entry>().as_ref() })
+    entry(unsafe { info.cast::<MockEntry>().as_ref() })
 }
 
 pub(super) unsafe extern "C" fn freeinfo(info: *mut fi::fi_info) {
     let mut info = info;
     while !info.is_null() {
         // SAFETY: entries of the mock, leaked from boxes.
-        let whole = unsafe { Box::from_raw(info.cast::<Entry>()) };
+        let whole = unsafe { Box::from_raw(info.cast::<MockEntry>()) };
         info = whole.info.next;
     }
 }
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn getinfo(
 ) -> c_int {
     assert_eq!(asked, fi::VERSION);
     // SAFETY: hints are an entry of the mock.
-    let hints = unsafe { &*hints.cast::<Entry>() };
+    let hints = unsafe { &*hints.cast::<MockEntry>() };
     let wanted = hints.fabric.prov_name;
     let mut next = ptr::null_mut();
     let all = NATURES.iter().flat_map(|nature| (0..nature.cards).map(move |card| (nature, card)));
@@ -71,7 +71,7 @@ pub(super) unsafe extern "C" fn getinfo(
         }
         let info = entry(Some(hints));
         // SAFETY: just made.
-        let whole = unsafe { &mut *info.cast::<Entry>() };
+        let whole = unsafe { &mut *info.cast::<MockEntry>() };
         whole.info.caps = fi::FI_MSG | fi::FI_RMA | fi::FI_REMOTE_COMM | hints.info.caps & fi::FI_ATOMIC;
         whole.info.next = next;
         whole.tx.inject_size = nature.inject;

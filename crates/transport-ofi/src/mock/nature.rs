@@ -1,10 +1,10 @@
-//! What the mock's providers are like.
+//! The natures of the mock's providers.
 
 use std::ffi::{CStr, c_int};
 
 use oxshmem_libfabric_sys as fi;
 
-/// What one of the mock's providers is like.
+/// The demands and promises of one of the mock's providers.
 pub(super) struct Nature {
     pub(super) name: &'static CStr,
     pub(super) mr_mode: c_int,

@@ -13,7 +13,7 @@ pub(super) const MEMORY: usize = 77;
 
 /// An object of the mock: libfabric's structure, then which endpoint it belongs to.
 #[repr(C)]
-pub(super) struct Object<T> {
+pub(super) struct MockObject<T> {
     pub(super) fid: T,
     pub(super) end: usize,
     pub(super) key: u64,
@@ -21,7 +21,7 @@ pub(super) struct Object<T> {
 }
 
 pub(super) fn object<T>(fid: T, end: usize, key: u64) -> *mut T {
-    Box::leak(Box::new(Object { fid, end, key, busy: AtomicBool::new(false) })) as *mut Object<T> as *mut T
+    Box::leak(Box::new(MockObject { fid, end, key, busy: AtomicBool::new(false) })) as *mut MockObject<T> as *mut T
 }
 
 /// Which endpoint an object is of.
@@ -29,8 +29,8 @@ pub(super) fn object<T>(fid: T, end: usize, key: u64) -> *mut T {
 /// # Safety
 /// `fid` is of the mock's making.
 pub(super) unsafe fn end_of<T>(fid: *mut T) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { (*fid.cast::<Object<T>>()).end }
+    // SAFETY: the object is of the mock's making, by the caller's promise.
+    unsafe { (*fid.cast::<MockObject<T>>()).end }
 }
 
 pub(super) fn leak<T>(table: T) -> *mut T {
@@ -78,7 +78,7 @@ pub(super) unsafe extern "C" fn close_endpoint(fid: *mut fi::fid) -> c_int {
 
 pub(super) unsafe extern "C" fn close_memory(fid: *mut fi::fid) -> c_int {
     // SAFETY: memory of the mock.
-    let object = unsafe { &*fid.cast::<Object<fi::fid_mr>>() };
+    let object = unsafe { &*fid.cast::<MockObject<fi::fid_mr>>() };
     with(|world| {
         let end = &mut world.ends[object.end];
         end.memory.remove(&object.key);
@@ -92,8 +92,8 @@ pub(super) unsafe extern "C" fn close_memory(fid: *mut fi::fid) -> c_int {
 
 unsafe extern "C" fn bind(fid: *mut fi::fid, _to: *mut fi::fid, _flags: u64) -> c_int {
     // SAFETY: an object of the mock; only memory has a key.
-    let object = unsafe { &*fid.cast::<Object<fi::fid_mr>>() };
-    // SAFETY: as above.
+    let object = unsafe { &*fid.cast::<MockObject<fi::fid_mr>>() };
+    // SAFETY: every object of the mock begins with libfabric's.
     if unsafe { (*fid).fclass } == MEMORY {
         with(|world| {
             if let Some(memory) = world.ends[object.end].memory.get_mut(&object.key) {
@@ -115,7 +115,7 @@ unsafe extern "C" fn control(fid: *mut fi::fid, command: c_int, _argument: *mut 
         with(|world| world.ends[end].enabled = true);
         return 0;
     }
-    let object = fid.cast::<Object<fi::fid_mr>>();
+    let object = fid.cast::<MockObject<fi::fid_mr>>();
     // SAFETY: memory of the mock.
     let (end, key) = unsafe { ((*object).end, (*object).key) };
     with(|world| {
@@ -126,7 +126,7 @@ unsafe extern "C" fn control(fid: *mut fi::fid, command: c_int, _argument: *mut 
             return -fi::FI_EINVAL;
         }
         memory.enabled = true;
-        // SAFETY: as above; the key is known from now on.
+        // SAFETY: the object is memory of the mock, and its key is known from now on.
         unsafe { (*object).fid.key = key };
         0
     })

@@ -7,8 +7,8 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
 
 use super::calls::MOCK;
-use super::world::{Pending, What, with, world};
-use crate::device::Selection;
+use super::world::{MockEffect, MockOperation, with, world};
+use crate::list::Selection;
 use crate::provider::{Ofi, open_with};
 
 /// One job at a time: there is one network.
@@ -141,7 +141,7 @@ fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize
             }
             served + pes[1].progress()
         });
-        // Whatever happens the other thread ends.
+        // The other thread ends in any case.
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let lane = pes[0].lane(LaneOptions::default()).expect("a lane");
             play(&Plain { fabric: &pes[0], lane: &*lane }, &ends);
@@ -163,7 +163,7 @@ const DATA: Remote = Remote { pe: 1, region: Region::Heap, offset: 0 };
 
 /// Puts that have not taken effect, by these endpoints.
 fn puts_under_way(ends: &[usize]) -> usize {
-    let is_put = |pending: &&Pending| matches!(pending.what, What::Put { .. });
+    let is_put = |pending: &&MockOperation| matches!(pending.what, MockEffect::Put { .. });
     with(|world| {
         let of = |&end: &usize| &world.ends[end];
         ends.iter().map(|end| of(end).pending.iter().filter(is_put).count() + of(end).late.len()).sum()
@@ -199,7 +199,7 @@ fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
             lane.issue(|lane| lane.fence());
             lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG));
         }
-        let short = |put: &&Pending| matches!(&put.what, What::Put { bytes: Err((_, 8)) | Ok(_), .. });
+        let short = |put: &&MockOperation| matches!(&put.what, MockEffect::Put { bytes: Err((_, 8)) | Ok(_), .. });
         let left = with(|world| world.ends[ends[0]].pending.iter().filter(short).count());
         assert_eq!(left, 0, "the put from before the fence is still under way");
         assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");

@@ -8,26 +8,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_libfabric_sys as fi;
 
-use super::atomic;
+use super::atomic::Atomic;
 use super::nature::Nature;
 
 /// The network: all endpoints of the process.
 #[derive(Default)]
-pub(super) struct World {
-    pub(super) ends: Vec<End>,
+pub(super) struct MockNetwork {
+    pub(super) ends: Vec<MockEnd>,
     pub(super) keys: u64,
     pub(super) dice: u64,
-    /// What somebody has done against the rules.
+    /// Breaches of the rules.
     pub(super) violations: Vec<String>,
 }
 
-pub(super) struct End {
+pub(super) struct MockEnd {
     pub(super) nature: &'static Nature,
     pub(super) memory: HashMap<u64, Registered>,
     pub(super) receives: VecDeque<(usize, usize, usize)>,
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<MockOperation>,
     /// Puts that are complete for whoever issued them, and have not arrived.
-    pub(super) late: VecDeque<Pending>,
+    pub(super) late: VecDeque<MockOperation>,
     pub(super) done: VecDeque<fi::fi_cq_msg_entry>,
     pub(super) errors: VecDeque<(usize, c_int)>,
     pub(super) open: bool,
@@ -40,7 +40,7 @@ pub(super) struct End {
     pub(super) served: u64,
 }
 
-impl End {
+impl MockEnd {
     pub(super) fn new(nature: &'static Nature) -> Self {
         Self {
             nature,
@@ -60,7 +60,7 @@ impl End {
 }
 
 // SAFETY: the contexts in the entries are numbers to the mock.
-unsafe impl Send for End {}
+unsafe impl Send for MockEnd {}
 
 pub(super) struct Registered {
     pub(super) base: usize,
@@ -70,30 +70,30 @@ pub(super) struct Registered {
 }
 
 /// An operation that has not taken effect.
-pub(super) struct Pending {
+pub(super) struct MockOperation {
     pub(super) to: usize,
     pub(super) context: usize,
-    pub(super) what: What,
+    pub(super) what: MockEffect,
 }
 
-pub(super) enum What {
+pub(super) enum MockEffect {
     Put { bytes: Result<Vec<u8>, (usize, usize)>, address: u64, key: u64 },
     Get { at: usize, n: usize, address: u64, key: u64 },
     Message(Vec<u8>),
-    Atomic(atomic::Atomic),
+    Atomic(Atomic),
 }
 
-static WORLD: Mutex<Option<World>> = Mutex::new(None);
+static WORLD: Mutex<Option<MockNetwork>> = Mutex::new(None);
 
-pub(super) fn world() -> MutexGuard<'static, Option<World>> {
+pub(super) fn world() -> MutexGuard<'static, Option<MockNetwork>> {
     WORLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn with<R>(act: impl FnOnce(&mut World) -> R) -> R {
+pub(super) fn with<R>(act: impl FnOnce(&mut MockNetwork) -> R) -> R {
     act(world().get_or_insert_default())
 }
 
-impl World {
+impl MockNetwork {
     pub(super) fn below(&mut self, n: usize) -> usize {
         self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.dice >> 33) as usize % n.max(1)
@@ -126,28 +126,28 @@ impl World {
         let keeps = |order: u64| nature.order & order == order;
         let written = |n: usize| keeps(fi::FI_ORDER_WAW) && n <= nature.waw;
         let length = |bytes: &Result<Vec<u8>, (usize, usize)>| bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
-        let follows = |later: &Pending, earlier: &Pending| {
+        let follows = |later: &MockOperation, earlier: &MockOperation| {
             later.to == earlier.to
                 && match (&later.what, &earlier.what) {
                     // An atomic writes, and may read as well.
-                    (What::Atomic(atomic), What::Put { bytes, .. }) => {
+                    (MockEffect::Atomic(atomic), MockEffect::Put { bytes, .. }) => {
                         written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_RAW))
                     }
-                    (What::Put { bytes, .. }, What::Atomic(atomic)) => {
+                    (MockEffect::Put { bytes, .. }, MockEffect::Atomic(atomic)) => {
                         written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_WAR))
                     }
-                    (What::Atomic(_), What::Atomic(_)) => written(8),
-                    (What::Get { .. }, What::Atomic(_)) => keeps(fi::FI_ORDER_RAW),
-                    (What::Put { bytes, .. }, What::Put { .. }) => written(length(bytes)),
-                    (What::Message(_), What::Message(_)) => keeps(fi::FI_ORDER_SAS),
-                    (What::Message(_), What::Put { .. }) => keeps(fi::FI_ORDER_SAW),
-                    (What::Get { .. }, What::Put { .. }) => keeps(fi::FI_ORDER_RAW),
+                    (MockEffect::Atomic(_), MockEffect::Atomic(_)) => written(8),
+                    (MockEffect::Get { .. }, MockEffect::Atomic(_)) => keeps(fi::FI_ORDER_RAW),
+                    (MockEffect::Put { bytes, .. }, MockEffect::Put { .. }) => written(length(bytes)),
+                    (MockEffect::Message(_), MockEffect::Message(_)) => keeps(fi::FI_ORDER_SAS),
+                    (MockEffect::Message(_), MockEffect::Put { .. }) => keeps(fi::FI_ORDER_SAW),
+                    (MockEffect::Get { .. }, MockEffect::Put { .. }) => keeps(fi::FI_ORDER_RAW),
                     _ => false,
                 }
         };
         let free = |i: usize| !pending.iter().take(i).any(|earlier| follows(&pending[i], earlier));
         let Some(next) = (0..count).map(|i| (chosen + i) % count).find(|&i| free(i)) else { return };
-        if let What::Message(_) = pending[next].what
+        if let MockEffect::Message(_) = pending[next].what
             && self.ends[pending[next].to].receives.is_empty()
             && self.ends[pending[next].to].open
         {
@@ -157,8 +157,8 @@ impl World {
         self.take_effect(end, operation);
     }
 
-    fn take_effect(&mut self, end: usize, operation: Pending) {
-        if let What::Get { .. } = operation.what {
+    fn take_effect(&mut self, end: usize, operation: MockOperation) {
+        if let MockEffect::Get { .. } = operation.what {
             // A read comes behind the puts that are late.
             while let Some(late) = self.ends[end].late.pop_front() {
                 self.arrive(end, &late);
@@ -166,9 +166,11 @@ impl World {
         }
         let context = operation.context;
         let outcome = match &operation.what {
-            What::Put { .. } if !self.ends[end].nature.delivers => {
+            MockEffect::Put { .. } if !self.ends[end].nature.delivers => {
                 // The source may be reused after completion, so the network has its own copy.
-                let Pending { to, what: What::Put { bytes, address, key }, .. } = operation else { unreachable!() };
+                let MockOperation { to, what: MockEffect::Put { bytes, address, key }, .. } = operation else {
+                    unreachable!()
+                };
                 let bytes = match bytes {
                     Ok(bytes) => bytes,
                     // SAFETY: the source stays until completion, which is not yet.
@@ -176,14 +178,14 @@ impl World {
                         std::slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(at), n).to_vec()
                     },
                 };
-                let what = What::Put { bytes: Ok(bytes), address, key };
-                self.ends[end].late.push_back(Pending { to, context, what });
+                let what = MockEffect::Put { bytes: Ok(bytes), address, key };
+                self.ends[end].late.push_back(MockOperation { to, context, what });
                 Ok(0)
             }
             _ => self.land(end, &operation),
         };
         match outcome {
-            // What was injected has no completion.
+            // An injected put has no completion.
             Ok(_) if context == 0 => {}
             Ok(len) => self.complete(end, context, len),
             Err(code) => self.ends[end].errors.push_back((context, code)),
@@ -197,17 +199,17 @@ impl World {
     }
 
     /// A put arrives that counts as complete already; nobody hears of its failure, so it is against the rules.
-    fn arrive(&mut self, end: usize, late: &Pending) {
+    fn arrive(&mut self, end: usize, late: &MockOperation) {
         if let Err(code) = self.land(end, late) {
             self.wrong(format!("a completed put has failed with {code}"));
         }
     }
 
     /// The bytes arrive.
-    fn land(&mut self, end: usize, operation: &Pending) -> Result<usize, c_int> {
+    fn land(&mut self, end: usize, operation: &MockOperation) -> Result<usize, c_int> {
         let to = operation.to;
         match &operation.what {
-            What::Put { bytes, address, key } => {
+            MockEffect::Put { bytes, address, key } => {
                 let n = bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
                 let source = bytes.as_ref().map_or_else(|(at, _)| ptr::with_exposed_provenance(*at), |b| b.as_ptr());
                 let at: *mut u8 = ptr::with_exposed_provenance_mut(self.find(to, *key, *address, n)?);
@@ -224,15 +226,24 @@ impl World {
                 }
                 Ok(0)
             }
-            What::Get { at, n, address, key } => {
+            MockEffect::Get { at, n, address, key } => {
                 let from: *const u8 = ptr::with_exposed_provenance(self.find(to, *key, *address, *n)?);
                 self.ends[to].served += 1;
                 // SAFETY: inside a registration; the destination is kept until completion.
                 unsafe { ptr::copy(from, ptr::with_exposed_provenance_mut(*at), *n) };
                 Ok(0)
             }
-            What::Atomic(atomic) => self.change(to, atomic),
-            What::Message(bytes) => {
+            MockEffect::Atomic(atomic) => {
+                let at = self.find(to, atomic.key, atomic.address, atomic.bytes)?;
+                if !at.is_multiple_of(atomic.bytes) {
+                    self.wrong(format!("an atomic on {} bytes at {at:#x}", atomic.bytes));
+                    return Err(fi::FI_EINVAL);
+                }
+                // SAFETY: `find` has found a registration around the object, which is aligned.
+                unsafe { atomic.happen(at) };
+                Ok(0)
+            }
+            MockEffect::Message(bytes) => {
                 let Some((at, room, context)) = self.ends[to].receives.pop_front() else {
                     return Err(fi::FI_ECANCELED);
                 };
@@ -277,8 +288,14 @@ impl World {
         inside
     }
 
-    /// What every operation has to obey.
-    pub(super) fn issue(&mut self, end: usize, local: (usize, usize), desc: *mut c_void, pending: Pending) -> isize {
+    /// Issues an operation, if it obeys the rules of all.
+    pub(super) fn issue(
+        &mut self,
+        end: usize,
+        local: (usize, usize),
+        desc: *mut c_void,
+        pending: MockOperation,
+    ) -> isize {
         let nature = self.ends[end].nature;
         let n = local.1;
         if self.ends[end].pending.len() + self.ends[end].done.len() >= nature.queue {
@@ -294,7 +311,7 @@ impl World {
             return -(fi::FI_EINVAL as isize);
         }
         mark_context(pending.context);
-        if !matches!(pending.what, What::Message(_) | What::Atomic(_)) {
+        if !matches!(pending.what, MockEffect::Message(_) | MockEffect::Atomic(_)) {
             self.ends[end].carried += n;
         }
         self.ends[end].pending.push_back(pending);
@@ -309,9 +326,9 @@ pub(super) fn mark_context(context: usize) {
     unsafe { (*place).internal = [ptr::without_provenance_mut(context ^ 0x5A5A); 8] };
 }
 
-fn check_context(world: &mut World, context: usize) {
+fn check_context(world: &mut MockNetwork, context: usize) {
     let place: *const fi::fi_context2 = ptr::with_exposed_provenance(context);
-    // SAFETY: as above.
+    // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion, which is not before this call.
     let intact = unsafe { (*place).internal }.iter().all(|word| word.addr() == context ^ 0x5A5A);
     if !intact {
         world.wrong("a context was changed while its operation was under way".into());

@@ -39,7 +39,7 @@ impl Sandbox {
         Ok(start..end)
     }
 
-    /// What is at a place.
+    /// The bytes of a range.
     pub fn at(&self, place: Place) -> &[u8] {
         &self.memory[place.at..place.at + place.n]
     }
@@ -127,7 +127,7 @@ pub fn receive(
     Ok(executed)
 }
 
-/// What a stranger says at the door of PE 1. Returns whether it was let in.
+/// The bytes of a stranger that connects to PE 1. Returns whether it was let in.
 pub fn stranger(mut bytes: &[u8]) -> Result<bool, Garbage> {
     let credentials = Credentials { job: *b"the fuzzer's job", secret: [1; 32], encrypt: false };
     let mut acceptor = Acceptor::new(&credentials, 1, [2; 32]);

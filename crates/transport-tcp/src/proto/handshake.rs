@@ -21,12 +21,12 @@ const WELCOME: usize = 24 + PROOF;
 /// Longest message of the handshake: what an unproven peer may make us keep.
 pub const LONGEST: usize = HELLO;
 
-/// What both sides must agree on.
+/// The credentials that both sides must share.
 #[derive(Clone)]
 pub struct Credentials {
     /// The job.
     pub job: [u8; 16],
-    /// What its PEs know and nobody else.
+    /// A secret of its PEs.
     pub secret: [u8; 32],
     /// Whether frames are sealed.
     pub encrypt: bool,
@@ -66,7 +66,7 @@ impl Standing {
     }
 }
 
-/// What the acceptor does with an initiator that has proven itself.
+/// The acceptor's decision about an initiator that has proven itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Verdict {
@@ -78,7 +78,7 @@ pub enum Verdict {
     Stale = 3,
 }
 
-/// What a side makes of the bytes of one step.
+/// The meaning of the bytes of one step.
 #[derive(Debug)]
 pub enum Step {
     /// Read on.

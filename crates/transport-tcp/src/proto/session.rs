@@ -1,4 +1,4 @@
-//! What one PE has to say to another, and what of it the peer has heard: coalescing, numbering, keeping, sending again.
+//! The frames of one PE for another, and how many of them the peer has heard: coalescing, numbering, keeping, sending again.
 
 use std::collections::VecDeque;
 
@@ -266,7 +266,7 @@ impl Session {
         }
     }
 
-    /// What is to be sent now, in order; a frame without number is sent between others.
+    /// The pieces to be sent now, in order; a frame without number is sent between others.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let control = self.control.iter().map(|(bytes, sent)| Piece::Bytes(&bytes[*sent..]));
         let frames = self.frames.iter().skip(self.sent).enumerate().flat_map(move |(i, frame)| {

@@ -34,7 +34,7 @@ struct Side {
     endpoint: Endpoint,
     sealer: Option<Sealer>,
     host: Sandbox,
-    /// What the peer's memory must be in the end.
+    /// The contents that the peer's memory must have in the end.
     model: Sandbox,
     expected: Vec<(Place, Vec<u8>)>,
     used: usize,
@@ -368,7 +368,7 @@ fn patience_ends_in_time_and_not_before() {
     assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
     assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
     assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
-    // Who is owed nothing waits for ever.
+    // A side that is owed nothing waits for ever.
     assert_eq!(advice(&mut patience, 900_000, Look::default()), Advice::Wait);
 }
 
@@ -482,7 +482,7 @@ fn the_corpus_is_taken_or_refused_as_its_names_say() {
     assert!(seen >= 10, "only {seen} inputs");
 }
 
-/// What the fuzzers have found worth keeping goes through the same checks here.
+/// Inputs that the fuzzers have found worth keeping go through the same checks here.
 #[test]
 fn the_fuzzers_inputs_hold() {
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/fuzz/corpus");

@@ -9,19 +9,18 @@ use oxshmem_transport::{Amo, OutOfRange, Remote, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
 use oxshmem_ucx_sys::{
     UCP_ATOMIC_OP_ADD, UCP_ATOMIC_OP_AND, UCP_ATOMIC_OP_CSWAP, UCP_ATOMIC_OP_OR, UCP_ATOMIC_OP_SWAP, UCP_ATOMIC_OP_XOR,
-    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER,
-    UCP_OP_ATTR_FIELD_USER_DATA, UCS_OK, ucp_atomic_op_t, ucp_request_param_t,
-    ucp_request_param_t__bindgen_ty_1 as Callback, ucs_status_t,
+    UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER, UCS_OK, ucp_atomic_op_t, ucp_request_param_t,
+    ucs_status_t,
 };
 
-use super::{Channel, Inbox, Issued, finish};
-use crate::handle::blank;
+use super::{Channel, Inbox, Issued};
+use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// An atomic under way, kept until UCX is done with it. UCX reads the operand and writes the reply.
-struct Update {
+struct NetworkUpdate {
     operand: u64,
-    /// What a comparison stores if it succeeds; then what was there.
+    /// The value that a comparison stores if it succeeds; then the old value.
     reply: u64,
     fetches: bool,
     width: Width,
@@ -29,7 +28,7 @@ struct Update {
     inbox: Rc<Inbox>,
 }
 
-/// UCX's operation, its operand, and what is in the reply at first. UCX reads by adding nothing.
+/// UCX's operation, its operand, and the first contents of the reply. UCX reads by adding nothing.
 const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
     match amo {
         Amo::Fetch => (UCP_ATOMIC_OP_ADD, 0, 0),
@@ -62,25 +61,22 @@ impl Channel {
         // Pieces of a region end with a page, so an aligned object is in one of them.
         let issued = self.transfer(peers, to, n, |channel, target, _, _| {
             let inbox = channel.inbox.clone();
-            let update = Box::into_raw(Box::new(Update { operand, reply, fetches, width, old, inbox }));
+            let update = NetworkUpdate { operand, reply, fetches, width, old, inbox };
             let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
-            // SAFETY: the update lives until it is freed by `done`, below or in the callback, exactly one of which happens;
-            // an open endpoint and its key.
-            let outcome = unsafe {
-                let param = ucp_request_param_t {
-                    op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK
-                        | UCP_OP_ATTR_FIELD_USER_DATA
-                        | UCP_OP_ATTR_FIELD_DATATYPE
-                        | reply,
-                    cb: Callback { send: Some(updated) },
-                    datatype: ucp_dt_make_contig(n),
-                    user_data: update.cast(),
-                    reply_buffer: (&raw mut (*update).reply).cast(),
-                    ..blank()
-                };
-                let (endpoint, operand) = (target.endpoint, (&raw const (*update).operand).cast());
-                let atomic = channel.ucx().atomic;
-                started(atomic(endpoint, op, operand, 1, target.address, target.key, &param))
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_DATATYPE | reply,
+                datatype: ucp_dt_make_contig(n),
+                ..blank()
+            };
+            let atomic = channel.ucx().atomic;
+            // SAFETY: `updated` takes a boxed update, which keeps operand and reply until UCX is done with them; the endpoint is
+            // open and the key is its own.
+            let (outcome, update) = unsafe {
+                start_owning(update, updated, param, |update, param| {
+                    param.reply_buffer = (&raw mut (*update).reply).cast();
+                    let operand = (&raw const (*update).operand).cast();
+                    started(atomic(target.endpoint, op, operand, 1, target.address, target.key, param))
+                })
             };
             match outcome {
                 Started::Request(_) if fetches => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
@@ -88,40 +84,36 @@ impl Channel {
                 Started::Request(_) => channel.unflushed += 1,
                 Started::Done => {
                     channel.unflushed += u64::from(!fetches);
-                    // SAFETY: as above: there is no callback.
-                    unsafe { done(update, UCS_OK) };
+                    update.iter().for_each(|update| update.deliver());
                 }
-                Started::Failed(status) => {
-                    // SAFETY: as above.
-                    unsafe { done(update, status) };
-                    channel.fail(to.pe, "an atomic", status);
-                }
+                Started::Failed(status) => channel.fail(to.pe, "an atomic", status),
             }
         });
         issued.map(drop)
     }
 }
 
-/// Frees an update; what it has fetched goes to its caller.
-///
-/// # Safety
-/// UCX is done with it, and it is not used any more.
-unsafe fn done(update: *mut Update, status: ucs_status_t) -> Box<Update> {
-    // SAFETY: the caller's promise; it was leaked from a box.
-    let update = unsafe { Box::from_raw(update) };
-    if update.fetches && status == UCS_OK {
-        // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
-        unsafe { deliver_old(update.old, update.width, update.reply) };
+impl NetworkUpdate {
+    /// UCX has done it: the fetched value goes to the caller.
+    fn deliver(&self) {
+        if self.fetches {
+            // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
+            unsafe { deliver_old(self.old, self.width, self.reply) };
+        }
     }
-    update
 }
 
 unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status_t, update: *mut c_void) {
-    // SAFETY: the update of `atomic`, which has left it to us.
-    let update = unsafe { done(update.cast(), status) };
-    let Update { fetches, inbox, .. } = &*update;
-    if *fetches {
+    // SAFETY: `update` is the box of `atomic`, which UCX hands back once.
+    let update = unsafe { Box::from_raw(update.cast::<NetworkUpdate>()) };
+    if status == UCS_OK {
+        update.deliver();
+    }
+    let inbox = &update.inbox;
+    if update.fetches {
         inbox.gets.set(inbox.gets.get() - 1);
     }
-    finish(request, status, |why| inbox.note(|| Error::new("an atomic over UCX has failed").because(why)));
+    let failed = |why: &str| inbox.note(|| Error::new("an atomic over UCX has failed").because(why));
+    // SAFETY: the request is the one of this callback.
+    unsafe { finish(request, status, failed) };
 }

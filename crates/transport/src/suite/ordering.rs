@@ -56,7 +56,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut Pe) {
         pe.wait_for_company("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
         let data = pe.bytes(Region::Heap, DATA, n);
         assert!(data == *source, "round {round}: the signal came before its {n} bytes");
-        // SAFETY: as above, for a signal without data.
+        // SAFETY: a signal without data has no source, and its flag is an aligned word of the heap.
         unsafe {
             let seen = heap(pe.previous(), SEEN);
             pe.issue(|lane| lane.put_signal(seen, std::ptr::null(), 0, seen, update));

@@ -17,16 +17,12 @@ pub(super) fn long(sources: &[SourceFile]) -> Vec<Breach> {
     sources.iter().filter(is_long).map(breach).collect()
 }
 
-/// What a SAFETY sentence begins with that points elsewhere or says nothing.
-const RELAYS: &[&str] = &[
-    "as above",
-    "as below",
-    "as before",
-    "as for ",
-    "as in ",
-    "see above",
-    "see `",
-    "passed on",
+/// Beginnings of SAFETY sentences that point to another sentence. Whatever follows, a reader has to look for the other one.
+const POINTERS: &[&str] =
+    &["as above", "as below", "as before", "as for ", "as in ", "see above", "see below", "see `", "see [`", "passed on"];
+
+/// Beginnings that name a promise only if the sentence goes on.
+const EMPTY: &[&str] = &[
     "the caller's promise",
     "the caller's promises",
     "what the caller promised",
@@ -35,15 +31,16 @@ const RELAYS: &[&str] = &[
     "it takes nothing",
 ];
 
-/// SAFETY sentences that only relay. A sentence that goes on after the relay ("the caller's promise that `n` bytes are readable") names
-/// its promise and is none.
+/// SAFETY sentences that only relay. "The caller's promise that `n` bytes are readable" names its promise and is none; "as above, and
+/// the lock is held" leaves the reader to look for a part of it and is one.
 pub(super) fn relays(sources: &[SourceFile]) -> Vec<Breach> {
     each_line(sources, |line| {
         let sentence = line.split_once("SAFETY:")?.1.trim().to_lowercase();
         let first = sentence.split(['.', ';']).next().unwrap_or_default();
-        let relay = RELAYS.iter().find(|relay| first.starts_with(**relay))?;
-        // A few words after the relay are still only a relay: "as in `put`", "the caller's promises for both".
-        (first[relay.len()..].split_whitespace().count() <= 3).then_some(())
+        // A few words are still only a relay: "the caller's promises for both".
+        let is_empty = |begin: &&str| first.split_whitespace().count() <= begin.split_whitespace().count() + 3;
+        let points = POINTERS.iter().any(|begin| first.starts_with(begin));
+        (points || EMPTY.iter().filter(|begin| first.starts_with(**begin)).any(is_empty)).then_some(())
     })
 }
 
@@ -90,6 +87,8 @@ mod tests {
             "// SAFETY: the caller's promise.",
             "// SAFETY: no obligations.",
             "    // SAFETY: Passed on; so below.",
+            "// SAFETY: as above, and the key is known from now on.",
+            "// SAFETY: as for `send`; the kernel writes the place.",
         ] {
             assert_eq!(found(relays, text), 1, "{text}");
         }

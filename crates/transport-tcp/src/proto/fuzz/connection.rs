@@ -19,7 +19,7 @@ struct End {
     session: Session,
     endpoint: Endpoint,
     host: Sandbox,
-    /// What the peer's memory is when everything has been executed.
+    /// The peer's memory when everything has been executed.
     model: Sandbox,
     /// Answers that must come.
     answers: Vec<(Place, Vec<u8>)>,
@@ -130,7 +130,7 @@ pub fn connection(script: &[u8]) {
             _ => cut(&mut a, &mut b),
         }
     }
-    // What is under way comes to its end.
+    // Operations under way come to their end.
     for _ in 0..1000 {
         if !a.session.is_waiting() && !b.session.is_waiting() {
             break;

@@ -1,6 +1,6 @@
 //! The objects of libfabric that one PE has: a domain, an endpoint, its queue of completions and its addresses.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
 use std::ptr;
 
@@ -8,15 +8,28 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 
-use crate::device::Info;
+use crate::delivery::Delivery;
+use crate::info::Info;
 use crate::library::{USUAL_PEERS, meaning, peers_are_known};
 
 /// Closes its object when it goes.
-struct Object(*mut fi::fid);
+pub(crate) struct Object(*mut fi::fid);
+
+impl Object {
+    /// # Safety
+    /// The object is open, nobody else closes it, and whatever depends on it is closed before.
+    pub(crate) unsafe fn new(fid: *mut fi::fid) -> Self {
+        Self(fid)
+    }
+
+    pub(crate) fn fid(&self) -> *mut fi::fid {
+        self.0
+    }
+}
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // SAFETY: opened by `Port` or `register`, closed once, after what depends on it (see the order of `Port`'s fields).
+        // SAFETY: the object is open, closed only here, and after what depends on it, as `new` demands.
         let code = unsafe { fi_close(self.0) };
         if code != 0 {
             tracing::debug!(code, "an object of libfabric did not close");
@@ -24,9 +37,9 @@ impl Drop for Object {
     }
 }
 
-/// One endpoint and what belongs to it. Who uses it holds the engine's lock: providers need no more than
+/// One endpoint and the objects that belong to it. They are used under the engine's lock only: providers need no more than
 /// `FI_THREAD_DOMAIN`.
-pub(crate) struct Port {
+pub(crate) struct Objects {
     pub(crate) ep: *mut fi::fid_ep,
     pub(crate) cq: *mut fi::fid_cq,
     av: *mut fi::fid_av,
@@ -38,8 +51,9 @@ pub(crate) struct Port {
     served: Option<*mut fi::fid_cntr>,
     /// The endpoint's own address.
     pub(crate) name: Vec<u8>,
-    next_key: u64,
-    // What was opened, to be closed in this order.
+    /// How many keys have been asked for.
+    keys: u64,
+    // The guards of all objects, which are closed in this order.
     _endpoint: Object,
     _counter: Option<Object>,
     _queue: Object,
@@ -49,8 +63,8 @@ pub(crate) struct Port {
     pub(crate) info: Info,
 }
 
-// SAFETY: used by whoever holds the engine's lock, on whatever thread; libfabric's objects belong to no thread.
-unsafe impl Send for Port {}
+// SAFETY: libfabric's objects belong to no thread, and the engine's lock lets one thread at a time use them.
+unsafe impl Send for Objects {}
 
 /// How many completions can be under way at once.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +73,7 @@ pub(crate) struct Depth {
     pub(crate) receives: usize,
 }
 
-impl Port {
+impl Objects {
     /// Opens everything that `info` describes.
     pub(crate) fn open(info: Info, depth: Depth, pes: u32) -> Result<Self, Error> {
         let failed = |what: &str, code: c_int| failed(&info, what, code);
@@ -70,10 +84,10 @@ impl Port {
         // SAFETY: each object is used after it has been opened and before its guard goes; attributes live on the stack
         // during the call, which copies them.
         unsafe {
-            let fabric_guard = Object(&raw mut (*fabric).fid);
+            let fabric_guard = Object::new(&raw mut (*fabric).fid);
             let code = fi_domain(fabric, info.entry(), &raw mut domain, ptr::null_mut());
             check(code).map_err(|code| failed("the domain", code))?;
-            let domain_guard = Object(&raw mut (*domain).fid);
+            let domain_guard = Object::new(&raw mut (*domain).fid);
 
             let mut attr: fi::fi_av_attr = std::mem::zeroed();
             attr.type_ = match info.domain().av_type {
@@ -84,15 +98,15 @@ impl Port {
             let mut av = ptr::null_mut();
             let code = fi_av_open(domain, &raw mut attr, &raw mut av, ptr::null_mut());
             check(code).map_err(|code| failed("the address vector", code))?;
-            let addresses_guard = Object(&raw mut (*av).fid);
+            let addresses_guard = Object::new(&raw mut (*av).fid);
 
             let (cq, descriptor) = open_queue(domain, depth).map_err(|code| failed("the completion queue", code))?;
-            let queue_guard = Object(&raw mut (*cq).fid);
+            let queue_guard = Object::new(&raw mut (*cq).fid);
 
             let mut ep = ptr::null_mut();
             let code = fi_endpoint(domain, info.entry(), &raw mut ep, ptr::null_mut());
             check(code).map_err(|code| failed("the endpoint", code))?;
-            let endpoint_guard = Object(&raw mut (*ep).fid);
+            let endpoint_guard = Object::new(&raw mut (*ep).fid);
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*av).fid, 0);
             check(code).map_err(|code| failed("the endpoint's addresses", code))?;
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
@@ -101,7 +115,7 @@ impl Port {
             // whether peers ask for anything.
             let looks = descriptor.is_none() && !info.endpoint().card;
             let served = if looks { open_counter(domain, ep) } else { None };
-            let counter_guard = served.map(|counter| Object(&raw mut (*counter).fid));
+            let counter_guard = served.map(|counter| Object::new(&raw mut (*counter).fid));
             // `shm` names its memory by the number of the process. What a killed process of the same number has left is
             // in the way of the first attempt, which removes it.
             let enable = || check(fi_enable(&raw mut (*ep).fid));
@@ -122,7 +136,7 @@ impl Port {
                 descriptor,
                 served,
                 name: Vec::new(),
-                next_key: 1,
+                keys: 0,
                 _endpoint: endpoint_guard,
                 _counter: counter_guard,
                 _queue: queue_guard,
@@ -153,7 +167,7 @@ impl Port {
         }
     }
 
-    /// Makes a peer's address known to the endpoint.
+    /// Makes a peer's endpoint known to this one; `name` is its address.
     pub(crate) fn insert(&mut self, name: &[u8]) -> Result<fi::fi_addr_t, Error> {
         let mut address = fi::FI_ADDR_UNSPEC;
         // SAFETY: the bytes are an endpoint's own name, which says how long it is; one address is written.
@@ -166,7 +180,7 @@ impl Port {
 
     /// Whether it is right to sleep on the descriptor now.
     pub(crate) fn may_sleep(&self) -> bool {
-        // SAFETY: an open queue.
+        // SAFETY: the queue is open as long as `self`.
         let mut queue = unsafe { &raw mut (*self.cq).fid };
         // SAFETY: the fabric is open; one object is asked about.
         unsafe { fi_trywait(self.fabric, &raw mut queue, 1) == 0 }
@@ -174,7 +188,7 @@ impl Port {
 
     /// How many reads and writes of peers have been served, as far as the endpoint counts them. Looking moves it on.
     pub(crate) fn served(&self) -> u64 {
-        // SAFETY: the counter is open as long as the port.
+        // SAFETY: the counter is open as long as `self`.
         self.served.map_or(0, |counter| unsafe { fi_cntr_read(counter) })
     }
 
@@ -189,59 +203,28 @@ impl Port {
         self.info.domain().mr_mode
     }
 
-    /// Registers memory in the way that the domain demands.
-    pub(crate) fn register(&mut self, base: *mut u8, len: usize) -> Result<Registration, Error> {
-        let iov = fi::iovec { iov_base: base.cast(), iov_len: len };
-        let mode = self.mr_mode();
-        // SAFETY: all-zero attributes are what a program in C would begin with.
-        let mut attr: fi::fi_mr_attr = unsafe { std::mem::zeroed() };
-        attr.mr_iov = &raw const iov;
-        attr.iov_count = 1;
-        attr.access = fi::FI_READ | fi::FI_WRITE | fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE | fi::FI_SEND | fi::FI_RECV;
-        if mode & fi::FI_MR_PROV_KEY == 0 {
-            attr.requested_key = self.next_key;
-            self.next_key += 1;
-        }
-        let mut mr = ptr::null_mut();
-        // SAFETY: the domain is open; who registers a segment keeps it mapped while the fabric is open.
-        let code = unsafe { fi_mr_regattr(self.domain, &raw const attr, 0, &raw mut mr) };
-        check(code).map_err(|code| self.not_registered(len, code))?;
-        // SAFETY: just opened.
-        let object = Object(unsafe { &raw mut (*mr).fid });
-        if mode & fi::FI_MR_ENDPOINT != 0 {
-            // SAFETY: both are open, and the endpoint is enabled.
-            let bound = check(unsafe { fi_bind(object.0, &raw mut (*self.ep).fid, 0) });
-            // SAFETY: the region is open and was just bound to the endpoint, as enabling asks.
-            let enabled = bound.and_then(|()| check(unsafe { fi_enable(object.0) }));
-            enabled.map_err(|code| self.not_registered(len, code))?;
-        }
-        // SAFETY: open, and enabled if it has to be, so it has its key.
-        let (key, desc) = unsafe { (fi_mr_key(mr), fi_mr_desc(mr)) };
-        if key == fi::FI_KEY_NOTAVAIL {
-            return Err(self.not_registered(len, -fi::FI_EOPNOTSUPP));
-        }
-        // Peers name the first byte by its address or as the beginning of the registration.
-        let address = if mode & fi::FI_MR_VIRT_ADDR != 0 { base.expose_provenance() as u64 } else { 0 };
-        Ok(Registration { key, desc, address, _object: object })
+    /// A key for a registration where the keys are ours.
+    pub(crate) fn next_key(&mut self) -> u64 {
+        self.keys += 1;
+        self.keys
     }
 
-    fn not_registered(&self, len: usize, code: c_int) -> Error {
-        let error = failed(&self.info, &format!("the registration of {len} bytes"), code);
-        match code {
-            code if code == -fi::FI_ENOMEM => error.fix(format!(
-                "allow this user to lock memory (`ulimit -l`, here {}) or use less of it (SHMEM_SYMMETRIC_SIZE)",
-                oxshmem_os::process::lockable().map_or("unlimited".into(), |bytes| format!("{bytes} bytes"))
-            )),
-            _ => error,
-        }
+    /// When the endpoint completes an operation.
+    pub(crate) fn delivery(&self) -> Delivery {
+        self.info.delivery
     }
 
-    /// What a code of the endpoint means.
+    /// The error for something that libfabric has refused to make.
+    pub(crate) fn failed(&self, what: &str, code: c_int) -> Error {
+        failed(&self.info, what, code)
+    }
+
+    /// The meaning of one of the endpoint's codes.
     pub(crate) fn meaning(&self, code: c_int) -> String {
         meaning(self.info.library, code)
     }
 
-    /// What an error of the queue means, in the provider's words.
+    /// The meaning of an error of the queue, in the provider's words.
     pub(crate) fn queue_meaning(&self, error: &fi::fi_cq_err_entry) -> String {
         // SAFETY: the queue is open and the entry is its own.
         let text = unsafe { fi_cq_strerror(self.cq, error.prov_errno, error.err_data) };
@@ -253,14 +236,6 @@ impl Port {
         let particular = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         if particular == general { general } else { format!("{general} ({particular})") }
     }
-}
-
-/// Memory that peers may reach.
-pub(crate) struct Registration {
-    pub(crate) key: u64,
-    pub(crate) desc: *mut c_void,
-    pub(crate) address: u64,
-    _object: Object,
 }
 
 /// A queue of messages' form; with a descriptor to sleep on if there are such.
@@ -277,7 +252,7 @@ unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut 
         attr.wait_obj = wait;
         attr.wait_cond = fi::FI_CQ_COND_NONE;
         let mut cq = ptr::null_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: the domain is open, by the caller's promise; attributes and results live during the call.
         match check(unsafe { fi_cq_open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()) }) {
             Err(code) => refused = code,
             Ok(()) if wait == fi::FI_WAIT_NONE => return Ok((cq, None)),
@@ -289,10 +264,8 @@ unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut 
                 if code == 0 && descriptor >= 0 {
                     return Ok((cq, Some(descriptor)));
                 }
-                drop(Object(
-                    // SAFETY: open, and nobody has it.
-                    unsafe { &raw mut (*cq).fid },
-                ));
+                // SAFETY: the queue is open, and nobody else has it.
+                drop(unsafe { Object::new(&raw mut (*cq).fid) });
             }
         }
     }
@@ -308,19 +281,20 @@ unsafe fn open_counter(domain: *mut fi::fid_domain, ep: *mut fi::fid_ep) -> Opti
     let mut attr: fi::fi_cntr_attr = unsafe { std::mem::zeroed() };
     attr.wait_obj = fi::FI_WAIT_NONE;
     let mut counter = ptr::null_mut();
-    // SAFETY: the caller's promise.
+    // SAFETY: domain and endpoint are open and the endpoint is not enabled, by the caller's promise; a counter that could not
+    // be bound is closed at once, and nobody else has it.
     unsafe {
         check(fi_cntr_open(domain, &raw mut attr, &raw mut counter, ptr::null_mut())).ok()?;
         let bound = fi_bind(&raw mut (*ep).fid, &raw mut (*counter).fid, fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE);
         if bound != 0 {
-            drop(Object(&raw mut (*counter).fid));
+            drop(Object::new(&raw mut (*counter).fid));
             return None;
         }
     }
     Some(counter)
 }
 
-fn check(code: c_int) -> Result<(), c_int> {
+pub(crate) fn check(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(code) }
 }
 

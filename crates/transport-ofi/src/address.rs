@@ -1,21 +1,24 @@
-//! What a PE tells the others: the provider it has opened, and for each rail its card, its endpoint's address and the
-//! memory it has registered there.
+//! The address of a PE: the provider it has opened, and for each rail its network card, its endpoint's address and the memory it
+//! has registered there.
 
 use oxshmem_base::Error;
 
-use crate::region::Window;
+use crate::windows::Window;
 
-/// A PE's address card.
+/// As many rails as a PE may have. Nodes have at most eight cards.
+pub(crate) const MOST_RAILS: usize = 8;
+
+/// The address of a PE.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Card {
+pub(crate) struct PeAddress {
     pub(crate) provider: String,
     /// One at least.
-    pub(crate) rails: Vec<RailCard>,
+    pub(crate) rails: Vec<RailAddress>,
 }
 
-/// What it says of one rail.
+/// The address of one of its rails.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RailCard {
+pub(crate) struct RailAddress {
     pub(crate) fabric: String,
     pub(crate) domain: String,
     /// The endpoint's address.
@@ -25,7 +28,7 @@ pub(crate) struct RailCard {
 
 const VERSION: u8 = 2;
 
-impl Card {
+impl PeAddress {
     /// As bytes: a version, then each part behind its length.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
@@ -44,7 +47,7 @@ impl Card {
     /// From the bytes that PE `pe` published.
     pub(crate) fn decode(pe: u32, bytes: &[u8]) -> Result<Self, Error> {
         Self::parse(bytes).ok_or_else(|| {
-            Error::new(format!("the address card of PE {pe} cannot be read"))
+            Error::new(format!("the address of PE {pe} cannot be read"))
                 .because(format!("it is {} bytes long and not of libfabric's kind", bytes.len()))
                 .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
         })
@@ -67,7 +70,7 @@ impl Card {
         while let Some(fabric) = part() {
             let (domain, name, windows) = (text(part()?)?, part()?, part()?);
             let windows = windows.chunks(Window::BYTES).map(Window::decode).collect::<Option<_>>()?;
-            rails.push(RailCard { fabric: text(fabric)?, domain, name, windows });
+            rails.push(RailAddress { fabric: text(fabric)?, domain, name, windows });
         }
         (rest.is_empty() && !rails.is_empty()).then_some(Self { provider, rails })
     }
@@ -75,25 +78,26 @@ impl Card {
 
 #[cfg(test)]
 mod tests {
-    use oxshmem_transport::Region;
+    use oxshmem_transport::{Region, RegionPiece};
 
     use super::*;
 
     #[test]
-    fn a_card_survives_and_garbage_does_not() {
-        let window = Window { region: Region::Statics, start: 4096, len: 1 << 40, address: 0x7f00_1234_0000, key: 77 };
-        let rail = |domain: &str, windows| RailCard {
+    fn an_address_survives_and_garbage_does_not() {
+        let piece = RegionPiece { start: 4096, len: 1 << 40, address: 0x7f00_1234_0000, key: 77 };
+        let window = Window { region: Region::Statics, piece };
+        let rail = |domain: &str, windows| RailAddress {
             fabric: "192.0.2.0/24".into(),
             domain: domain.into(),
             name: vec![2, 0, 17, 92, 127, 0, 0, 1],
             windows,
         };
         let rails = vec![rail("eth0", vec![window]), rail("eth1", vec![window; 2]), rail("eth2", Vec::new())];
-        let card = Card { provider: "tcp;ofi_rxm".into(), rails };
-        let bytes = card.encode();
-        assert_eq!(Card::decode(0, &bytes), Ok(card));
+        let address = PeAddress { provider: "tcp;ofi_rxm".into(), rails };
+        let bytes = address.encode();
+        assert_eq!(PeAddress::decode(0, &bytes), Ok(address));
         for garbage in [&b""[..], b"\x02", &bytes[..4], &bytes[..bytes.len() - 1]] {
-            assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
+            assert!(PeAddress::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
         }
     }
 }

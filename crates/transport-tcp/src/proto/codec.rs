@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 /// In the byte of a frame's kind: its acknowledgement may come later.
 const LATER: u8 = 0x80;
 
-/// What is no frame or no message. The connection ends.
+/// Bytes that are no frame or no message. The connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Garbage(pub &'static str);
 
@@ -30,7 +30,7 @@ impl fmt::Display for Garbage {
     }
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -58,7 +58,7 @@ pub enum Urgency {
 /// The header of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// When it is to be acknowledged.
     pub urgency: Urgency,
@@ -105,7 +105,7 @@ impl Header {
     }
 }
 
-/// What PEs say to each other.
+/// A message between two PEs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the fields are those of the operations")]
 pub enum Message<'d> {
@@ -189,7 +189,7 @@ impl Envelope {
     }
 }
 
-/// What a bulk frame is for.
+/// The use of a bulk frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the fields are those of the message")]
 pub enum Bulk {

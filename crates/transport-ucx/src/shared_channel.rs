@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::peers::Directory;
 
 /// A channel that a lane uses and others may nudge.
-pub(crate) struct Seat {
+pub(crate) struct SharedChannel {
     channel: OperationLock<Channel>,
     /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
     /// sees zero sees what was fetched, and reads what it has stored itself or something later.
@@ -19,18 +19,18 @@ pub(crate) struct Seat {
 }
 
 /// The channel while it is held.
-pub(crate) struct LockedSeat<'s> {
-    seat: &'s Seat,
+pub(crate) struct LockedChannel<'s> {
+    shared: &'s SharedChannel,
     channel: MutexGuard<'s, Channel>,
 }
 
-impl Drop for LockedSeat<'_> {
+impl Drop for LockedChannel<'_> {
     fn drop(&mut self) {
-        self.seat.under_way.store(self.channel.outstanding(), Ordering::Release);
+        self.shared.under_way.store(self.channel.outstanding(), Ordering::Release);
     }
 }
 
-impl Deref for LockedSeat<'_> {
+impl Deref for LockedChannel<'_> {
     type Target = Channel;
 
     fn deref(&self) -> &Channel {
@@ -38,23 +38,23 @@ impl Deref for LockedSeat<'_> {
     }
 }
 
-impl DerefMut for LockedSeat<'_> {
+impl DerefMut for LockedChannel<'_> {
     fn deref_mut(&mut self) -> &mut Channel {
         &mut self.channel
     }
 }
 
-impl Seat {
+impl SharedChannel {
     pub(crate) fn new(channel: Channel) -> Self {
         Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0) }
     }
 
-    pub(crate) fn lock(&self) -> LockedSeat<'_> {
-        LockedSeat { seat: self, channel: self.channel.lock() }
+    pub(crate) fn lock(&self) -> LockedChannel<'_> {
+        LockedChannel { shared: self, channel: self.channel.lock() }
     }
 
-    fn try_lock(&self) -> Option<LockedSeat<'_>> {
-        Some(LockedSeat { seat: self, channel: self.channel.try_lock()? })
+    fn try_lock(&self) -> Option<LockedChannel<'_>> {
+        Some(LockedChannel { shared: self, channel: self.channel.try_lock()? })
     }
 
     pub(crate) fn under_way(&self) -> u64 {

@@ -1,9 +1,9 @@
-//! When a silent peer is asked over a new connection, and when it is given up. Time comes from outside, as the time
+//! Whether a peer is alive: when a silent one is asked over a new connection, and when it is given up. Time comes from outside, as the time
 //! since some start.
 
 use std::time::Duration;
 
-/// What to do about a peer.
+/// The next step towards a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
     /// Nothing.
@@ -29,7 +29,7 @@ pub struct Look {
     pub refused: bool,
 }
 
-/// The patience with one peer.
+/// How long one peer has been silent, and what has been tried since.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     limit: Duration,

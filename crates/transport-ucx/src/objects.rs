@@ -1,4 +1,4 @@
-//! What UCX hands out, owned: contexts, workers, requests.
+//! UCX's objects, owned: contexts, workers, requests.
 
 use std::ffi::{CStr, CString, c_void};
 use std::mem::MaybeUninit;
@@ -13,11 +13,12 @@ use oxshmem_ucx_sys::{
     UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_EP_PARAM_FIELD_ERR_HANDLER,
     UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE, UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, UCP_ERR_HANDLING_MODE_NONE,
     UCP_FEATURE_AM, UCP_FEATURE_AMO32, UCP_FEATURE_AMO64, UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP,
-    UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
-    UCP_PARAM_FIELD_MT_WORKERS_SHARED, UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-    UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI, UCS_THREAD_MODE_SERIALIZED, Ucx, ucp_am_handler_param_t,
-    ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h, ucp_ep_params_t, ucp_err_handler, ucp_err_handler_cb_t,
-    ucp_lib_attr_t, ucp_params_t, ucp_request_param_t, ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t,
+    UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL, UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_USER_DATA,
+    UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES, UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+    UCP_WORKER_ATTR_FIELD_ADDRESS, UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_INPROGRESS, UCS_OK, UCS_THREAD_MODE_MULTI,
+    UCS_THREAD_MODE_SERIALIZED, Ucx, ucp_am_handler_param_t, ucp_am_recv_callback_t, ucp_context_h, ucp_ep_h,
+    ucp_ep_params_t, ucp_err_handler, ucp_err_handler_cb_t, ucp_lib_attr_t, ucp_params_t, ucp_request_param_t,
+    ucp_request_param_t__bindgen_ty_1 as Callback, ucp_worker_attr_t, ucp_worker_h, ucp_worker_params_t,
     ucs_status_ptr_t, ucs_status_t,
 };
 
@@ -30,7 +31,7 @@ pub(crate) fn blank<T>() -> T {
     unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
-/// What a status means, in UCX's words.
+/// The meaning of a status, in UCX's words.
 pub(crate) fn meaning(ucx: &Ucx, status: ucs_status_t) -> String {
     // SAFETY: UCX returns a constant string for every status.
     unsafe { CStr::from_ptr((ucx.status_string)(status)) }.to_string_lossy().into_owned()
@@ -45,20 +46,20 @@ pub(crate) fn check(ucx: &Ucx, what: &'static str, status: ucs_status_t) -> Resu
 }
 
 /// UCX in this process, for one job.
-pub(crate) struct Context {
+pub(crate) struct UcxContext {
     pub(crate) ucx: &'static Ucx,
     pub(crate) handle: ucp_context_h,
     pub(crate) devices: Devices,
 }
 
-// SAFETY: made for several threads (`mt_workers_shared`, and the library has been asked whether it can).
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
+// SAFETY: the context is made for several threads (`mt_workers_shared`), and the library has been asked whether it can.
+unsafe impl Send for UcxContext {}
+// SAFETY: UCX locks a context that was made with `mt_workers_shared`, so threads may share it.
+unsafe impl Sync for UcxContext {}
 
-impl Context {
+impl UcxContext {
     /// `tls` names UCX's transports; without it the environment or UCX decides. With `atomics` UCX is asked for its own.
-    pub(crate) fn new(tls: Option<&str>, devices: Devices, pes: u32, atomics: bool) -> Result<Arc<Context>, Error> {
+    pub(crate) fn new(tls: Option<&str>, devices: Devices, pes: u32, atomics: bool) -> Result<Arc<UcxContext>, Error> {
         let ucx = load::library()?;
         let mut level = ucp_lib_attr_t { field_mask: UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL.into(), ..blank() };
         // SAFETY: the struct says what is asked.
@@ -103,7 +104,7 @@ impl Context {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(Context { ucx, handle, devices }))
+        Ok(Arc::new(UcxContext { ucx, handle, devices }))
     }
 
     /// The library's version.
@@ -113,23 +114,23 @@ impl Context {
     }
 }
 
-/// What tells UCX to spread transfers over so many cards, unless the user has said it.
+/// The settings that make UCX spread transfers over so many cards, as far as the user has not made them.
 fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
     let names = [c"MAX_RMA_RAILS", c"MAX_RNDV_RAILS"].into_iter().filter(move |_| cards > 1);
     let free = |name: &&CStr| std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_none();
     names.filter(free).filter_map(move |name| Some((name, CString::new(cards.to_string()).ok()?)))
 }
 
-impl Drop for Context {
+impl Drop for UcxContext {
     fn drop(&mut self) {
         // SAFETY: workers and registrations hold the context, so they are gone.
         unsafe { (self.ucx.cleanup)(self.handle) }
     }
 }
 
-/// A worker: whatever is issued through it, one thread at a time.
+/// A worker: operations are issued through it by one thread at a time.
 pub(crate) struct Worker {
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<UcxContext>,
     handle: ucp_worker_h,
 }
 
@@ -137,7 +138,7 @@ pub(crate) struct Worker {
 unsafe impl Send for Worker {}
 
 impl Worker {
-    pub(crate) fn new(context: Arc<Context>) -> Result<Self, Error> {
+    pub(crate) fn new(context: Arc<UcxContext>) -> Result<Self, Error> {
         let params = ucp_worker_params_t {
             field_mask: UCP_WORKER_PARAM_FIELD_THREAD_MODE.into(),
             thread_mode: UCS_THREAD_MODE_SERIALIZED,
@@ -150,7 +151,7 @@ impl Worker {
         Ok(Self { context, handle })
     }
 
-    /// What a peer needs to reach it.
+    /// The address by which a peer reaches it.
     pub(crate) fn address(&self) -> Result<Vec<u8>, Error> {
         let ucx = self.context.ucx;
         let mut attr = ucp_worker_attr_t { field_mask: UCP_WORKER_ATTR_FIELD_ADDRESS.into(), ..blank() };
@@ -229,7 +230,7 @@ impl Worker {
         inline::started(unsafe { (self.context.ucx.worker_flush)(self.handle, &blank::<ucp_request_param_t>()) })
     }
 
-    /// What becomes readable when something happens after the worker was armed; open as long as the worker.
+    /// The descriptor that becomes readable when something happens after the worker was armed; open as long as the worker.
     pub(crate) fn descriptor(&self) -> Option<RawFd> {
         let mut descriptor: RawFd = -1;
         // SAFETY: a live worker and a place for the result.
@@ -244,7 +245,7 @@ impl Worker {
         (unsafe { (self.context.ucx.worker_arm)(self.handle) } == UCS_OK).then_some(descriptor)
     }
 
-    /// Wakes who waits for the descriptor.
+    /// Wakes the thread that waits for the descriptor.
     pub(crate) fn wake(&self) {
         // SAFETY: a live worker.
         let status = unsafe { (self.context.ucx.worker_signal)(self.handle) };
@@ -278,7 +279,48 @@ impl Request {
 
     /// Lets go of it: UCX takes it back when it is over.
     pub(crate) fn free(self, ucx: &Ucx) {
-        // SAFETY: as above, and it is not used any more.
+        // SAFETY: the request has not been freed, and is not used any more.
         unsafe { (ucx.request_free)(self.0) }
     }
+}
+
+/// The callback of an operation that is over: its request, its status, and the operation's own.
+pub(crate) type Over = unsafe extern "C" fn(*mut c_void, ucs_status_t, *mut c_void);
+
+/// Starts an operation that needs `owned` until UCX is done with it. If that is when the call returns, `owned` comes back with the
+/// outcome; otherwise UCX hands it to `over`.
+///
+/// # Safety
+/// `over` takes its last argument as a `Box<T>`. `start` makes one call of UCX with the parameters that it is given.
+pub(crate) unsafe fn start_owning<T>(
+    owned: T,
+    over: Over,
+    param: ucp_request_param_t,
+    start: impl FnOnce(*mut T, &mut ucp_request_param_t) -> Started,
+) -> (Started, Option<Box<T>>) {
+    let owned = Box::into_raw(Box::new(owned));
+    let mut param = ucp_request_param_t {
+        op_attr_mask: param.op_attr_mask | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        cb: Callback { send: Some(over) },
+        user_data: owned.cast(),
+        ..param
+    };
+    match start(owned, &mut param) {
+        outcome @ Started::Request(_) => (outcome, None),
+        // SAFETY: the box was leaked above, and UCX calls `over` for requests only.
+        outcome => (outcome, Some(unsafe { Box::from_raw(owned) })),
+    }
+}
+
+/// Frees the request of a callback; `failed` learns what went wrong with it.
+///
+/// # Safety
+/// UCX has given the request to a callback, which does not use it any more.
+pub(crate) unsafe fn finish(request: *mut c_void, status: ucs_status_t, failed: impl FnOnce(&str)) {
+    let Ok(ucx) = load::library() else { return };
+    if status != UCS_OK {
+        failed(&meaning(ucx, status));
+    }
+    // SAFETY: the request is a callback's, by the caller's promise, and freed once.
+    unsafe { (ucx.request_free)(request) }
 }

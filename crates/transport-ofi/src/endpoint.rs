@@ -1,0 +1,233 @@
+//! One endpoint: the memory that it has registered, the peers that it reaches, and what is under way on it. It is used under the
+//! engine's lock.
+
+mod completions;
+mod issue;
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::{Account, Found, NotIssued, Region, Remote, Segment};
+
+use crate::address::RailAddress;
+use crate::delivery::Delivery;
+use crate::message::Message;
+use crate::objects::{Depth, Objects};
+use crate::peers::Peers;
+use crate::registered::{OwnMemory, Registration};
+use crate::slots::{OperationSlot, OperationSlots, Use, context};
+use crate::windows::Windows;
+
+pub(crate) use completions::Heard;
+pub(crate) use issue::Transfer;
+
+pub(crate) struct Endpoint {
+    // First: registrations close while the endpoint is open.
+    own: OwnMemory,
+    rooms: Option<Registration>,
+    pub(crate) objects: Objects,
+    slots: OperationSlots,
+    accounts: Vec<Option<Arc<Account>>>,
+    pub(crate) peers: Peers,
+    /// Messages that it has taken and not completed.
+    sending: usize,
+    /// Why it is of no use any more.
+    pub(crate) broken: Option<Error>,
+    inject: usize,
+    longest: usize,
+    /// Local memory has to be registered.
+    local: bool,
+    /// Short puts have no completions.
+    forgets: bool,
+    /// So many slots wait for messages; none on a further rail.
+    receives: usize,
+}
+
+// SAFETY: libfabric's objects belong to no thread, and the engine's lock lets one thread at a time use them.
+unsafe impl Send for Endpoint {}
+
+/// The outcome of issuing something.
+pub(crate) type Issued<T = ()> = Result<T, NotIssued>;
+
+/// How an endpoint reaches some bytes of a peer.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) peer: fi::fi_addr_t,
+    /// Where the bytes are; `None` if no registration is known that holds the first of them.
+    pub(crate) found: Option<Found<u64>>,
+}
+
+impl Endpoint {
+    /// The endpoint of these objects; one that receives nothing is a further rail's.
+    pub(crate) fn new(mut objects: Objects, pes: u32, depth: Depth) -> Result<Self, Error> {
+        let Depth { issued, receives } = depth;
+        let mut slots = OperationSlots::new(issued + receives);
+        let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
+        let (bytes, len) = slots.bytes();
+        let rooms = if local { Some(Registration::new(&mut objects, bytes, len)?) } else { None };
+        let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
+        let mut endpoint = Self {
+            own: OwnMemory::default(),
+            rooms,
+            inject: objects.info.tx().inject_size,
+            longest: objects.info.ep().max_msg_size,
+            forgets: objects.delivery() == Delivery::ReadBack,
+            objects,
+            slots,
+            accounts: Vec::new(),
+            peers: Peers::new(pes),
+            sending: 0,
+            broken: None,
+            local,
+            receives,
+        };
+        posted.into_iter().for_each(|slot| endpoint.receive(slot));
+        endpoint.broken.clone().map_or(Ok(endpoint), Err)
+    }
+
+    pub(crate) fn register(&mut self, region: Region, segment: Segment) -> Result<(), Error> {
+        self.own.register(&mut self.objects, region, segment)
+    }
+
+    /// The memory of this PE that it has registered.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.own.windows
+    }
+
+    /// Operations that it has, but for the slots that wait for messages.
+    pub(crate) fn under_way(&self) -> usize {
+        self.slots.under_way() - self.receives
+    }
+
+    /// Whether messages that it has taken are not complete.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending > 0
+    }
+
+    /// Longest operation.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Makes known a peer's rail of this number.
+    pub(crate) fn meet(&mut self, pe: u32, number: u8, rail: &RailAddress) -> Result<fi::fi_addr_t, Error> {
+        let address = self.objects.insert(&rail.name)?;
+        self.peers.meet(pe, address, number, &rail.windows);
+        Ok(address)
+    }
+
+    /// A number for an account.
+    pub(crate) fn enlist(&mut self, account: Arc<Account>) -> u32 {
+        let free = self.accounts.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.accounts.push(None);
+            self.accounts.len() - 1
+        });
+        self.accounts[number] = Some(account);
+        number as u32
+    }
+
+    pub(crate) fn delist(&mut self, number: u32) {
+        self.accounts[number as usize] = None;
+    }
+
+    /// How it reaches some bytes of a peer that has been met.
+    pub(crate) fn target(&self, Remote { pe, region, offset }: Remote) -> Option<Target> {
+        let peer = self.peers.met(pe)?;
+        Some(Target { peer, found: self.found(pe, region, offset) })
+    }
+
+    /// Where the network finds the bytes of a peer from `offset` on.
+    pub(crate) fn found(&self, pe: u32, region: Region, offset: u64) -> Option<Found<u64>> {
+        let Found { address, key, room } = self.peers.windows(pe).find(region, offset)?;
+        Some(Found { address, key: *key, room })
+    }
+
+    pub(crate) fn out_of_range(&self, Remote { pe, region, offset }: Remote, bytes: usize) -> Error {
+        self.peers.windows(pe).out_of_range(region, offset, bytes).error(pe)
+    }
+
+    /// The error for a peer that cannot be reached, for the reason `why`.
+    pub(crate) fn unreachable(&self, pe: u32, why: &str) -> Error {
+        let info = &self.objects.info;
+        Error::new(format!("PE {pe} cannot be reached over {} on {}", info.provider(), info.domain_name()))
+            .because(why)
+            .fix(match self.receives > 0 {
+                true => "look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way",
+                false => "look whether that network is up on both nodes; SHMEM_RAILS=1 keeps to one card",
+            })
+    }
+
+    /// A slot for an operation; completions of others make room.
+    pub(crate) fn take(&mut self, used_for: Use) -> Issued<*mut OperationSlot> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone().into());
+        }
+        self.slots.take(used_for).ok_or(NotIssued::Busy)
+    }
+
+    /// The slot's own bytes.
+    ///
+    /// # Safety
+    /// `slot` came from [`Endpoint::take`].
+    pub(crate) unsafe fn room(&self, slot: *const OperationSlot) -> *mut u8 {
+        // SAFETY: the slot came from `take`, by the caller's promise.
+        unsafe { self.slots.room(slot) }
+    }
+
+    /// libfabric's descriptor of the slots' own bytes, where local memory has to be registered.
+    pub(crate) fn room_descriptor(&self) -> *mut c_void {
+        self.rooms.as_ref().map_or(std::ptr::null_mut(), |rooms| rooms.desc)
+    }
+
+    /// Sends one message to a peer that has been met, if there is room for it.
+    pub(crate) fn send(&mut self, pe: u32, bytes: &[u8]) -> Issued {
+        let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
+        let Some(slot) = self.slots.take(Use::Send { pe }) else { return Err(NotIssued::Busy) };
+        // SAFETY: the slot is ours and its room longer than any message; libfabric gives it back by its completion.
+        let code = unsafe {
+            let room = self.slots.room(slot);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len());
+            fi_send(self.objects.ep, room.cast(), bytes.len(), self.room_descriptor(), peer, context(slot))
+        } as c_int;
+        let taken = self.taken(pe, code);
+        match &taken {
+            Ok(()) => self.sending += 1,
+            // SAFETY: libfabric has refused the operation, so it does not have the slot.
+            Err(_) => unsafe {
+                self.slots.give_back(slot);
+            },
+        }
+        taken
+    }
+
+    /// Gives libfabric a slot for a message to come.
+    fn receive(&mut self, slot: *mut OperationSlot) {
+        // SAFETY: the slot is ours until its completion; its room has the length that is told.
+        let attempt = || unsafe {
+            let room = self.slots.room(slot);
+            let desc = self.room_descriptor();
+            fi_recv(self.objects.ep, room.cast(), Message::LONGEST, desc, fi::FI_ADDR_UNSPEC, context(slot))
+        } as c_int;
+        // An endpoint that has just been enabled or has just given one back has a place.
+        let code = (0..1000).map(|_| attempt()).find(|&code| code != -fi::FI_EAGAIN).unwrap_or(-fi::FI_EAGAIN);
+        if code != 0 {
+            let provider = self.objects.info.provider();
+            let error = Error::new(format!("the endpoint of {provider} takes no room for messages"))
+                .because(self.objects.meaning(code));
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    /// The meaning of the endpoint's answer to an operation.
+    fn taken(&self, pe: u32, code: c_int) -> Issued {
+        match code {
+            0 => Ok(()),
+            code if code == -fi::FI_EAGAIN => Err(NotIssued::Busy),
+            code => Err(self.unreachable(pe, &self.objects.meaning(code)).into()),
+        }
+    }
+}

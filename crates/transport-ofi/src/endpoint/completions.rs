@@ -1,0 +1,149 @@
+//! Completions: what libfabric says of operations that are over.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::inline::*;
+
+use super::Endpoint;
+use crate::message::Message;
+use crate::slots::{OperationSlot, Use};
+
+/// A message of a peer, with its sender.
+pub(crate) type Heard = (u32, Message);
+
+impl Endpoint {
+    /// Takes all completions. Messages that have come go to `heard`. Returns how much was done.
+    pub(crate) fn drain(&mut self, heard: &mut Vec<Heard>) -> usize {
+        let mut done = 0;
+        loop {
+            let mut entries: [MaybeUninit<fi::fi_cq_msg_entry>; 16] = [const { MaybeUninit::uninit() }; 16];
+            // SAFETY: the queue is open; there is room for so many entries of the form it was opened with.
+            let read = unsafe { fi_cq_read(self.objects.cq, entries.as_mut_ptr().cast(), entries.len()) };
+            match read {
+                1.. => {
+                    let read = read as usize;
+                    done += read;
+                    for entry in &entries[..read] {
+                        // SAFETY: libfabric has written the first `read` entries.
+                        let entry = unsafe { entry.assume_init_ref() };
+                        self.completed(entry.op_context.cast(), entry.len, None, heard);
+                    }
+                    if read < entries.len() {
+                        break;
+                    }
+                }
+                code if code as c_int == -(fi::FI_EAVAIL as c_int) => done += self.failure(heard),
+                code if code as c_int == -fi::FI_EAGAIN || code == 0 => break,
+                code => {
+                    let error = Error::new("the network's completions cannot be read")
+                        .because(self.objects.meaning(code as c_int));
+                    self.broken.get_or_insert(error);
+                    break;
+                }
+            }
+        }
+        done
+    }
+
+    /// Takes one error from the queue.
+    fn failure(&mut self, heard: &mut Vec<Heard>) -> usize {
+        /// Later versions of the library write a longer entry.
+        #[repr(C)]
+        union Longer {
+            entry: fi::fi_cq_err_entry,
+            bytes: [u64; 32],
+        }
+        let mut error = Longer { bytes: [0; 32] };
+        // SAFETY: the queue is open; the entry is longer than any version's, and all zero as the provider expects.
+        let read = unsafe { fi_cq_readerr(self.objects.cq, &raw mut error.entry, 0) };
+        if read <= 0 {
+            return 0;
+        }
+        // SAFETY: the provider has written the entry, for which every bit pattern is a value.
+        let entry = unsafe { &error.entry };
+        let why = self.objects.queue_meaning(entry);
+        self.completed(entry.op_context.cast(), 0, Some((entry.err, why)), heard);
+        1
+    }
+
+    /// An operation is over.
+    fn completed(
+        &mut self,
+        slot: *mut OperationSlot,
+        len: usize,
+        failed: Option<(c_int, String)>,
+        heard: &mut Vec<Heard>,
+    ) {
+        if slot.is_null() {
+            // Nobody knows whose put that was.
+            if let Some((_, why)) = failed.filter(|_| !self.peers.leaving()) {
+                let error = Error::new("a put has failed that the network had taken").because(why);
+                self.broken.get_or_insert(error);
+            }
+            return;
+        }
+        // SAFETY: libfabric gives back the context that it was given, which is a slot of ours.
+        if let Use::Receive = unsafe { &(*slot).used_for } {
+            return self.received(slot, len, failed.map(|(code, _)| code), heard);
+        }
+        // SAFETY: libfabric gives back the context that it was given, a slot of ours, and with it the operation ends.
+        let (used_for, room) = unsafe {
+            let room = self.slots.room(slot);
+            (self.slots.give_back(slot), room)
+        };
+        let (account, pe) = match used_for {
+            Use::Put { account, pe } => (account, pe),
+            Use::Get { account, pe, dest, n } => {
+                if !dest.is_null() && failed.is_none() {
+                    // SAFETY: the lane's caller keeps the destination until completion, which is now; the slot is free but
+                    // nobody has taken it yet.
+                    unsafe { ptr::copy_nonoverlapping(room, dest, n) };
+                }
+                (account, pe)
+            }
+            Use::Send { pe } => {
+                self.sending -= 1;
+                if let Some((_, why)) = failed {
+                    self.undelivered(pe, &why);
+                }
+                return;
+            }
+            Use::Free | Use::Receive => return,
+        };
+        let error = failed.map(|(_, why)| self.unreachable(pe, &why));
+        if let Some(account) = self.accounts.get(account as usize).and_then(Option::as_ref) {
+            error.into_iter().for_each(|error| account.fail(error));
+            account.complete(1);
+        }
+    }
+
+    /// A slot that waits for messages has got one, or is given back for another reason.
+    fn received(&mut self, slot: *mut OperationSlot, len: usize, failed: Option<c_int>, heard: &mut Vec<Heard>) {
+        if failed == Some(fi::FI_ECANCELED) {
+            return;
+        }
+        if failed.is_none() {
+            // SAFETY: the slot's room holds the message, which was written before the completion.
+            let bytes = unsafe { std::slice::from_raw_parts(self.slots.room(slot), len.min(Message::LONGEST)) };
+            match Message::decode(bytes) {
+                Some(message) => heard.push(message),
+                None => tracing::warn!(bytes = bytes.len(), "a message that makes no sense was dropped"),
+            }
+        }
+        self.receive(slot);
+    }
+
+    /// A message could not be delivered. A peer that has said farewell is not missed.
+    fn undelivered(&mut self, pe: u32, why: &str) {
+        if self.peers.has_left(pe) || self.peers.leaving() {
+            self.peers.note_farewell(pe);
+            return;
+        }
+        let error = self.unreachable(pe, why);
+        self.broken.get_or_insert(error);
+    }
+}

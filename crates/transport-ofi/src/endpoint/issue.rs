@@ -1,0 +1,226 @@
+//! Puts, gets and atomics of lanes, as libfabric's calls.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::{Found, NotIssued, Remote};
+
+use super::{Endpoint, Issued, Target};
+use crate::delivery::{self, Delivery};
+use crate::registered::Registration;
+use crate::slots::{OperationSlot, ROOM, Use, context};
+
+/// Which way an operation goes, and where its local bytes are.
+#[derive(Clone, Copy)]
+pub(crate) enum Transfer {
+    /// From here, copied if the flag says so.
+    Put(*const u8, bool),
+    /// To here.
+    Get(*mut u8),
+}
+
+impl Transfer {
+    /// # Safety
+    /// `bytes` is not beyond the local buffer's end.
+    pub(crate) unsafe fn plus(self, bytes: usize) -> Self {
+        // SAFETY: the result is not beyond the buffer's end, by the caller's promise.
+        unsafe {
+            match self {
+                Self::Put(source, copied) => Self::Put(source.add(bytes), copied),
+                Self::Get(dest) => Self::Get(dest.add(bytes)),
+            }
+        }
+    }
+}
+
+/// The lane that issues an operation, and the remote bytes that it is for.
+#[derive(Clone, Copy)]
+struct Aim {
+    account: u32,
+    pe: u32,
+    peer: fi::fi_addr_t,
+    here: Found<u64>,
+}
+
+impl Endpoint {
+    /// Issues a transfer in pieces as far as there is room; returns how many bytes from the start that is. All registrations
+    /// that hold a part of the range are known; `target` is where it begins.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    pub(crate) unsafe fn transfer(
+        &mut self,
+        account: u32,
+        remote: Remote,
+        target: Target,
+        transfer: Transfer,
+        n: usize,
+    ) -> Issued<usize> {
+        let Target { peer, mut found } = target;
+        let mut done = 0;
+        while done < n {
+            let Some(here) = found else { return Err(self.out_of_range(remote, n).into()) };
+            let (aim, len) = (Aim { account, pe: remote.pe, peer, here }, self.longest_at(here, n - done));
+            // SAFETY: `done` is below `n`, for which the caller promises that the local buffer is there.
+            let local = unsafe { transfer.plus(done) };
+            let issued = match local {
+                // SAFETY: the source has `len` bytes, by the caller's promise.
+                Transfer::Put(source, true) if self.forgets && len <= self.inject => unsafe {
+                    self.put_and_forget(aim, source, len)
+                },
+                // SAFETY: the local buffer has `len` bytes until completion, by the caller's promise.
+                _ => unsafe { self.piece(aim, local, len) },
+            };
+            match issued {
+                Ok(issued) => done += issued,
+                Err(NotIssued::Busy) if done > 0 => return Ok(done),
+                Err(refused) => return Err(refused),
+            }
+            if done < n {
+                found = self.found(remote.pe, remote.region, remote.offset + done as u64);
+            }
+        }
+        Ok(n)
+    }
+
+    /// Issues the beginning of a transfer of `n` bytes if this endpoint reaches it and has room now; returns how much.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    pub(crate) unsafe fn try_piece(
+        &mut self,
+        account: u32,
+        remote: Remote,
+        transfer: Transfer,
+        n: usize,
+    ) -> Issued<usize> {
+        let Some(Target { peer, found: Some(here) }) = self.target(remote) else { return Err(NotIssued::Busy) };
+        let aim = Aim { account, pe: remote.pe, peer, here };
+        // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
+        unsafe { self.piece(aim, transfer, self.longest_at(here, n)) }
+    }
+
+    /// How many of `n` bytes one operation takes.
+    fn longest_at(&self, here: Found<u64>, n: usize) -> usize {
+        n.min(usize::try_from(here.room).unwrap_or(usize::MAX)).min(self.longest)
+    }
+
+    /// Issues a short put whose source is free at once and of which nothing is heard again. Where a read behind the puts
+    /// tells whether they have arrived, their completions tell nothing and cost as much again.
+    ///
+    /// # Safety
+    /// `source` has `n` bytes.
+    unsafe fn put_and_forget(&mut self, aim: Aim, source: *const u8, n: usize) -> Issued<usize> {
+        let Aim { pe, peer, here, .. } = aim;
+        // SAFETY: the endpoint is open; the source has `n` bytes, by the caller's promise, and is copied.
+        let code = unsafe { fi_inject_write(self.objects.ep, source.cast(), n, peer, here.address, here.key) } as c_int;
+        self.taken(pe, code).map(|()| n)
+    }
+
+    /// Issues one operation, or one for the beginning of the bytes; returns how many it has.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    unsafe fn piece(&mut self, aim: Aim, transfer: Transfer, n: usize) -> Issued<usize> {
+        let slot = self.take(Use::Put { account: aim.account, pe: aim.pe })?;
+        // SAFETY: the slot was just taken.
+        let room = unsafe { self.slots.room(slot) };
+        let mut n = n;
+        let (buffer, known) = match transfer {
+            Transfer::Put(source, true) => {
+                n = n.min(ROOM);
+                // SAFETY: the room has `n` bytes, and the source, by the caller's promise.
+                unsafe { ptr::copy_nonoverlapping(source, room, n) };
+                (room, self.rooms.as_ref().map(|rooms| rooms.desc))
+            }
+            Transfer::Put(source, false) => (source.cast_mut(), self.descriptor(source, n)),
+            Transfer::Get(dest) => {
+                let known = self.descriptor(dest, n);
+                let through = self.local && known.is_none() && n <= ROOM;
+                let copy_to = if through { dest } else { ptr::null_mut() };
+                // SAFETY: the slot was just taken, so nobody else reads or writes it.
+                unsafe { (*slot).used_for = Use::Get { account: aim.account, pe: aim.pe, dest: copy_to, n } };
+                if through { (room, self.rooms.as_ref().map(|rooms| rooms.desc)) } else { (dest, known) }
+            }
+        };
+        let desc = match known {
+            Some(desc) => desc,
+            None if !self.local => ptr::null_mut(),
+            // SAFETY: the slot was just taken, and libfabric does not have it.
+            None => unsafe { self.register_for(slot, buffer, n)? },
+        };
+        let injected = matches!(transfer, Transfer::Put(_, true)) && n <= self.inject;
+        let Aim { account, pe, peer, here: Found { address, key, .. } } = aim;
+        let (ep, context) = (self.objects.ep, context(slot));
+        // SAFETY: the endpoint is open; the buffer stays until the completion, by the caller's promise or because it is the slot's
+        // own.
+        let code = unsafe {
+            match (transfer, self.objects.delivery()) {
+                (Transfer::Get(_), _) => fi_read(ep, buffer.cast(), n, desc, peer, address, key, context),
+                (Transfer::Put(..), Delivery::ReadBack) => {
+                    fi_write(ep, buffer.cast(), n, desc, peer, address, key, context)
+                }
+                (Transfer::Put(..), Delivery::Complete) => {
+                    let inject = if injected { fi::FI_INJECT } else { 0 };
+                    let iov = fi::iovec { iov_base: buffer.cast(), iov_len: n };
+                    let remote = fi::fi_rma_iov { addr: address, len: n, key };
+                    let mut desc = desc;
+                    let message = fi::fi_msg_rma {
+                        msg_iov: &raw const iov,
+                        desc: &raw mut desc,
+                        iov_count: 1,
+                        addr: peer,
+                        rma_iov: &raw const remote,
+                        rma_iov_count: 1,
+                        context,
+                        data: 0,
+                    };
+                    fi_writemsg(ep, &raw const message, delivery::COMPLETE | inject)
+                }
+            }
+        };
+        self.posted(account, pe, slot, code as c_int).map(|()| n)
+    }
+
+    /// Registers local memory for the operation of this slot alone; returns what libfabric calls it. Where it cannot, the slot
+    /// is free again.
+    ///
+    /// # Safety
+    /// The slot is taken, and libfabric does not have it.
+    unsafe fn register_for(&mut self, slot: *mut OperationSlot, at: *mut u8, n: usize) -> Issued<*mut c_void> {
+        match Registration::new(&mut self.objects, at, n) {
+            Ok(registration) => {
+                let desc = registration.desc;
+                // SAFETY: the slot is taken, by the caller's promise, so nobody else reads or writes it.
+                unsafe { (*slot).registration = Some(registration) };
+                Ok(desc)
+            }
+            Err(error) => {
+                // SAFETY: the slot is taken and libfabric does not have it, by the caller's promise.
+                unsafe { self.slots.give_back(slot) };
+                Err(error.into())
+            }
+        }
+    }
+
+    /// libfabric's descriptor of local memory that is registered as a whole, where that is demanded.
+    fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut c_void> {
+        if self.local { self.own.descriptor(at, n) } else { None }
+    }
+
+    /// The endpoint has taken an operation of a lane, which counts from now on; or has not, and its slot is free again.
+    pub(crate) fn posted(&mut self, account: u32, pe: u32, slot: *mut OperationSlot, code: c_int) -> Issued {
+        let outcome = self.taken(pe, code);
+        match &outcome {
+            // Its completion is looked at under the lock that is held here.
+            Ok(()) => self.accounts.get(account as usize).into_iter().flatten().for_each(|account| account.issue(1)),
+            // SAFETY: libfabric has refused the operation, so it does not have the slot.
+            Err(_) => unsafe {
+                self.slots.give_back(slot);
+            },
+        }
+        outcome
+    }
+}

@@ -1,0 +1,155 @@
+//! The list of libfabric's endpoints here that serve: reliable datagram endpoints with messages and remote memory, of those that
+//! the user has selected.
+//!
+//! How an endpoint is used follows from what its entry says of itself and never from its provider's name. Names decide only which of
+//! several is the better one (`kind`), and the deprecated provider `sockets` is never used, because it hangs.
+
+use std::ffi::{CString, c_int};
+use std::ptr;
+
+use oxshmem_base::Error;
+use oxshmem_libfabric_sys as fi;
+use oxshmem_libfabric_sys::Libfabric;
+
+use crate::delivery::{Delivery, WISHES};
+use crate::devices::slingshot;
+use crate::info::Info;
+use crate::kind::EndpointKind;
+use crate::library::{library, meaning};
+
+/// The user's selection; a part that is not named is free.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Selection {
+    /// `verbs;ofi_rxm`, `cxi`, ...: whole, or its first part.
+    pub(crate) provider: Option<String>,
+    /// The fabric.
+    pub(crate) fabric: Option<String>,
+    /// The domain: a card, an interface; or several, separated by commas, for rails in this order.
+    pub(crate) domain: Option<String>,
+    /// The cards from the nearest one on, used in this order if they are there.
+    pub(crate) nearest: Vec<String>,
+    /// Over how many cards long transfers are spread; without it over as many as `cards_each` says, if they are cards.
+    pub(crate) rails: Option<usize>,
+    /// How many of the node's cards are this PE's, if they are shared evenly.
+    pub(crate) cards_each: usize,
+    /// Number of PEs of the job.
+    pub(crate) pes: u32,
+    /// The endpoint is to do atomics.
+    pub(crate) atomics: bool,
+}
+
+/// The kinds of endpoints that libfabric offers for `selection`, best first; or why there is none.
+pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Error> {
+    let mut endpoints: Vec<EndpointKind> = Vec::new();
+    for info in list(library(selection.pes)?, selection)? {
+        let endpoint = info.endpoint();
+        if endpoints.iter().all(|known| known.provider != endpoint.provider) {
+            endpoints.push(endpoint);
+        }
+    }
+    endpoints.sort_by_key(EndpointKind::order);
+    Ok(endpoints)
+}
+
+/// Everything that fits the selection, in libfabric's order, each with the first wish that it grants.
+pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
+    let mut found: Vec<Info> = Vec::new();
+    let mut refusal = 0;
+    for (i, &(delivery, order)) in WISHES.iter().enumerate() {
+        match query(library, selection, delivery, order) {
+            Ok(entries) => {
+                for info in entries {
+                    let same =
+                        |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
+                    let suits = i > 0 || info.is_software();
+                    if suits && !found.iter().any(same) && fits(selection, &info) {
+                        found.push(info);
+                    }
+                }
+            }
+            Err(error) => refusal = error,
+        }
+    }
+    if found.is_empty() {
+        let wanted = [("provider", &selection.provider), ("fabric", &selection.fabric), ("domain", &selection.domain)];
+        let wanted: Vec<String> =
+            wanted.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
+        let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
+        let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
+        let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
+        let why = match refusal {
+            0 => "what its list has is of another kind".into(),
+            code => meaning(library, code),
+        };
+        return Err(error.because(why).fix(slingshot().unwrap_or_else(|| {
+            "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into()
+        })));
+    }
+    Ok(found)
+}
+
+/// The domains of a list of the user's.
+pub(crate) fn domains(names: &str) -> impl Iterator<Item = &str> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// Names are compared here, because libfabric's own filter differs between versions. The name of a card's or a socket's
+/// provider also stands for the layer that makes our kind of endpoint of it: `tcp` for `tcp;ofi_rxm`.
+fn fits(selection: &Selection, info: &Info) -> bool {
+    let provider = info.provider();
+    let named = |wanted: &Option<String>, name: String| wanted.as_ref().is_none_or(|wanted| *wanted == name);
+    let core = provider.split(';').next().unwrap_or_default();
+    // The deprecated one hangs.
+    core != "sockets"
+        && selection.provider.as_ref().is_none_or(|wanted| *wanted == provider || *wanted == core)
+        && named(&selection.fabric, info.place().0)
+        && selection.domain.as_ref().is_none_or(|names| domains(names).any(|name| name == info.domain_name()))
+}
+
+/// One question to libfabric.
+fn query(
+    library: &'static Libfabric,
+    selection: &Selection,
+    delivery: Delivery,
+    order: u64,
+) -> Result<Vec<Info>, c_int> {
+    // SAFETY: the entry is null, which asks for an empty one.
+    let hints = unsafe { Info::copy(library, ptr::null(), delivery) }.ok_or(-fi::FI_ENOMEM)?;
+    let provider = selection.provider.as_deref().and_then(|name| CString::new(name).ok());
+    // SAFETY: an empty entry of ours has all attributes.
+    unsafe {
+        let entry = &mut *hints.entry();
+        entry.caps = fi::FI_MSG | fi::FI_RMA | if selection.atomics { fi::FI_ATOMIC } else { 0 };
+        entry.mode = fi::FI_CONTEXT | fi::FI_CONTEXT2;
+        (*entry.ep_attr).type_ = fi::FI_EP_RDM;
+        let domain = &mut *entry.domain_attr;
+        domain.mr_mode =
+            fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY | fi::FI_MR_ENDPOINT;
+        domain.threading = fi::FI_THREAD_DOMAIN;
+        domain.resource_mgmt = fi::FI_RM_ENABLED;
+        (*entry.tx_attr).msg_order = order;
+        (*entry.rx_attr).msg_order = order;
+        (*entry.tx_attr).op_flags = delivery.hint();
+        if let Some(provider) = &provider {
+            // Freed with the entry, by libfabric with `free`.
+            (*entry.fabric_attr).prov_name = libc::strdup(provider.as_ptr());
+        }
+    }
+    let mut list = ptr::null_mut();
+    // SAFETY: the hints are an entry of libfabric's making; the list is freed below.
+    let code = unsafe { (library.getinfo)(fi::VERSION, ptr::null(), ptr::null(), 0, hints.entry(), &raw mut list) };
+    if code != 0 {
+        return Err(code);
+    }
+    let mut found = Vec::new();
+    let mut entry = list;
+    while !entry.is_null() {
+        // SAFETY: the entry is one of libfabric's list, which is freed below.
+        found.extend(unsafe { Info::copy(library, entry, delivery) });
+        // SAFETY: the entry is one of libfabric's list, which links it to the next one or to null.
+        entry = unsafe { (*entry).next };
+    }
+    // SAFETY: the list that libfabric has just made.
+    unsafe { (library.freeinfo)(list) };
+    Ok(found)
+}

@@ -1,0 +1,130 @@
+//! A connection after its handshake: frames of a session flow over it, sealed or not.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Duration;
+
+use mio::net::TcpStream;
+
+use crate::proto::seal::{Opener, Sealer};
+use crate::proto::{Endpoint, Host, Session};
+use crate::{region, socket};
+
+/// Bytes read from one connection before others have their turn.
+const TURN: usize = 1 << 20;
+
+/// A connection over which frames flow.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    endpoint: Endpoint,
+    seal: Option<Sealing>,
+}
+
+/// Sealed frames on their way to the socket.
+struct Sealing {
+    sealer: Sealer,
+    staged: Vec<u8>,
+    sent: usize,
+}
+
+/// The result of reading from a connection.
+#[derive(Default)]
+pub(crate) struct Received {
+    /// Frames that were executed.
+    pub(crate) executed: usize,
+    /// Bytes.
+    pub(crate) read: usize,
+    /// Why the connection is of no use any more.
+    pub(crate) ended: Option<String>,
+    /// The peer has left the job.
+    pub(crate) left: bool,
+}
+
+impl Received {
+    /// Whether there may be more to read at once.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.read >= TURN
+    }
+}
+
+impl Connection {
+    /// The connection of a stream whose handshake is over. A silent peer is probed for `give_up`.
+    pub(crate) fn new(stream: TcpStream, seals: Option<(Sealer, Opener)>, give_up: Duration) -> Self {
+        if let Err(e) = socket::probe_when_idle(stream.as_fd(), give_up) {
+            tracing::debug!("a connection without probes: {e}");
+        }
+        let (sealer, opener) = seals.unzip();
+        let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
+        Self { stream, endpoint: Endpoint::new(opener), seal }
+    }
+
+    pub(crate) fn socket(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Whether a long frame has begun to come and has not ended.
+    pub(crate) fn is_in_the_middle(&self) -> bool {
+        self.endpoint.is_in_the_middle()
+    }
+
+    /// Sends what the socket takes.
+    pub(crate) fn flush(&mut self, session: &mut Session) -> io::Result<()> {
+        match &mut self.seal {
+            None => flush_plain(&self.stream, session),
+            Some(seal) => seal.flush(&self.stream, session),
+        }
+    }
+
+    /// Reads and executes what has come.
+    pub(crate) fn receive(&mut self, session: &mut Session, host: &mut impl Host) -> Received {
+        let mut received = Received::default();
+        received.ended = loop {
+            let (place, bytes) = self.endpoint.space();
+            let room = place.map_or(0, |place| place.n) + bytes.len();
+            match socket::receive(self.stream.as_fd(), place, bytes) {
+                Ok(0) => break Some("the peer has closed the connection".to_owned()),
+                Ok(n) => {
+                    received.read += n;
+                    match self.endpoint.received(n, session, host) {
+                        Ok(count) => received.executed += count,
+                        Err(garbage) => break Some(garbage.to_string()),
+                    }
+                    // A short read has emptied the socket: the next bytes are a new event.
+                    if n < room || received.is_cut_short() {
+                        break None;
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break None,
+                Err(e) => break Some(e.to_string()),
+            }
+        };
+        received.left = self.endpoint.has_left();
+        received
+    }
+}
+
+impl Sealing {
+    fn flush(&mut self, mut stream: &TcpStream, session: &mut Session) -> io::Result<()> {
+        loop {
+            while self.sent < self.staged.len() {
+                self.sent += stream.write(&self.staged[self.sent..])?;
+            }
+            self.staged.clear();
+            self.sent = 0;
+            let Some((mut frame, place)) = session.whole_frame() else { return Ok(()) };
+            if let Some(place) = place {
+                region::append(&mut frame, place);
+            }
+            self.sealer.seal(&mut frame).map_err(|garbage| io::Error::other(garbage.0))?;
+            self.staged = frame;
+        }
+    }
+}
+
+fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
+    while session.has_output() {
+        let sent = socket::send(stream.as_fd(), session.pieces())?;
+        session.sent(sent);
+    }
+    Ok(())
+}

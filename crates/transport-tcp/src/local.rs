@@ -1,0 +1,40 @@
+//! This PE as its links see it: its memory, its lanes, the sockets that are watched for it, and the addresses of the others.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use oxshmem_base::Error;
+use oxshmem_transport::Memory;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::addresses::PeerAddresses;
+use crate::lanes::LaneTable;
+use crate::proto::handshake::Credentials;
+use crate::reminder::Reminder;
+use crate::watch::WatchList;
+
+/// The state that every link of this PE needs and no link owns.
+pub(crate) struct LocalPe {
+    pub(crate) me: u32,
+    pub(crate) credentials: Credentials,
+    pub(crate) addresses: PeerAddresses,
+    /// A peer that is silent for so long is given up.
+    pub(crate) give_up: Duration,
+    pub(crate) memory: Memory,
+    pub(crate) lanes: LaneTable,
+    pub(crate) watched: WatchList,
+    pub(crate) reminder: Reminder,
+    /// Why the first PE that was lost is.
+    pub(crate) lost: OnceLock<Error>,
+    pub(crate) random: SystemRandom,
+    pub(crate) start: Instant,
+}
+
+impl LocalPe {
+    /// A number that has never been used.
+    pub(crate) fn nonce(&self) -> Result<[u8; 32], Error> {
+        let mut nonce = [0; 32];
+        self.random.fill(&mut nonce).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
+        Ok(nonce)
+    }
+}

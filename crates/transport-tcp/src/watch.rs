@@ -1,0 +1,144 @@
+//! The sockets that are watched: by callers, who share one view of them, and by the thread, which has its own.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+
+pub(crate) const LISTENER: usize = 0;
+pub(crate) const WAKER: usize = 1;
+/// Tokens of links begin here.
+pub(crate) const FIRST_LINK: usize = 2;
+/// Tokens of connections that have not proven themselves begin here; below are those of links.
+pub(crate) const FIRST_PENDING: usize = 1 << 40;
+
+/// With so few links a caller asks each socket itself, which is one call to the kernel less.
+pub(crate) const FEW: usize = 2;
+
+/// How often the thread looks at the clock while somebody owes something, and while nobody does.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// The list of sockets in both views.
+pub(crate) struct WatchList {
+    callers: Registry,
+    thread: Registry,
+    /// How many links there are.
+    links: AtomicUsize,
+}
+
+impl WatchList {
+    /// The list behind both views.
+    pub(crate) fn new(callers: &Poller, thread: &Poller) -> io::Result<Self> {
+        let registry = |poller: &Poller| poller.poll.registry().try_clone();
+        Ok(Self { callers: registry(callers)?, thread: registry(thread)?, links: AtomicUsize::new(0) })
+    }
+
+    /// The descriptor that is readable when something has happened to a socket of which callers are told.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.callers.as_raw_fd()
+    }
+
+    /// There are so many links now.
+    pub(crate) fn note_links(&self, count: usize) {
+        self.links.store(count, Ordering::SeqCst);
+    }
+
+    /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves; then
+    /// every message would only pay for a notice that nobody reads.
+    pub(crate) fn add(&self, socket: RawFd, token: usize) -> io::Result<()> {
+        let is_link = (FIRST_LINK..FIRST_PENDING).contains(&token);
+        let few = is_link && self.links.load(Ordering::SeqCst) <= FEW;
+        add_to(&self.thread, socket, token)?;
+        if few {
+            // A pending connection that has become a link was enlisted before; any other socket was not, which is as good.
+            let _ = self.callers.deregister(&mut SourceFd(&socket));
+            return Ok(());
+        }
+        add_to(&self.callers, socket, token)
+    }
+}
+
+fn add_to(registry: &Registry, socket: RawFd, token: usize) -> io::Result<()> {
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    match registry.register(&mut SourceFd(&socket), Token(token), interest) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            registry.reregister(&mut SourceFd(&socket), Token(token), interest)
+        }
+        result => result,
+    }
+}
+
+/// One view of all sockets.
+pub(crate) struct Poller {
+    poll: Poll,
+    events: Events,
+    /// Links with more to read than fitted into one turn.
+    again: Vec<usize>,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), again: Vec::new() })
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        self.poll.registry()
+    }
+
+    /// Waits for at most `most` for something to happen.
+    pub(crate) fn wait(&mut self, most: Duration) {
+        let most = if self.again.is_empty() { most } else { Duration::ZERO };
+        match self.poll.poll(&mut self.events, Some(most)) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            Err(e) => tracing::error!("sockets cannot be polled: {e}"),
+        }
+    }
+
+    /// The tokens of the sockets to which something has happened, each once.
+    pub(crate) fn happened(&mut self) -> Vec<usize> {
+        let mut tokens = std::mem::take(&mut self.again);
+        tokens.extend(self.events.iter().map(|event| event.token().0).filter(|&token| token != WAKER));
+        self.events.clear();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+
+    /// Something is left to be done for this socket.
+    pub(crate) fn again(&mut self, token: usize) {
+        self.again.push(token);
+    }
+}
+
+/// The thread's view, and its clock.
+pub(crate) struct ThreadPoller {
+    pub(crate) poller: Poller,
+    /// When it looked at the clock last.
+    looked: Instant,
+    /// Whether somebody owed something then.
+    pub(crate) owed: bool,
+}
+
+impl ThreadPoller {
+    pub(crate) fn new(poller: Poller) -> Self {
+        Self { poller, looked: Instant::now(), owed: true }
+    }
+
+    /// How often to look at the clock.
+    pub(crate) fn interval(&self) -> Duration {
+        if self.owed { LOOKS.0 } else { LOOKS.1 }
+    }
+
+    /// Whether it is time to look at the clock; if so, the next time is one interval away.
+    pub(crate) fn is_time(&mut self) -> bool {
+        let is_time = self.looked.elapsed() >= self.interval();
+        if is_time {
+            self.looked = Instant::now();
+        }
+        is_time
+    }
+}

@@ -1,0 +1,123 @@
+//! The peers of a channel: connected when they are first needed, with the keys of their memory.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+use std::time::Instant;
+
+use oxshmem_base::Error;
+use oxshmem_transport::{NotIssued, Region, RegionPieces, Remote};
+use oxshmem_ucx_sys::{ucp_ep_h, ucs_status_t};
+
+use super::question::Expected;
+use super::{Channel, Inbox, Issued, lost};
+use crate::keys::{MemoryKey, UnpackedKey};
+use crate::load;
+use crate::message::Ask;
+use crate::objects::meaning;
+use crate::peers::Directory;
+
+/// A peer that has been connected to.
+pub(super) struct ReachedPeer {
+    pub(super) pe: u32,
+    pub(super) endpoint: ucp_ep_h,
+    pub(super) keys: RegionPieces<UnpackedKey>,
+}
+
+/// The peer that an endpoint's failure belongs to.
+pub(super) struct Watched {
+    pe: u32,
+    inbox: Rc<Inbox>,
+}
+
+impl Channel {
+    /// The peer of a range, with keys for all of it; busy until these have come.
+    pub(super) fn reach(&mut self, peers: &Directory, at: Remote, n: usize) -> Issued<usize> {
+        let peer = self.peer(peers, at.pe)?;
+        let known = |channel: &Self| channel.peers[peer].keys.len(at.region);
+        let end = at.offset.checked_add(n as u64);
+        if end.is_none_or(|end| end > known(self)) {
+            // It may have grown since we asked.
+            self.fetch_keys(peers, peer, at.region)?;
+        }
+        if end.is_none_or(|end| end > known(self)) {
+            return Err(self.peers[peer].keys.out_of_range(at.region, at.offset, n).error(at.pe).into());
+        }
+        Ok(peer)
+    }
+
+    /// Asks for the keys of a region that are not known yet; busy until they have come. There is one such question at a time.
+    fn fetch_keys(&mut self, peers: &Directory, peer: usize, region: Region) -> Issued {
+        let ReachedPeer { pe, endpoint, ref keys } = self.peers[peer];
+        let from = keys.of(region).len() as u64;
+        if self.keys_asked.is_none() {
+            *self.inbox.keys.borrow_mut() = None;
+            self.keys_asked = Some((pe, region, Instant::now()));
+            self.ask(peers, pe, Ask::Keys { region, from }, &[], Expected::Keys);
+        }
+        if let Some(error) = &*self.inbox.error.borrow() {
+            self.keys_asked = None;
+            return Err(error.clone().into());
+        }
+        let Some(letter) = self.inbox.keys.borrow_mut().take() else {
+            return match self.keys_asked {
+                Some((asked, _, since)) if since.elapsed() > peers.give_up => {
+                    let seconds = peers.give_up.as_secs();
+                    Err(lost(
+                        asked,
+                        &format!("it has not said where its memory is for {seconds} s (SHMEM_PEER_TIMEOUT)"),
+                    )
+                    .into())
+                }
+                _ => Err(NotIssued::Busy),
+            };
+        };
+        if self.keys_asked.take().is_none_or(|(asked, of, _)| (asked, of) != (pe, region)) {
+            // They are another peer's: an operation on that peer asks again.
+            return Err(NotIssued::Busy);
+        }
+        let keys = MemoryKey::all_of(&letter).ok_or_else(|| {
+            Error::new(format!("the memory keys of PE {pe} cannot be read"))
+                .because(format!("they are {} bytes that make no sense", letter.len()))
+                .fix("start all PEs with the same version of oxshmem")
+        })?;
+        for key in keys {
+            // SAFETY: the endpoint is the peer's, and lives as long as the channel, which drops its keys before its worker.
+            let piece = unsafe { key.unpack(self.ucx(), endpoint)? };
+            self.peers[peer].keys.add(region, piece);
+        }
+        Ok(())
+    }
+
+    /// The index of a peer, connected if it is new.
+    pub(super) fn peer(&mut self, peers: &Directory, pe: u32) -> Result<usize, Error> {
+        if self.peers.get(self.last).is_some_and(|peer| peer.pe == pe) {
+            return Ok(self.last);
+        }
+        if let Some(&known) = self.index.get(&pe) {
+            self.last = known;
+            return Ok(known);
+        }
+        let watched = Rc::new(Watched { pe, inbox: self.inbox.clone() });
+        let arg = Rc::as_ptr(&watched).cast_mut().cast();
+        self.watched.push(watched);
+        // SAFETY: `on_failure` takes a `Watched`, and the channel drops those after the worker.
+        let endpoint = unsafe { self.worker.connect(&peers.address(pe)?, Some(on_failure), arg) };
+        let endpoint = endpoint.map_err(|error| {
+            Error::new(format!("PE {pe} cannot be reached over UCX"))
+                .because(error)
+                .fix("let UCX_TLS or SHMEM_TRANSPORT=ucx:... name transports that both nodes have (ucx_info -d)")
+        })?;
+        self.last = self.peers.len();
+        self.index.insert(pe, self.last);
+        self.peers.push(ReachedPeer { pe, endpoint, keys: RegionPieces::NONE });
+        Ok(self.last)
+    }
+}
+
+unsafe extern "C" fn on_failure(watched: *mut c_void, _endpoint: ucp_ep_h, status: ucs_status_t) {
+    // SAFETY: `watched` belongs to the endpoint that has failed, and to the channel whose worker calls.
+    let Watched { pe, inbox } = unsafe { &*watched.cast::<Watched>() };
+    let why = load::library().map_or_else(|_| String::new(), |ucx| meaning(ucx, status));
+    inbox.note(|| lost(*pe, &why));
+    inbox.lost.borrow_mut().push(*pe);
+}

@@ -1,0 +1,114 @@
+//! Channels to the only PE of a job, which serves when the test says so.
+
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+use oxshmem_base::knobs::Settings;
+use oxshmem_transport::{Cards, NotIssued, Participant, Region, Remote, Segment};
+
+use super::Channel;
+use crate::devices::Devices;
+use crate::message::ASK;
+use crate::net::Net;
+use crate::objects::{UcxContext, Worker};
+use crate::service::on_ask;
+
+struct Own(Vec<u8>);
+
+impl Cards for Own {
+    fn card(&self, _pe: u32) -> Result<Vec<u8>, Error> {
+        Ok(self.0.clone())
+    }
+}
+
+const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
+
+/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is told where UCX is missing.
+fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Net, &mut Channel)) {
+    let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
+    let service = context.and_then(|context| Ok((Worker::new(context.clone())?, context)));
+    let (service, context) = match service {
+        Ok(made) => made,
+        Err(error) => return println!("not run: {name}: {error}"),
+    };
+    let net = Arc::new(Net::new(&Participant::new(0, 1, settings, &[0; 48]), context.clone(), false));
+    // SAFETY: the net is shared by reference only, and takes the worker down below.
+    unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast()) }.expect("it listens");
+    *net.service.lock() = Some(service);
+    let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
+    net.regions.register(Region::Heap, segment).expect("it registers");
+    assert!(net.peers.cards.set(Box::new(Own(net.card()))).is_ok(), "nobody has connected");
+    let mut channel = Channel::new(context).expect("there are workers");
+    play(&net, &mut channel);
+    drop(channel);
+    net.tear_down();
+}
+
+#[test]
+fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
+    const NAME: &str = "fault_P4_a_flush_begins_behind_puts_that_are_done";
+    let (source, mut target) = (vec![7_u8; 1 << 20], vec![0_u8; 1 << 20]);
+    let mut flushed = false;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        // SAFETY: the source lives until the channel has nothing outstanding.
+        let put = |channel: &mut Channel| unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) };
+        while put(channel).is_err() {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        // UCX may be done at once with what the sockets have room for: so much more is always under way.
+        let mut puts = 0;
+        let mut fill = |channel: &mut Channel| {
+            while channel.gathering().get() < 16 {
+                assert!(put(channel).is_ok(), "there is room");
+                puts += 1;
+                assert!(puts < 2000, "the flush waits for puts that came after it");
+            }
+        };
+        fill(channel);
+        channel.begin_flush(&net.peers);
+        while let Some(flush) = &channel.flush {
+            assert_eq!(flush.request.is_some(), channel.flushing().get() == 0, "puts before the flush decide");
+            if flush.request.is_none() {
+                fill(channel);
+            }
+            channel.step(&net.peers);
+            net.serve();
+        }
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect("nothing fails");
+            net.serve();
+        }
+        flushed = true;
+    });
+    assert!(!flushed || target == source);
+}
+
+#[test]
+fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
+    const NAME: &str = "a_peer_that_does_not_say_where_its_memory_is_is_given_up";
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let settings = Settings { peer_timeout: 1, ..Settings::default() };
+    let mut said = None;
+    alone(NAME, &settings, &mut target, |net, channel| {
+        // The peer is this PE, which does not serve: its memory keys never come.
+        let error = loop {
+            // SAFETY: the source lives longer than the channel.
+            match unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) } {
+                Ok(_) => panic!("a put was issued without a key"),
+                Err(NotIssued::Busy) => drop(channel.step(&net.peers)),
+                Err(NotIssued::Failed(error)) => break error,
+            }
+        };
+        assert!(channel.outstanding() > 0, "the question is under way");
+        said = Some(error.to_string());
+    });
+    if let Some(said) = said {
+        for part in
+            ["PE 0 cannot be reached over UCX", "has not said where its memory is for 1 s", "SHMEM_PEER_TIMEOUT"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(target, [0; 8], "nothing was written");
+    }
+}

@@ -1,0 +1,175 @@
+//! Puts and gets.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::rc::Rc;
+use std::{ptr, slice};
+
+use oxshmem_base::Error;
+use oxshmem_transport::Remote;
+use oxshmem_ucx_sys::inline::{Started, started};
+use oxshmem_ucx_sys::{
+    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_USER_DATA, ucp_ep_h, ucp_request_param_t,
+    ucp_request_param_t__bindgen_ty_1 as Callback, ucp_rkey_h, ucs_status_t,
+};
+
+use super::{COPIED, Channel, Inbox, Issued};
+use crate::objects::{blank, finish, start_owning};
+use crate::peers::Directory;
+
+/// A piece of remote memory.
+#[derive(Clone, Copy)]
+pub(super) struct RemotePiece {
+    pub(super) endpoint: ucp_ep_h,
+    pub(super) address: u64,
+    pub(super) key: ucp_rkey_h,
+}
+
+impl Channel {
+    /// Puts from `source`, which stays until completion. Returns how much was issued.
+    ///
+    /// # Safety
+    /// As for `Lane::put_nbi`.
+    pub(crate) unsafe fn put(&mut self, peers: &Directory, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, to, n, |channel, target, start, n| {
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                cb: Callback { send: Some(put_done) },
+                user_data: ptr::from_ref(channel.gathering()).cast_mut().cast(),
+                ..blank()
+            };
+            // SAFETY: the source is readable for this part until completion, by the caller's promise.
+            let put = unsafe { channel.put_piece(target, source.add(start), n, &param) };
+            channel.note_put(to.pe, put);
+        })
+    }
+
+    /// Puts a copy of what `source` has, at most [`COPIED`] bytes. Returns how much was issued.
+    ///
+    /// # Safety
+    /// As for `Lane::put`.
+    pub(crate) unsafe fn put_copy(
+        &mut self,
+        peers: &Directory,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+    ) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {
+            // SAFETY: the source is readable for this part during the call, by the caller's promise.
+            let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
+            let copy = CopiedPut { bytes, puts: ptr::from_ref(channel.gathering()) };
+            // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
+            let (put, _) = unsafe {
+                start_owning(copy, copy_done, blank(), |copy, param| {
+                    channel.put_piece(target, (*copy).bytes.as_ptr(), n, param)
+                })
+            };
+            channel.note_put(to.pe, put);
+        })
+    }
+
+    /// The outcome of a put to `pe`, whose callback counts it off.
+    fn note_put(&self, pe: u32, put: Started) {
+        match put {
+            Started::Done => {}
+            Started::Request(_) => self.gathering().set(self.gathering().get() + 1),
+            Started::Failed(status) => self.fail(pe, "a put", status),
+        }
+    }
+
+    /// # Safety
+    /// The bytes stay until UCX is done with them.
+    unsafe fn put_piece(
+        &mut self,
+        target: RemotePiece,
+        from: *const u8,
+        n: usize,
+        param: &ucp_request_param_t,
+    ) -> Started {
+        let RemotePiece { endpoint, address, key } = target;
+        self.unflushed += 1;
+        // SAFETY: the endpoint is open and the key is its own; the bytes stay until UCX is done with them, by the caller's promise.
+        unsafe { started((self.ucx().put)(endpoint, from.cast(), n, address, key, param)) }
+    }
+
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    pub(crate) unsafe fn get(&mut self, peers: &Directory, dest: *mut u8, from: Remote, n: usize) -> Issued<usize> {
+        self.start(peers)?;
+        self.transfer(peers, from, n, |channel, target, start, n| {
+            let RemotePiece { endpoint, address, key } = target;
+            let param = ucp_request_param_t {
+                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                cb: Callback { send: Some(got) },
+                user_data: Rc::as_ptr(&channel.inbox).cast_mut().cast(),
+                ..blank()
+            };
+            // SAFETY: the endpoint is open and the key is its own; the caller keeps the destination until completion.
+            let get =
+                unsafe { started((channel.ucx().get)(endpoint, dest.add(start).cast(), n, address, key, &param)) };
+            match get {
+                Started::Done => {}
+                Started::Request(_) => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
+                Started::Failed(status) => channel.fail(from.pe, "a get", status),
+            }
+        })
+    }
+
+    /// Issues an operation for each piece of a remote range; returns how many bytes that is, which is all.
+    pub(super) fn transfer(
+        &mut self,
+        peers: &Directory,
+        at: Remote,
+        n: usize,
+        issue: impl Fn(&mut Self, RemotePiece, usize, usize),
+    ) -> Issued<usize> {
+        if n == 0 {
+            return Ok(0);
+        }
+        let peer = self.reach(peers, at, n)?;
+        let mut start = 0;
+        while start < n {
+            let (endpoint, keys) = (self.peers[peer].endpoint, &self.peers[peer].keys);
+            let found = keys.find(at.region, at.offset + start as u64);
+            let Some(found) = found else { unreachable!("pieces of a region are without gaps") };
+            let target = RemotePiece { endpoint, address: found.address, key: found.key.handle };
+            let len = usize::try_from(found.room).unwrap_or(usize::MAX).min(n - start);
+            issue(self, target, start, len);
+            start += len;
+        }
+        Ok(n)
+    }
+}
+
+/// A copy of a put's source, kept until UCX is done with it, and where the put counts.
+struct CopiedPut {
+    bytes: Vec<u8>,
+    puts: *const Cell<u64>,
+}
+
+unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
+    // SAFETY: `copy` is the box of `put_copy`, which UCX hands back once.
+    let copy = unsafe { Box::from_raw(copy.cast::<CopiedPut>()) };
+    // SAFETY: the request is the one of this callback; the counter is the channel's, whose worker calls.
+    unsafe { put_done(request, status, copy.puts.cast_mut().cast()) }
+}
+
+unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: *mut c_void) {
+    // SAFETY: `puts` is a counter in the inbox of the channel whose worker calls.
+    let puts = unsafe { &*puts.cast::<Cell<u64>>() };
+    puts.set(puts.get() - 1);
+    // SAFETY: the request is the one of this callback. An error comes back from the flush.
+    unsafe { finish(request, status, |why| tracing::debug!("UCX: a put was lost: {why}")) };
+}
+
+unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
+    // SAFETY: `inbox` is that of the channel whose worker calls.
+    let inbox = unsafe { &*inbox.cast::<Inbox>() };
+    inbox.gets.set(inbox.gets.get() - 1);
+    let failed = |why: &str| inbox.note(|| Error::new("a get over UCX has failed").because(why));
+    // SAFETY: the request is the one of this callback.
+    unsafe { finish(request, status, failed) };
+}
