@@ -21,7 +21,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::suite::issue;
-use oxshmem_transport::{Agreed, Cards, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport::{AddressBook, Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
 use oxshmem_transport_ofi::PROVIDER;
 
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
@@ -262,8 +262,8 @@ struct Ours {
 
 struct Both([Vec<u8>; 2]);
 
-impl Cards for Both {
-    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for Both {
+    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
         Ok(self.0[pe as usize].clone())
     }
 }
@@ -277,9 +277,9 @@ impl Ours {
         let fabric = fabric.expect("the provider opens");
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: 16 };
         fabric.register(Region::Heap, segment).expect("memory is registered");
-        let (mine, theirs) = (fabric.card(), link.swap(&fabric.card()));
-        let cards = if me == 0 { [mine, theirs] } else { [theirs, mine] };
-        fabric.connect(Box::new(Both(cards))).expect("the provider connects");
+        let (mine, theirs) = (fabric.address(), link.swap(&fabric.address()));
+        let addresses = if me == 0 { [mine, theirs] } else { [theirs, mine] };
+        fabric.connect(Box::new(Both(addresses))).expect("the provider connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
         Self { words, fabric, lane, peer: 1 - me }
     }

@@ -36,10 +36,10 @@ impl Engine {
         if let Some(address) = self.first.peers.met(pe) {
             return Ok(address);
         }
-        let Some(cards) = &self.cards else {
+        let Some(book) = &self.book else {
             return Err(Error::new(format!("PE {pe} is not reached before the fabric is connected")));
         };
-        let address = PeAddress::decode(pe, &cards.card(pe)?)?;
+        let address = PeAddress::decode(pe, &book.address(pe)?)?;
         let mine = self.first.objects.info.provider();
         if address.provider != mine {
             return Err(Error::new(format!("PE {pe} uses libfabric's provider {}, this PE {mine}", address.provider))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Cards, NotIssued, OutOfRange, Region, Remote, Segment};
+use oxshmem_transport::{Account, AddressBook, NotIssued, OutOfRange, Region, Remote, Segment};
 
 use crate::endpoint::{Endpoint, Heard, Issued, Target, Transfer};
 use crate::lane_state::LaneState;
@@ -24,7 +24,7 @@ pub(crate) struct Engine {
     pub(crate) missing: Vec<String>,
     /// The state of lanes by their numbers.
     pub(crate) states: Vec<LaneState>,
-    pub(crate) cards: Option<Box<dyn Cards>>,
+    pub(crate) book: Option<Box<dyn AddressBook>>,
     pub(crate) me: u32,
     /// A peer that does not answer for so long is given up.
     pub(crate) give_up: Duration,
@@ -43,7 +43,7 @@ impl Engine {
             further: Vec::new(),
             missing: Vec::new(),
             states: Vec::new(),
-            cards: None,
+            book: None,
             me,
             give_up,
             outbox: VecDeque::new(),

@@ -9,8 +9,8 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
-    Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer, Offers,
-    Participant, Provider, Region, Rejected, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer,
+    Offers, Participant, Provider, Region, Rejected, Segment, Wanted, software,
 };
 
 use crate::address::{PeAddress, RailAddress};
@@ -184,7 +184,7 @@ impl Fabric for Ofi {
         self.net.lock().register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
+    fn address(&self) -> Vec<u8> {
         let engine = self.net.lock();
         let rail = |rail: &Endpoint| {
             let (fabric, domain) = rail.objects.info.place();
@@ -193,8 +193,8 @@ impl Fabric for Ofi {
         PeAddress { provider: engine.first.objects.info.provider(), rails: engine.rails().map(rail).collect() }.encode()
     }
 
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        self.net.lock().cards = Some(cards);
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
+        self.net.lock().book = Some(book);
         Ok(())
     }
 

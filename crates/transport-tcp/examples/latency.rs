@@ -13,7 +13,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::issue;
 use oxshmem_transport::{
-    Agreed, Amo, Cards, Fabric, Issuer, Lane, LaneOptions, Participant, Region, Remote, Segment, Width,
+    AddressBook, Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Region, Remote, Segment, Width,
 };
 use oxshmem_transport_tcp::PROVIDER;
 
@@ -298,15 +298,15 @@ fn spin(n: usize, mut step: impl FnMut(usize) -> io::Result<usize>) {
     }
 }
 
-struct Card(Vec<u8>);
+struct TheirAddress(Vec<u8>);
 
-impl Cards for Card {
-    fn card(&self, _pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for TheirAddress {
+    fn address(&self, _pe: u32) -> Result<Vec<u8>, Error> {
         Ok(self.0.clone())
     }
 }
 
-/// Exchanges cards over the bare connection.
+/// Exchanges addresses over the bare connection.
 fn join(me: u32, mut raw: TcpStream) -> Pe {
     raw.set_nodelay(true).expect("sockets can do that");
     let settings = Settings::default();
@@ -315,14 +315,14 @@ fn join(me: u32, mut raw: TcpStream) -> Pe {
         (0..(DATA as usize + 16 * MIB) / 8).map(|i| AtomicU64::new(if i < 512 { 0 } else { 1 })).collect();
     let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
     fabric.register(Region::Heap, segment).expect("it registers");
-    let card = fabric.card();
-    raw.write_all(&[u8::try_from(card.len()).expect("cards are short")]).expect("it is sent");
-    raw.write_all(&card).expect("it is sent");
+    let address = fabric.address();
+    raw.write_all(&[u8::try_from(address.len()).expect("addresses are short")]).expect("it is sent");
+    raw.write_all(&address).expect("it is sent");
     let mut length = [0];
-    raw.read_exact(&mut length).expect("a card comes");
-    let mut card = vec![0; length[0].into()];
-    raw.read_exact(&mut card).expect("a card comes");
-    fabric.connect(Box::new(Card(card))).expect("it connects");
+    raw.read_exact(&mut length).expect("an address comes");
+    let mut address = vec![0; length[0].into()];
+    raw.read_exact(&mut address).expect("an address comes");
+    fabric.connect(Box::new(TheirAddress(address))).expect("it connects");
     let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
     Pe { me, fabric, lane, words, raw, meetings: 0, turns: 0, second: None }
 }

@@ -1,23 +1,23 @@
-//! What a PE tells the others: which host it is on, and where it listens.
+//! The address of a PE: which host it is on, and where it listens.
 
 use oxshmem_base::Error;
 
 use crate::interfaces::Address;
 
-/// A PE's address card.
+/// The address of a PE.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Card {
+pub(crate) struct PeAddress {
     pub(crate) port: u16,
-    /// What people call its host.
+    /// The name of its host.
     pub(crate) name: String,
-    /// What tells its network stack from others.
+    /// The mark that tells its network stack from others.
     pub(crate) host: String,
     pub(crate) addresses: Vec<Address>,
 }
 
 const VERSION: &str = "oxtcp1";
 
-impl Card {
+impl PeAddress {
     /// As bytes: words in lines, so that a person can read it in a trace.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let addresses = self.addresses.iter().map(|a| format!("\n{} {}", a.ip, a.interface)).collect::<String>();
@@ -39,7 +39,7 @@ impl Card {
             Some(Self { port, name: name.into(), host, addresses })
         });
         parsed.ok_or_else(|| {
-            Error::new(format!("the address card of PE {pe} cannot be read"))
+            Error::new(format!("the address of PE {pe} cannot be read"))
                 .because(format!("it is {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)])))
                 .fix("start all PEs with the same version of oxshmem and the same SHMEM_TRANSPORT")
         })
@@ -51,11 +51,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_survives_and_garbage_does_not() {
+    fn an_address_survives_and_garbage_does_not() {
         let address = |ip: &str| Address { ip: ip.parse().expect("an address"), interface: "eth0".into() };
         let addresses = ["10.0.0.1", "2001:db8::1"].map(address).to_vec();
-        let card = Card { port: 4711, name: "n4".into(), host: "boot net:[1]".into(), addresses };
-        assert_eq!(Card::decode(0, &card.encode()), Ok(card.clone()));
+        let pe = PeAddress { port: 4711, name: "n4".into(), host: "boot net:[1]".into(), addresses };
+        assert_eq!(PeAddress::decode(0, &pe.encode()), Ok(pe.clone()));
         for garbage in [
             &b""[..],
             b"oxtcp1",
@@ -65,7 +65,7 @@ mod tests {
             b"oxtcp1 5\nx\n10.0.0.1 eth0",
             b"\xFF\xFE",
         ] {
-            assert!(Card::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
+            assert!(PeAddress::decode(3, garbage).expect_err("garbage").what().contains("PE 3"));
         }
     }
 }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use oxshmem_base::Error;
-use oxshmem_transport::Cards;
+use oxshmem_transport::AddressBook;
 
-use crate::card::Card;
+use crate::address::PeAddress;
 use crate::interfaces::{self, Address};
 
 /// Where a PE may be reached: its address, and the name of the interface that has it there.
@@ -26,19 +26,19 @@ impl fmt::Display for Candidate {
 /// All addresses that this PE knows or can look up.
 pub(crate) struct PeerAddresses {
     /// This PE's own.
-    pub(crate) own: Card,
+    pub(crate) own: PeAddress,
     /// The ports that the user has named for listeners.
     pub(crate) ports: Option<(u16, u16)>,
     pub(crate) rails: u16,
     /// Where the others' come from, once the fabric is connected.
-    pub(crate) cards: OnceLock<Box<dyn Cards>>,
+    pub(crate) book: OnceLock<Box<dyn AddressBook>>,
 }
 
 impl PeerAddresses {
     /// The address that a PE has published.
-    pub(crate) fn of(&self, pe: u32) -> Result<Card, Error> {
-        let cards = self.cards.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
-        Card::decode(pe, &cards.card(pe)?)
+    pub(crate) fn of(&self, pe: u32) -> Result<PeAddress, Error> {
+        let book = self.book.get().ok_or_else(|| Error::new("TCP: the fabric is not connected yet"))?;
+        PeAddress::decode(pe, &book.address(pe)?)
     }
 
     /// Where to try to reach a PE over a rail, in order.

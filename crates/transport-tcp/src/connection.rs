@@ -7,8 +7,8 @@ use std::time::Duration;
 use mio::net::TcpStream;
 
 use crate::proto::seal::{Opener, Sealer};
-use crate::proto::{Endpoint, Host, Session};
-use crate::{region, socket};
+use crate::proto::{FrameReceiver, Host, Session};
+use crate::{served, socket};
 
 /// Bytes read from one connection before others have their turn.
 const TURN: usize = 1 << 20;
@@ -16,7 +16,7 @@ const TURN: usize = 1 << 20;
 /// A connection over which frames flow.
 pub(crate) struct Connection {
     stream: TcpStream,
-    endpoint: Endpoint,
+    receiver: FrameReceiver,
     seal: Option<Sealing>,
 }
 
@@ -55,7 +55,7 @@ impl Connection {
         }
         let (sealer, opener) = seals.unzip();
         let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
-        Self { stream, endpoint: Endpoint::new(opener), seal }
+        Self { stream, receiver: FrameReceiver::new(opener), seal }
     }
 
     pub(crate) fn socket(&self) -> RawFd {
@@ -64,7 +64,7 @@ impl Connection {
 
     /// Whether a long frame has begun to come and has not ended.
     pub(crate) fn is_in_the_middle(&self) -> bool {
-        self.endpoint.is_in_the_middle()
+        self.receiver.is_in_the_middle()
     }
 
     /// Sends what the socket takes.
@@ -79,13 +79,13 @@ impl Connection {
     pub(crate) fn receive(&mut self, session: &mut Session, host: &mut impl Host) -> Received {
         let mut received = Received::default();
         received.ended = loop {
-            let (place, bytes) = self.endpoint.space();
+            let (place, bytes) = self.receiver.space();
             let room = place.map_or(0, |place| place.n) + bytes.len();
             match socket::receive(self.stream.as_fd(), place, bytes) {
                 Ok(0) => break Some("the peer has closed the connection".to_owned()),
                 Ok(n) => {
                     received.read += n;
-                    match self.endpoint.received(n, session, host) {
+                    match self.receiver.received(n, session, host) {
                         Ok(count) => received.executed += count,
                         Err(garbage) => break Some(garbage.to_string()),
                     }
@@ -98,7 +98,7 @@ impl Connection {
                 Err(e) => break Some(e.to_string()),
             }
         };
-        received.left = self.endpoint.has_left();
+        received.left = self.receiver.has_left();
         received
     }
 }
@@ -113,7 +113,7 @@ impl Sealing {
             self.sent = 0;
             let Some((mut frame, place)) = session.whole_frame() else { return Ok(()) };
             if let Some(place) = place {
-                region::append(&mut frame, place);
+                served::append(&mut frame, place);
             }
             self.sealer.seal(&mut frame).map_err(|garbage| io::Error::other(garbage.0))?;
             self.staged = frame;

@@ -7,9 +7,9 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, LaneOptions, Remote, SignalUpdate, Width};
 
 use crate::net::Net;
+use crate::proto::codec::{BULK, Message, SMALL, Urgency};
 use crate::proto::session::Ticket;
-use crate::proto::wire::{BULK, Message, SMALL, Urgency};
-use crate::proto::{Place, Session};
+use crate::proto::{MemoryRange, Session};
 
 /// Longest put whose source is copied; a longer one waits until the peer has it.
 pub(crate) const INJECT: usize = 32 << 10;
@@ -106,7 +106,7 @@ unsafe impl Lane for TcpLane {
         }
         let (lane, Remote { pe, region, offset }) = (self.number, to);
         self.issue_pieces(pe, n, |session, start, n| {
-            let place = Place { at: source.wrapping_add(start).expose_provenance(), n };
+            let place = MemoryRange { at: source.wrapping_add(start).expose_provenance(), n };
             session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place, Urgency::Soon)
         })
     }
@@ -117,7 +117,7 @@ unsafe impl Lane for TcpLane {
         }
         let (lane, Remote { pe, region, offset }) = (self.number, from);
         self.issue_pieces(pe, n, |session, start, n| {
-            let place = Place { at: dest.wrapping_add(start).expose_provenance(), n };
+            let place = MemoryRange { at: dest.wrapping_add(start).expose_provenance(), n };
             let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
             session.push_fetch(&get, place)
         })
@@ -128,7 +128,7 @@ unsafe impl Lane for TcpLane {
         let message = Message::Amo { lane, region, offset, width, amo, fetch };
         self.issue(pe, 0, 1, |session| {
             if fetch {
-                session.push_fetch(&message, Place { at: old.expose_provenance(), n: width.bytes() })
+                session.push_fetch(&message, MemoryRange { at: old.expose_provenance(), n: width.bytes() })
             } else {
                 session.push(&message, self.urgency)
             }
@@ -148,7 +148,7 @@ unsafe impl Lane for TcpLane {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
         self.issue(pe, 0, 1, |session| {
             if n > SMALL {
-                let place = Place { at: source.expose_provenance(), n };
+                let place = MemoryRange { at: source.expose_provenance(), n };
                 session.push_bulk_put(lane, to.region, to.offset, place, self.urgency);
             } else if n > 0 {
                 // SAFETY: the source is readable for `n` bytes until completion, and copied here.

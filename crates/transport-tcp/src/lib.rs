@@ -1,9 +1,9 @@
 //! The provider that needs nothing but TCP.
 //!
 //! [`proto`] is the protocol: state machines without clock and without input or output. Around it stand the memory that
-//! peers reach (`region`), one link per pair of PEs and rail (`link`), the operations of contexts (`lane`, `lanes`), the thread
+//! peers reach (`served`), one link per pair of PEs and rail (`link`), the operations of contexts (`lane`, `lanes`), the thread
 //! and the callers that move everything on (`progress`), connections that have not proven themselves (`pending`), and the
-//! addresses of this host (`interfaces`, `card`). `net` is what they share; [`PROVIDER`] puts them together.
+//! addresses of this host (`interfaces`, `address`). `net` is what they share; [`PROVIDER`] puts them together.
 //!
 //! Each layer knows only those below it, and tells the one above by what it returns:
 //!
@@ -17,9 +17,9 @@
 //!
 //! The target's processor executes everything, so atomics are atomic against processor atomics of the target's node.
 
+mod address;
 mod addresses;
 mod attempt;
-mod card;
 mod carrier;
 mod connection;
 mod interfaces;
@@ -32,8 +32,8 @@ mod pending;
 mod progress;
 pub mod proto;
 mod provider;
-mod region;
 mod reminder;
+mod served;
 mod socket;
 mod unreachable;
 mod watch;

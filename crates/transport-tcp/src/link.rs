@@ -17,9 +17,9 @@ use crate::carrier::{Agreement, Carrier};
 use crate::local::LocalPe;
 use crate::proto::Session;
 use crate::proto::handshake::{Acceptor, Route, Standing};
-use crate::proto::patience::{Advice, Look, Patience};
+use crate::proto::liveness::{Advice, Liveness, Look};
 use crate::proto::session::Ticket;
-use crate::region::Served;
+use crate::served::Served;
 use crate::unreachable;
 
 /// Executed frames that may go without acknowledgement while a caller polls, who may have something to send with it.
@@ -41,7 +41,7 @@ struct State {
     /// Operations of lanes in the order of their tickets.
     under_way: VecDeque<UnderWay>,
     carrier: Carrier,
-    patience: Patience,
+    liveness: Liveness,
     heard: bool,
     error: Option<Error>,
 }
@@ -69,7 +69,7 @@ impl Link {
             session: Session::default(),
             under_way: VecDeque::new(),
             carrier: Carrier::new(route, token),
-            patience: Patience::new(limit),
+            liveness: Liveness::new(limit),
             heard: false,
             error: None,
         };
@@ -245,7 +245,7 @@ impl Link {
             connected: !state.carrier.is_down(),
             refused: state.carrier.is_refused(),
         };
-        match state.patience.look(now, look) {
+        match state.liveness.look(now, look) {
             Advice::Wait => {}
             Advice::Connect => state.raise(local),
             Advice::Reconnect => {
@@ -253,7 +253,7 @@ impl Link {
                 state.raise(local);
             }
             Advice::GiveUp => {
-                let silence = state.patience.silence(now).as_secs_f64();
+                let silence = state.liveness.silence(now).as_secs_f64();
                 let error = state.carrier.lost(local, &format!("nothing has been heard of it for {silence:.1} s"));
                 state.fail(local, error);
             }

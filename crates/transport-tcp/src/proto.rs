@@ -17,20 +17,20 @@
 //! break and be replaced and every message is still executed once and in order. A bulk frame that was cut is written
 //! again from its start, which changes nothing: nobody has been told of it.
 
-pub mod endpoint;
+pub mod codec;
 pub mod frame;
 pub mod fuzz;
 pub mod handshake;
-pub mod patience;
+pub mod liveness;
+pub mod receiver;
 pub mod seal;
 pub mod session;
-pub mod wire;
 
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 
-pub use endpoint::{Endpoint, Host};
-pub use frame::{Piece, Place};
+pub use codec::Garbage;
+pub use frame::{MemoryRange, OutputPiece};
+pub use receiver::{FrameReceiver, Host};
 pub use session::Session;
-pub use wire::Garbage;

@@ -12,22 +12,22 @@ use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::{
-    Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, Memory, NetworkAtomics, Offer,
-    Offers, Participant, Provider, Region, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, Memory, NetworkAtomics,
+    Offer, Offers, Participant, Provider, Region, Segment, Wanted, software,
 };
 use parking_lot::{Mutex, RwLock};
 use ring::rand::SystemRandom;
 
+use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
-use crate::card::Card;
 use crate::interfaces::{self, Address};
 use crate::lane::{INJECT, TcpLane};
 use crate::lanes::LaneTable;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
+use crate::proto::codec::{BULK, SMALL};
 use crate::proto::handshake::Credentials;
-use crate::proto::wire::{BULK, SMALL};
 use crate::reminder::Reminder;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 
@@ -70,10 +70,10 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         me,
         credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
         addresses: PeerAddresses {
-            own: Card { port, name: interfaces::name(), host: interfaces::host(), addresses },
+            own: PeAddress { port, name: interfaces::name(), host: interfaces::host(), addresses },
             ports: settings.tcp_ports,
             rails,
-            cards: OnceLock::new(),
+            book: OnceLock::new(),
         },
         give_up: participant.give_up(),
         memory: Memory::default(),
@@ -144,13 +144,13 @@ impl Fabric for Tcp {
         self.net.local.memory.register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
+    fn address(&self) -> Vec<u8> {
         self.net.local.addresses.own.encode()
     }
 
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
         let local = &self.net.local;
-        if local.addresses.cards.set(cards).is_err() {
+        if local.addresses.book.set(book).is_err() {
             return Err(Error::new("TCP: the fabric is connected already"));
         }
         let watched = local.watched.add(self.net.pending.listener().as_raw_fd(), LISTENER);
@@ -193,7 +193,7 @@ impl Fabric for Tcp {
     fn describe(&self) -> String {
         let Net { local: LocalPe { addresses: PeerAddresses { own, rails, .. }, credentials, .. }, pending, .. } =
             &*self.net;
-        let Card { port, addresses, .. } = own;
+        let PeAddress { port, addresses, .. } = own;
         let addresses = addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         let sealed = if credentials.encrypt { ", encrypted" } else { "" };
         let rails = if *rails > 1 { format!(", {rails} rails") } else { String::new() };

@@ -49,7 +49,7 @@ impl Host for Served<'_> {
 }
 
 /// Appends a copy of what is at a place.
-pub(crate) fn append(bytes: &mut Vec<u8>, place: crate::proto::Place) {
+pub(crate) fn append(bytes: &mut Vec<u8>, place: crate::proto::MemoryRange) {
     let old = bytes.len();
     bytes.resize(old + place.n, 0);
     let from: *const u8 = ptr::with_exposed_provenance(place.at);

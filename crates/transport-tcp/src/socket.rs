@@ -9,21 +9,23 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
-use crate::proto::{Piece, Place};
+use crate::proto::{MemoryRange, OutputPiece};
 
 /// Pieces sent with one call.
 const PIECES: usize = 64;
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
 /// Sends as much of the pieces as the socket takes. A closed peer is an error, never a signal.
-pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = Piece<'p>>) -> io::Result<usize> {
+pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = OutputPiece<'p>>) -> io::Result<usize> {
     let nothing = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
     let mut vectors = [nothing; PIECES];
     let mut count = 0;
     for (vector, piece) in vectors.iter_mut().zip(pieces) {
         *vector = match piece {
-            Piece::Bytes(bytes) => libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
-            Piece::Place(place) => vector_of(place),
+            OutputPiece::Bytes(bytes) => {
+                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+            }
+            OutputPiece::MemoryRange(place) => vector_of(place),
         };
         count += 1;
     }
@@ -41,7 +43,7 @@ pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = Piec
 }
 
 /// Receives to the place, then to the bytes. 0 means that the peer has closed.
-pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<Place>, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<MemoryRange>, bytes: &mut [u8]) -> io::Result<usize> {
     let rest = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let Some(place) = place else {
         // SAFETY: the slice is borrowed mutably.
@@ -74,7 +76,7 @@ pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, limit: Duration) -> io::Re
     Ok(())
 }
 
-fn vector_of(place: Place) -> libc::iovec {
+fn vector_of(place: MemoryRange) -> libc::iovec {
     libc::iovec { iov_base: ptr::with_exposed_provenance_mut(place.at), iov_len: place.n }
 }
 

@@ -3,7 +3,7 @@
 
 use oxshmem_base::Error;
 
-use crate::card::Card;
+use crate::address::PeAddress;
 use crate::interfaces::Address;
 use crate::local::LocalPe;
 
@@ -26,7 +26,14 @@ pub(crate) fn differs(local: &LocalPe, pe: u32) -> Error {
         .fix("set SHMEM_TCP_ENCRYPT for all PEs or for none")
 }
 
-fn words(here: &Card, there: &Card, ports: Option<(u16, u16)>, pe: u32, why: &str, history: &[String]) -> Error {
+fn words(
+    here: &PeAddress,
+    there: &PeAddress,
+    ports: Option<(u16, u16)>,
+    pe: u32,
+    why: &str,
+    history: &[String],
+) -> Error {
     let (from, to) = (&here.name, &there.name);
     let error = Error::new(format!("PE {pe} on host {to} cannot be reached from host {from} by TCP"));
     let leads_back = |a: &Address| a.ip.is_loopback() || here.addresses.iter().any(|own| own.ip == a.ip);
@@ -67,17 +74,22 @@ fn list(addresses: &[Address]) -> String {
 mod tests {
     use super::*;
 
-    fn card(name: &str, addresses: &[(&str, &str)]) -> Card {
+    fn address(name: &str, addresses: &[(&str, &str)]) -> PeAddress {
         let address = |(ip, interface): &(&str, &str)| Address {
             ip: ip.parse().expect("an address"),
             interface: (*interface).into(),
         };
-        Card { port: 41233, name: name.into(), host: name.into(), addresses: addresses.iter().map(address).collect() }
+        PeAddress {
+            port: 41233,
+            name: name.into(),
+            host: name.into(),
+            addresses: addresses.iter().map(address).collect(),
+        }
     }
 
     #[test]
     fn problem_15_a_blocked_port_is_told_with_both_hosts_and_what_to_open() {
-        let (here, there) = (card("n4", &[("10.0.4.4", "eno1")]), card("n5", &[("10.0.4.5", "eno4")]));
+        let (here, there) = (address("n4", &[("10.0.4.4", "eno1")]), address("n5", &[("10.0.4.5", "eno4")]));
         let history = ["10.0.4.5:41233 (eno4): no answer".to_owned()];
         let say =
             |ports| words(&here, &there, ports, 7, "nothing has been heard of it for 30.0 s", &history).to_string();
@@ -95,7 +107,7 @@ mod tests {
     fn problem_15_an_interface_that_leads_back_is_told() {
         let bridge = ("172.17.0.1", "docker0");
         for wrong in [("127.0.0.1", "lo"), bridge] {
-            let (here, there) = (card("n4", &[bridge]), card("n5", &[wrong]));
+            let (here, there) = (address("n4", &[bridge]), address("n5", &[wrong]));
             let said = words(&here, &there, None, 1, "nothing has been heard of it for 2.0 s", &[]).to_string();
             assert!(said.contains(wrong.0) && said.contains("SHMEM_TCP_INTERFACE"), "{said}");
             assert!(!said.contains("firewall"), "{said}");

@@ -13,9 +13,9 @@ use oxshmem_transport::{Amo, Region, Remote, Width};
 #[test]
 fn what_is_issued_takes_effect_without_another_call() {
     let [mut a, mut b] = pair(|_| {});
-    let cards = vec![a.fabric.card(), b.fabric.card()];
-    a.connect(cards.clone());
-    b.connect(cards);
+    let addresses = vec![a.fabric.address(), b.fabric.address()];
+    a.connect(addresses.clone());
+    b.connect(addresses);
     let place = |word: usize| Remote { pe: 1, region: Region::Heap, offset: 8 * word as u64 };
     for round in 1..300u64 {
         for word in 1..=(round % 7) as usize {

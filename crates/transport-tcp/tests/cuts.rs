@@ -88,9 +88,9 @@ fn relayed(relay: &Relay, timeout: u64, encrypt: bool) -> [Pe; 2] {
         settings.peer_timeout = timeout;
         settings.tcp_encrypt = encrypt;
     });
-    let cards = vec![a.card_at(relay.before(a.port())), b.card_at(relay.before(b.port()))];
-    a.connect(cards.clone());
-    b.connect(cards);
+    let addresses = vec![a.address_at(relay.before(a.port())), b.address_at(relay.before(b.port()))];
+    a.connect(addresses.clone());
+    b.connect(addresses);
     [a, b]
 }
 

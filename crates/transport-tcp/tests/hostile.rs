@@ -31,9 +31,9 @@ fn sent_away(pe: &Pe, least: u64) {
 fn a_flood_of_half_open_connections() {
     more_descriptors();
     let [mut a, mut b] = pair(|_| {});
-    let cards = vec![a.fabric.card(), b.fabric.card()];
-    a.connect(cards.clone());
-    b.connect(cards);
+    let addresses = vec![a.fabric.address(), b.fabric.address()];
+    a.connect(addresses.clone());
+    b.connect(addresses);
     let mut flood = Vec::new();
     for i in 0..1_000 {
         let mut stranger = knock(b.port());
@@ -60,9 +60,9 @@ fn a_flood_of_half_open_connections() {
 #[test]
 fn garbage_and_scanners() {
     let [mut a, mut b] = pair(|_| {});
-    let cards = vec![a.fabric.card(), b.fabric.card()];
-    a.connect(cards.clone());
-    b.connect(cards);
+    let addresses = vec![a.fabric.address(), b.fabric.address()];
+    a.connect(addresses.clone());
+    b.connect(addresses);
     let mut dice = 1u64;
     for round in 1..=50 {
         let mut stranger = knock(b.port());
@@ -93,15 +93,15 @@ fn garbage_and_scanners() {
 #[test]
 fn a_wrong_secret() {
     let [mut a, mut b] = pair(|_| {});
-    let cards = vec![a.fabric.card(), b.fabric.card()];
-    a.connect(cards.clone());
-    b.connect(cards.clone());
-    // It knows the job and its cards, and says that it is PE 0.
+    let addresses = vec![a.fabric.address(), b.fabric.address()];
+    a.connect(addresses.clone());
+    b.connect(addresses.clone());
+    // It knows the job and its addresses, and says that it is PE 0.
     let hasty = Settings { peer_timeout: 1, ..Settings::default() };
     let mut secret = SECRET;
     secret[16..].fill(0);
     let mut stranger = Pe::open(0, &hasty, &secret);
-    stranger.connect(cards.clone());
+    stranger.connect(addresses.clone());
     let error = stranger.work(1, 1).expect_err("it must not get in").to_string();
     assert!(error.contains("PE 1 on host ") && error.contains("127.0.0.1:"), "{error}");
     assert!(error.contains("does not belong to this job"), "{error}");
@@ -111,7 +111,7 @@ fn a_wrong_secret() {
     let mut secret = SECRET;
     secret[..16].fill(7);
     let mut neighbour = Pe::open(0, &hasty, &secret);
-    neighbour.connect(cards);
+    neighbour.connect(addresses);
     neighbour.work(1, 1).expect_err("it must not get in");
     a.work(1, 1).expect("the job goes on");
     assert_eq!(b.count(), 1);
@@ -135,8 +135,8 @@ fn what_was_recorded_proves_nothing_later() {
         }
         record
     });
-    a.connect(vec![a.fabric.card(), b.card_at(tapped)]);
-    b.connect(vec![a.fabric.card(), b.fabric.card()]);
+    a.connect(vec![a.fabric.address(), b.address_at(tapped)]);
+    b.connect(vec![a.fabric.address(), b.fabric.address()]);
     a.work(1, 1).expect("the tap only listens");
     a.lane = None;
     a.fabric.close();

@@ -33,9 +33,9 @@ fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
     let mut pe = Pe::open(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
     let (mut victim, theirs) = Other::start(&["victim"]);
-    let cards = vec![pe.fabric.card(), theirs];
-    victim.tell(&cards);
-    pe.connect(cards);
+    let addresses = vec![pe.fabric.address(), theirs];
+    victim.tell(&addresses);
+    pe.connect(addresses);
     pe.work(1, 1).expect("both live");
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(20));
@@ -50,6 +50,6 @@ fn a_peer_that_dies_is_named() {
 
 fn victim() {
     let mut pe = Pe::open(1, &Settings::default(), &SECRET);
-    pe.connect(processes::introduce(&pe.fabric.card(), 2));
+    pe.connect(processes::introduce(&pe.fabric.address(), 2));
     processes::compute();
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::issue;
-use oxshmem_transport::{Agreed, Cards, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport::{AddressBook, Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
 use oxshmem_transport_ucx::PROVIDER;
 use oxshmem_ucx_sys as sys;
 use oxshmem_ucx_sys::inline::{self, Started};
@@ -87,7 +87,7 @@ impl Pe {
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
         fabric.register(Region::Heap, segment).expect("it registers");
         let (mut bare, told) = Bare::new(tls, segment);
-        let mine: String = [fabric.card()].iter().chain(&told).map(|bytes| format!("{}\n", hex(bytes))).collect();
+        let mine: String = [fabric.address()].iter().chain(&told).map(|bytes| format!("{}\n", hex(bytes))).collect();
         let (second, theirs) = if me == 0 {
             let program = std::env::current_exe().expect("a path");
             let mut command = Command::new(program);
@@ -100,8 +100,9 @@ impl Pe {
             print!("{mine}");
             (None, lines(std::io::stdin().lock()))
         };
-        let cards = if me == 0 { [fabric.card(), theirs[0].clone()] } else { [theirs[0].clone(), fabric.card()] };
-        fabric.connect(Box::new(Two(cards))).expect("it connects");
+        let addresses =
+            if me == 0 { [fabric.address(), theirs[0].clone()] } else { [theirs[0].clone(), fabric.address()] };
+        fabric.connect(Box::new(Two(addresses))).expect("it connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
         bare.connect(&theirs[1..]);
         Self { me, bare, lane: Some(lane), fabric, words, meetings: 0, turns: 0, second }
@@ -235,8 +236,8 @@ impl Pe {
 
 struct Two([Vec<u8>; 2]);
 
-impl Cards for Two {
-    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for Two {
+    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
         Ok(self.0[pe as usize].clone())
     }
 }

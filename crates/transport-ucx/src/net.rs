@@ -54,8 +54,8 @@ impl Net {
         }
     }
 
-    /// This PE's card.
-    pub(crate) fn card(&self) -> Vec<u8> {
+    /// This PE's address.
+    pub(crate) fn address(&self) -> Vec<u8> {
         let address = self.service.lock().as_ref().and_then(|service| service.address().ok());
         [MARK, &address.unwrap_or_default()].concat()
     }

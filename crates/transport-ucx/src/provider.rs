@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
-    Agreed, AmoDomain, Capabilities, Cards, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer, Offers,
-    Participant, Provider, Region, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer,
+    Offers, Participant, Provider, Region, Segment, Wanted, software,
 };
 
 use crate::channel::COPIED;
@@ -81,12 +81,12 @@ impl Fabric for Ucx {
         self.net.regions.register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
-        self.net.card()
+    fn address(&self) -> Vec<u8> {
+        self.net.address()
     }
 
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        if self.net.peers.cards.set(cards).is_err() {
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
+        if self.net.peers.book.set(book).is_err() {
             return Err(Error::new("UCX: the fabric is connected already"));
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::processes::{self, Other};
-use oxshmem_transport::suite::{AllCards, issue};
+use oxshmem_transport::suite::{AllAddresses, issue};
 use oxshmem_transport::{Agreed, Amo, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
 use oxshmem_transport_ucx::PROVIDER;
 
@@ -79,8 +79,8 @@ impl Pe {
         Self { lane: None, fabric, _words: words }
     }
 
-    fn connect(&mut self, cards: Vec<Vec<u8>>) {
-        self.fabric.connect(Box::new(AllCards(cards))).expect("it connects");
+    fn connect(&mut self, addresses: Vec<Vec<u8>>) {
+        self.fabric.connect(Box::new(AllAddresses(addresses))).expect("it connects");
         self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
     }
 
@@ -117,9 +117,9 @@ fn a_peer_that_dies_is_named(tls: &str) {
     println!("a peer that dies is named");
     let mut pe = Pe::open(tls, 0);
     let (mut victim, theirs) = Other::start(&["victim", tls]);
-    let cards = vec![pe.fabric.card(), theirs];
-    victim.tell(&cards);
-    pe.connect(cards);
+    let addresses = vec![pe.fabric.address(), theirs];
+    victim.tell(&addresses);
+    pe.connect(addresses);
     pe.work().expect("both live");
     victim.kill();
     let error = (0..).find_map(|_| pe.work().err()).expect("there is no end of rounds").to_string();
@@ -146,6 +146,6 @@ fn fault_P4_no_lane_is_kept_for_the_handling_of_errors() {
 
 fn victim(tls: &str) {
     let mut pe = Pe::open(tls, 1);
-    pe.connect(processes::introduce(&pe.fabric.card(), 2));
+    pe.connect(processes::introduce(&pe.fabric.address(), 2));
     processes::compute();
 }

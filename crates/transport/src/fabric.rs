@@ -22,10 +22,10 @@ unsafe impl Send for Segment {}
 // SAFETY: a shared reference only reads the address and the length.
 unsafe impl Sync for Segment {}
 
-/// Where peers' cards come from; a card is fetched when its PE is first needed.
-pub trait Cards: Send + Sync {
-    /// The card that PE `pe` returned from [`Fabric::card`].
-    fn card(&self, pe: u32) -> Result<Vec<u8>, Error>;
+/// Where the addresses of peers come from; an address is fetched when its PE is first needed.
+pub trait AddressBook: Send + Sync {
+    /// The address that PE `pe` returned from [`Fabric::address`].
+    fn address(&self, pe: u32) -> Result<Vec<u8>, Error>;
 }
 
 /// How a lane will be used.
@@ -43,15 +43,15 @@ pub trait Fabric: Send + Sync {
     /// Its properties.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Lets peers reach `segment` as `region`. Called once per region before [`Fabric::card`], and again with a longer
+    /// Lets peers reach `segment` as `region`. Called once per region before [`Fabric::address`], and again with a longer
     /// segment at the same base when the region has grown.
     fn register(&self, region: Region, segment: Segment) -> Result<(), Error>;
 
-    /// Everything a peer needs to reach this PE.
-    fn card(&self) -> Vec<u8>;
+    /// The address of this PE: everything that a peer needs to reach it.
+    fn address(&self) -> Vec<u8>;
 
     /// Begins to serve and allows lanes to reach peers. Connections are made when they are first needed.
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error>;
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error>;
 
     /// A new lane. It is dropped when nothing is outstanding on it, or nobody uses its buffers any more.
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error>;

@@ -28,7 +28,7 @@ pub mod trace;
 
 pub use account::Account;
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{Busy, Cards, Fabric, Lane, LaneOptions, NotIssued, Segment};
+pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segment};
 pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{Memory, OutOfRange, deliver_old};

@@ -18,7 +18,7 @@ use crate::driver::{Callers, Drive, Next};
 use crate::loopback::card::{Card, Object};
 use crate::software::Messages;
 use crate::{
-    Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
+    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
     OperationLock, OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
 
@@ -108,11 +108,11 @@ impl Fabric for Loopback {
         self.world.memories[self.me as usize].register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
+    fn address(&self) -> Vec<u8> {
         self.me.to_le_bytes().to_vec()
     }
 
-    fn connect(&self, _cards: Box<dyn Cards>) -> Result<(), Error> {
+    fn connect(&self, _book: Box<dyn AddressBook>) -> Result<(), Error> {
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use oxshmem_base::Error;
 use crate::driver::{Callers, Drive, Driver, Next};
 use crate::software::service::{Requester, Service};
 use crate::{
-    Account, Amo, AmoDomain, Busy, Capabilities, Cards, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange,
+    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange,
     Region, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
 
@@ -93,12 +93,12 @@ impl Fabric for Filled {
         self.fabric.register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
-        self.fabric.card()
+    fn address(&self) -> Vec<u8> {
+        self.fabric.address()
     }
 
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
-        self.fabric.connect(cards)?;
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
+        self.fabric.connect(book)?;
         match (self.fabric.drive(), self.service.clone()) {
             (Some(drive), Some(service)) => self.driver.start(Arc::new(Serving { drive, service }))?,
             (Some(drive), None) => self.driver.start(drive)?,

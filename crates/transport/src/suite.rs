@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 
-use crate::{Agreed, Cards, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
+use crate::{AddressBook, Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
 
 /// How long a wait may last before it is called a hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -64,12 +64,12 @@ pub fn threads(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>) {
 pub fn threads_of(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>, tests: &[Test]) {
     let failed = Arc::new(AtomicBool::new(false));
     let joining: Vec<_> = (0..pes).zip(factory(pes)).map(|(me, fabric)| Joining::register(fabric, me, pes)).collect();
-    let cards: Vec<_> = joining.iter().map(|pe| pe.fabric.card()).collect();
+    let addresses: Vec<_> = joining.iter().map(|pe| pe.fabric.address()).collect();
     std::thread::scope(|scope| {
         for pe in joining {
-            let (failed, cards) = (failed.clone(), Box::new(AllCards(cards.clone())));
+            let (failed, addresses) = (failed.clone(), Box::new(AllAddresses(addresses.clone())));
             let body = move || {
-                let mut pe = pe.join(cards, failed.clone());
+                let mut pe = pe.join(addresses, failed.clone());
                 let alarm = Alarm(failed);
                 run(&mut pe, tests);
                 pe.leave();
@@ -110,12 +110,12 @@ pub fn run(pe: &mut Pe, tests: &[Test]) {
     }
 }
 
-/// Cards that are all at hand.
+/// Addresses that are all at hand.
 #[derive(Clone)]
-pub struct AllCards(pub Vec<Vec<u8>>);
+pub struct AllAddresses(pub Vec<Vec<u8>>);
 
-impl Cards for AllCards {
-    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for AllAddresses {
+    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
         self.0.get(pe as usize).cloned().ok_or_else(|| Error::new(format!("there is no PE {pe}")))
     }
 }
@@ -148,15 +148,15 @@ impl Joining {
         Self { fabric, me, pes, memory }
     }
 
-    /// The card to give to the others.
-    pub fn card(&self) -> Vec<u8> {
-        self.fabric.card()
+    /// The address to give to the others.
+    pub fn address(&self) -> Vec<u8> {
+        self.fabric.address()
     }
 
     /// Joins the others. `failed` becomes true when one of them has panicked.
-    pub fn join(self, cards: Box<dyn Cards>, failed: Arc<AtomicBool>) -> Pe {
+    pub fn join(self, book: Box<dyn AddressBook>, failed: Arc<AtomicBool>) -> Pe {
         let Self { fabric, me, pes, memory } = self;
-        fabric.connect(cards).expect("the fabric connects");
+        fabric.connect(book).expect("the fabric connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
         Pe { lane, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
     }

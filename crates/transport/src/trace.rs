@@ -7,7 +7,9 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::driver::Drive;
-use crate::{Amo, Busy, Capabilities, Cards, Fabric, Lane, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
+use crate::{
+    AddressBook, Amo, Busy, Capabilities, Fabric, Lane, LaneOptions, Region, Remote, Segment, SignalUpdate, Width,
+};
 
 /// How often each operation was issued and how many bytes it moved, over all lanes of a fabric. Counting is relaxed:
 /// the numbers say how much, not when.
@@ -69,13 +71,13 @@ impl Fabric for Traced {
         self.fabric.register(region, segment)
     }
 
-    fn card(&self) -> Vec<u8> {
-        self.fabric.card()
+    fn address(&self) -> Vec<u8> {
+        self.fabric.address()
     }
 
-    fn connect(&self, cards: Box<dyn Cards>) -> Result<(), Error> {
+    fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
         tracing::debug!("connect");
-        self.fabric.connect(cards)
+        self.fabric.connect(book)
     }
 
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {

@@ -3,7 +3,7 @@
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::{Circle, Job, wireup};
-use oxshmem_transport::{Cards, Region, Segment};
+use oxshmem_transport::{AddressBook, Region, Segment};
 
 use crate::collectives::between_nodes;
 use crate::memory::control;
@@ -49,7 +49,7 @@ pub(crate) fn open(
     fabric.register(Region::Heap, segment(heap, heap_now))?;
     fabric.register(Region::Statics, segment(statics, statics_len))?;
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
-    wireup::publish(job, epoch, circle, fabric.card())?;
+    wireup::publish(job, epoch, circle, fabric.address())?;
     job.fence()?;
     fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
@@ -103,11 +103,11 @@ fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; 
         .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"))
 }
 
-/// Cards come from the launcher's key-value space, when they are first needed.
+/// Addresses come from the launcher's key-value space, when they are first needed.
 struct Published(wireup::PublishedCards<'static>);
 
-impl Cards for Published {
-    fn card(&self, pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for Published {
+    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
         self.0.of(pe)
     }
 }

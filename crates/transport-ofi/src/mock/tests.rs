@@ -128,9 +128,9 @@ fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize
         let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
         pe.register(Region::Heap, segment).expect("memory is registered");
     }
-    let cards: Vec<_> = pes.iter().map(Fabric::card).collect();
+    let addresses: Vec<_> = pes.iter().map(Fabric::address).collect();
     for pe in &pes {
-        pe.connect(Box::new(suite::AllCards(cards.clone()))).expect("it connects");
+        pe.connect(Box::new(suite::AllAddresses(addresses.clone()))).expect("it connects");
     }
     let over = AtomicBool::new(false);
     let served = std::thread::scope(|scope| {

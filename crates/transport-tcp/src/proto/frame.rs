@@ -1,28 +1,28 @@
 //! Frames as they are kept and sent.
 
-use super::wire::Urgency;
+use super::codec::Urgency;
 
 /// Memory that the protocol only passes on: an address as a number, and a length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "described as a whole")]
-pub struct Place {
+pub struct MemoryRange {
     pub at: usize,
     pub n: usize,
 }
 
 /// A part of what is to be sent next.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Piece<'s> {
+pub enum OutputPiece<'s> {
     /// These bytes.
     Bytes(&'s [u8]),
     /// The bytes at this place.
-    Place(Place),
+    MemoryRange(MemoryRange),
 }
 
 /// A frame that the peer has not acknowledged: bytes, and memory that follows them.
 pub(super) struct Frame {
     pub(super) bytes: Vec<u8>,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<MemoryRange>,
     pub(super) urgency: Urgency,
 }
 

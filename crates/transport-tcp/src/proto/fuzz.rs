@@ -9,11 +9,11 @@ pub use handshake::handshake;
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
-use super::frame::Place;
+use super::codec::{BULK, Garbage, Message};
+use super::frame::MemoryRange;
 use super::handshake::{Acceptor, Credentials, Step};
 use super::session::Session;
-use super::wire::{BULK, Garbage, Message};
-use super::{Endpoint, Host};
+use super::{FrameReceiver, Host};
 
 /// A host whose memory is one vector: the first part is every region, the rest belongs to the PE alone. Places are
 /// indices.
@@ -40,7 +40,7 @@ impl Sandbox {
     }
 
     /// The bytes of a range.
-    pub fn at(&self, place: Place) -> &[u8] {
+    pub fn at(&self, place: MemoryRange) -> &[u8] {
         &self.memory[place.at..place.at + place.n]
     }
 }
@@ -91,29 +91,30 @@ impl Host for Sandbox {
 /// Frames that come in pieces of `step` bytes at an end that waits for three answers. Returns how many were executed.
 pub fn frames(bytes: &[u8], step: usize) -> Result<usize, Garbage> {
     let (shared, private) = (1 << 20, BULK + 64);
-    let (mut session, mut host, mut endpoint) =
-        (Session::default(), Sandbox::new(shared, private), Endpoint::new(None));
+    let (mut session, mut host, mut receiver) =
+        (Session::default(), Sandbox::new(shared, private), FrameReceiver::new(None));
     for (at, n) in [(shared, 8), (shared + 8, 56), (shared + 64, BULK)] {
         let get = Message::Get { lane: 1, region: Region::Heap, offset: 0, n };
-        session.push_fetch(&get, Place { at, n });
+        session.push_fetch(&get, MemoryRange { at, n });
     }
     session.seal();
-    let all = session.pieces().map(|piece| if let super::Piece::Bytes(bytes) = piece { bytes.len() } else { 0 }).sum();
+    let all =
+        session.pieces().map(|piece| if let super::OutputPiece::Bytes(bytes) = piece { bytes.len() } else { 0 }).sum();
     session.sent(all);
-    receive(bytes, step, &mut endpoint, &mut session, &mut host)
+    receive(bytes, step, &mut receiver, &mut session, &mut host)
 }
 
-/// Hands bytes to an endpoint as a socket would.
+/// Hands bytes to a receiver as a socket would.
 pub fn receive(
     mut bytes: &[u8],
     step: usize,
-    endpoint: &mut Endpoint,
+    receiver: &mut FrameReceiver,
     session: &mut Session,
     host: &mut Sandbox,
 ) -> Result<usize, Garbage> {
     let mut executed = 0;
     while !bytes.is_empty() {
-        let (place, buffer) = endpoint.space();
+        let (place, buffer) = receiver.space();
         let room = place.map_or(0, |place| place.n) + buffer.len();
         let (now, rest) = bytes.split_at(bytes.len().min(room).min(step.max(1)));
         let (direct, buffered) = now.split_at(now.len().min(place.map_or(0, |place| place.n)));
@@ -121,7 +122,7 @@ pub fn receive(
         if let Some(place) = place {
             host.fill(place.at, direct);
         }
-        executed += endpoint.received(now.len(), session, host)?;
+        executed += receiver.received(now.len(), session, host)?;
         bytes = rest;
     }
     Ok(executed)

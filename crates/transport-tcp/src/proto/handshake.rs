@@ -10,8 +10,8 @@
 //! Every message has one length, so that nothing is read that is not part of it. Nonces are fresh on both sides: what was
 //! recorded proves nothing the next time.
 
+use super::codec::Garbage;
 use super::seal::{Opener, PROOF, Sealer, check, keys, prove};
-use super::wire::Garbage;
 
 const MAGIC: [u8; 4] = *b"oxs1";
 const HELLO: usize = 4 + 4 + 4 + 4 + 16 + 32 + PROOF;

@@ -31,7 +31,7 @@ pub struct Look {
 
 /// How long one peer has been silent, and what has been tried since.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Liveness {
     limit: Duration,
     silent_since: Option<Duration>,
     /// When the silent connection was last replaced.
@@ -46,7 +46,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// So long may a host refuse: its PE has ended, a restart is not to be expected.
 const REFUSAL: Duration = Duration::from_secs(2);
 
-impl Patience {
+impl Liveness {
     /// Gives up after `limit`.
     pub fn new(limit: Duration) -> Self {
         let zero = Duration::ZERO;

@@ -2,12 +2,12 @@
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
-use super::frame::Place;
-use super::seal::{Opener, SEAL};
-use super::session::Session;
-use super::wire::{
+use super::codec::{
     BATCH, BULK, Bulk, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency,
 };
+use super::frame::MemoryRange;
+use super::seal::{Opener, SEAL};
+use super::session::Session;
 
 /// The memory of this PE, as the protocol sees it.
 pub trait Host {
@@ -26,7 +26,7 @@ pub trait Host {
 }
 
 /// Receives frames and executes them.
-pub struct Endpoint {
+pub struct FrameReceiver {
     buffer: Box<[u8]>,
     /// Received and not yet looked at: `buffer[taken..filled]`.
     taken: usize,
@@ -58,7 +58,7 @@ const BUFFER: usize = 64 << 10;
 /// Received behind the data of a bulk frame: the headers of the next one, whose data then has a place.
 const HEADERS: usize = FRAME + MESSAGE;
 
-impl Endpoint {
+impl FrameReceiver {
     /// The end of a new connection. With an opener, all frames are sealed.
     pub fn new(opener: Option<Opener>) -> Self {
         let length = if opener.is_some() { FRAME + MESSAGE + BULK + SEAL } else { BUFFER };
@@ -77,7 +77,7 @@ impl Endpoint {
     }
 
     /// Where to receive: first to the place, if there is one, then to the bytes.
-    pub fn space(&mut self) -> (Option<Place>, &mut [u8]) {
+    pub fn space(&mut self) -> (Option<MemoryRange>, &mut [u8]) {
         if self.taken == self.filled {
             (self.taken, self.filled) = (0, 0);
         } else if self.filled > self.buffer.len() / 2 {
@@ -86,13 +86,13 @@ impl Endpoint {
         }
         match &self.bulk {
             Some(Receiving { at: Some(at), rest, .. }) => {
-                (Some(Place { at: *at, n: *rest }), &mut self.buffer[self.filled..][..HEADERS])
+                (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..HEADERS])
             }
             _ => (None, &mut self.buffer[self.filled..]),
         }
     }
 
-    /// `n` bytes have been received to where [`Endpoint::space`] said. Returns how many frames were executed.
+    /// `n` bytes have been received to where [`FrameReceiver::space`] said. Returns how many frames were executed.
     pub fn received(&mut self, mut n: usize, session: &mut Session, host: &mut impl Host) -> Result<usize, Garbage> {
         if let Some(Receiving { at: Some(at), rest, .. }) = &mut self.bulk {
             let placed = n.min(*rest);
@@ -225,7 +225,7 @@ fn execute(message: Message<'_>, session: &mut Session, host: &mut impl Host) ->
         }
         Message::Get { lane, region, offset, n } => {
             match host.place(region, offset, n) {
-                Ok(at) => session.push_bulk_reply(Place { at, n }),
+                Ok(at) => session.push_bulk_reply(MemoryRange { at, n }),
                 Err(wrong) => session.push(&Message::Refused { lane, fetch: true, wrong }, Urgency::Soon),
             };
         }

@@ -4,7 +4,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
 
-use super::wire::{FRAME, Garbage, Header};
+use super::codec::{FRAME, Garbage, Header};
 
 /// Bytes that a seal adds to a frame.
 pub const SEAL: usize = 16;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
 
-use super::frame::{Frame, Piece, Place};
-use super::wire::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL, Urgency};
+use super::codec::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL, Urgency};
+use super::frame::{Frame, MemoryRange, OutputPiece};
 
 /// Bytes of copied messages that may wait for the peer before the caller has to.
 const WINDOW: usize = 1 << 20;
@@ -48,7 +48,7 @@ pub struct Session {
     wants_ack: bool,
     is_asked: bool,
     /// Where answers go, oldest first, and how many have come.
-    fetches: VecDeque<Place>,
+    fetches: VecDeque<MemoryRange>,
     fetched: u64,
     leaving: bool,
 }
@@ -115,23 +115,30 @@ impl Session {
     }
 
     /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
-    pub fn push_fetch(&mut self, message: &Message<'_>, dest: Place) -> Ticket {
+    pub fn push_fetch(&mut self, message: &Message<'_>, dest: MemoryRange) -> Ticket {
         self.fetches.push_back(dest);
         // A long answer is sealed before the request is executed as a whole, so it does not acknowledge it.
         self.push(message, Urgency::Soon)
     }
 
     /// Appends a put of at most [`BULK`] bytes that are sent from where they are.
-    pub fn push_bulk_put(&mut self, lane: u16, region: Region, offset: u64, source: Place, urgency: Urgency) -> Ticket {
+    pub fn push_bulk_put(
+        &mut self,
+        lane: u16,
+        region: Region,
+        offset: u64,
+        source: MemoryRange,
+        urgency: Urgency,
+    ) -> Ticket {
         self.push_bulk(Envelope::put(lane, region, offset, source.n), source, urgency)
     }
 
     /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
-    pub fn push_bulk_reply(&mut self, source: Place) -> Ticket {
+    pub fn push_bulk_reply(&mut self, source: MemoryRange) -> Ticket {
         self.push_bulk(Envelope::reply(source.n), source, Urgency::Later)
     }
 
-    fn push_bulk(&mut self, envelope: Envelope, source: Place, urgency: Urgency) -> Ticket {
+    fn push_bulk(&mut self, envelope: Envelope, source: MemoryRange, urgency: Urgency) -> Ticket {
         debug_assert!(0 < source.n && source.n <= BULK);
         self.seal();
         let ticket = self.ticket();
@@ -267,13 +274,15 @@ impl Session {
     }
 
     /// The pieces to be sent now, in order; a frame without number is sent between others.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let control = self.control.iter().map(|(bytes, sent)| Piece::Bytes(&bytes[*sent..]));
+    pub fn pieces(&self) -> impl Iterator<Item = OutputPiece<'_>> {
+        let control = self.control.iter().map(|(bytes, sent)| OutputPiece::Bytes(&bytes[*sent..]));
         let frames = self.frames.iter().skip(self.sent).enumerate().flat_map(move |(i, frame)| {
             let skip = if i == 0 { self.sent_bytes } else { 0 };
-            let bytes = frame.bytes.get(skip..).filter(|bytes| !bytes.is_empty()).map(Piece::Bytes);
+            let bytes = frame.bytes.get(skip..).filter(|bytes| !bytes.is_empty()).map(OutputPiece::Bytes);
             let into = skip.saturating_sub(frame.bytes.len());
-            let place = frame.place.map(|Place { at, n }| Piece::Place(Place { at: at + into, n: n - into }));
+            let place = frame
+                .place
+                .map(|MemoryRange { at, n }| OutputPiece::MemoryRange(MemoryRange { at: at + into, n: n - into }));
             bytes.into_iter().chain(place)
         });
         control.chain(frames)
@@ -303,7 +312,7 @@ impl Session {
     }
 
     /// The next frame as a whole, for those who seal it first.
-    pub fn whole_frame(&mut self) -> Option<(Vec<u8>, Option<Place>)> {
+    pub fn whole_frame(&mut self) -> Option<(Vec<u8>, Option<MemoryRange>)> {
         if let Some((bytes, _)) = self.control.take() {
             self.after_last();
             return Some((bytes.to_vec(), None));
@@ -345,7 +354,7 @@ impl Session {
     }
 
     /// Where the next answer goes.
-    pub fn answer_place(&self) -> Option<Place> {
+    pub fn answer_place(&self) -> Option<MemoryRange> {
         self.fetches.front().copied()
     }
 

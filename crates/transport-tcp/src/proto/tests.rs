@@ -7,12 +7,12 @@ use std::time::Duration;
 use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
 
+use super::codec::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency};
 use super::fuzz::{self, Sandbox};
 use super::handshake::{Acceptor, Credentials, Initiator, Route, Standing, Step, Verdict};
-use super::patience::{Advice, Look, Patience};
+use super::liveness::{Advice, Liveness, Look};
 use super::seal::Sealer;
-use super::wire::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency};
-use super::{Endpoint, Garbage, Host, Piece, Place, Session};
+use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
@@ -31,12 +31,12 @@ impl Dice {
 /// One PE.
 struct Side {
     session: Session,
-    endpoint: Endpoint,
+    receiver: FrameReceiver,
     sealer: Option<Sealer>,
     host: Sandbox,
     /// The contents that the peer's memory must have in the end.
     model: Sandbox,
-    expected: Vec<(Place, Vec<u8>)>,
+    expected: Vec<(MemoryRange, Vec<u8>)>,
     used: usize,
     /// On their way to the peer, with the time of arrival.
     wire: VecDeque<(u64, Vec<u8>)>,
@@ -46,7 +46,7 @@ impl Side {
     fn new() -> Self {
         Self {
             session: Session::default(),
-            endpoint: Endpoint::new(None),
+            receiver: FrameReceiver::new(None),
             sealer: None,
             host: Sandbox::new(SHARED, PRIVATE),
             model: Sandbox::new(SHARED, 0),
@@ -57,12 +57,12 @@ impl Side {
     }
 
     /// Memory that nobody else uses.
-    fn own(&mut self, n: usize) -> Option<Place> {
+    fn own(&mut self, n: usize) -> Option<MemoryRange> {
         let (at, end) = (self.used, self.used + n);
         // Some is left for what is short.
         let fits = end <= SHARED + PRIVATE - if n > SMALL { 64 << 10 } else { 0 };
         self.used = if fits { end } else { at };
-        fits.then_some(Place { at, n })
+        fits.then_some(MemoryRange { at, n })
     }
 
     /// Issues something and keeps the books.
@@ -131,8 +131,8 @@ impl Side {
         } else {
             for piece in self.session.pieces().take(6) {
                 match piece {
-                    Piece::Bytes(more) => bytes.extend_from_slice(more),
-                    Piece::Place(place) => bytes.extend_from_slice(self.host.at(place)),
+                    OutputPiece::Bytes(more) => bytes.extend_from_slice(more),
+                    OutputPiece::MemoryRange(place) => bytes.extend_from_slice(self.host.at(place)),
                 }
             }
             bytes.truncate(1 + dice.below(bytes.len()));
@@ -150,7 +150,7 @@ impl Side {
         while from.wire.front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = from.wire.pop_front().expect("just seen");
             let step = 1 + dice.below(100_000);
-            fuzz::receive(&bytes, step, &mut self.endpoint, &mut self.session, &mut self.host).expect("no garbage");
+            fuzz::receive(&bytes, step, &mut self.receiver, &mut self.session, &mut self.host).expect("no garbage");
         }
     }
 }
@@ -179,7 +179,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
         [(&mut *a, initiator.seals(), theirs.executed), (b, acceptor.seals(), standing.executed)]
     {
         let (sealer, opener) = seals.unzip();
-        (side.sealer, side.endpoint) = (sealer, Endpoint::new(opener));
+        (side.sealer, side.receiver) = (sealer, FrameReceiver::new(opener));
         side.wire.clear();
         side.session.resume(executed).expect("both sides count alike");
     }
@@ -255,7 +255,8 @@ fn a_session_says_when_the_peer_is_slow() {
     assert!(pushed < 2 << 20, "{pushed} bytes are kept for a peer that hears nothing");
     let mut fetches = Session::default();
     while !fetches.is_full() {
-        fetches.push_fetch(&Message::Get { lane: 0, region: Region::Heap, offset: 0, n: 8 }, Place { at: 0, n: 8 });
+        fetches
+            .push_fetch(&Message::Get { lane: 0, region: Region::Heap, offset: 0, n: 8 }, MemoryRange { at: 0, n: 8 });
     }
 }
 
@@ -266,12 +267,12 @@ fn carry(from: &mut Side, to: &mut Side) {
         let mut bytes = Vec::new();
         for piece in from.session.pieces() {
             match piece {
-                Piece::Bytes(more) => bytes.extend_from_slice(more),
-                Piece::Place(place) => bytes.extend_from_slice(from.host.at(place)),
+                OutputPiece::Bytes(more) => bytes.extend_from_slice(more),
+                OutputPiece::MemoryRange(place) => bytes.extend_from_slice(from.host.at(place)),
             }
         }
         from.session.sent(bytes.len());
-        fuzz::receive(&bytes, 1 << 20, &mut to.endpoint, &mut to.session, &mut to.host).expect("no garbage");
+        fuzz::receive(&bytes, 1 << 20, &mut to.receiver, &mut to.session, &mut to.host).expect("no garbage");
     }
     to.session.seal();
     if to.session.wants_ack() {
@@ -287,9 +288,9 @@ fn operations_of_contexts_complete_unasked() {
         connect(&mut a, &mut b, false, 0);
         // A message that nobody waits for may share the frame.
         a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
-        let get = a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, Place { at: SHARED, n });
+        let get = a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, MemoryRange { at: SHARED, n });
         let put = a.session.push(&Message::Put { lane: 0, region, offset, data: &[2; 8] }, Urgency::Soon);
-        let bulk = a.session.push_bulk_put(0, region, offset, Place { at: SHARED, n: 60_000 }, Urgency::Soon);
+        let bulk = a.session.push_bulk_put(0, region, offset, MemoryRange { at: SHARED, n: 60_000 }, Urgency::Soon);
         for _ in 0..3 {
             carry(&mut a, &mut b);
             carry(&mut b, &mut a);
@@ -308,7 +309,7 @@ fn a_get_alone_completes_unasked() {
         let (mut a, mut b) = (Side::new(), Side::new());
         connect(&mut a, &mut b, false, 0);
         let get = Message::Get { lane: 0, region: Region::Heap, offset: 0, n };
-        let ticket = a.session.push_fetch(&get, Place { at: SHARED, n });
+        let ticket = a.session.push_fetch(&get, MemoryRange { at: SHARED, n });
         for _ in 0..3 {
             carry(&mut a, &mut b);
             carry(&mut b, &mut a);
@@ -323,10 +324,10 @@ fn refusals_come_back_to_their_lane() {
     let (mut a, mut b) = (Side::new(), Side::new());
     connect(&mut a, &mut b, false, 0);
     let (region, far) = (Region::Heap, SHARED as u64 - 3);
-    let dest = Place { at: SHARED, n: 8 };
+    let dest = MemoryRange { at: SHARED, n: 8 };
     a.session.push(&Message::Put { lane: 1, region, offset: far, data: &[1; 8] }, Urgency::Soon);
     a.session.push_fetch(&Message::Get { lane: 2, region, offset: u64::MAX, n: 8 }, dest);
-    a.session.push_bulk_put(3, region, far, Place { at: SHARED, n: 100_000 }, Urgency::Soon);
+    a.session.push_bulk_put(3, region, far, MemoryRange { at: SHARED, n: 100_000 }, Urgency::Soon);
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
     let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
@@ -347,8 +348,8 @@ fn patience_ends_in_time_and_not_before() {
     let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
     let waiting = Look { waiting: true, ..Look::default() };
     // A cable that is cut for good: a new connection is tried, then the peer is given up.
-    let mut patience = Patience::new(limit);
-    let advice = |patience: &mut Patience, at, look| patience.look(ms(at), look);
+    let mut patience = Liveness::new(limit);
+    let advice = |patience: &mut Liveness, at, look| patience.look(ms(at), look);
     assert_eq!(advice(&mut patience, 0, Look { connected: true, ..waiting }), Advice::Wait);
     assert_eq!(advice(&mut patience, 2_999, Look { connected: true, ..waiting }), Advice::Wait);
     assert_eq!(advice(&mut patience, 3_000, Look { connected: true, ..waiting }), Advice::Reconnect);
@@ -357,14 +358,14 @@ fn patience_ends_in_time_and_not_before() {
     assert_eq!(advice(&mut patience, 8_999, Look { connected: true, ..waiting }), Advice::Reconnect);
     assert_eq!(advice(&mut patience, 9_000, waiting), Advice::GiveUp);
     // One that comes back after five seconds.
-    let mut patience = Patience::new(limit);
+    let mut patience = Liveness::new(limit);
     for at in (0..5_000).step_by(20) {
         assert_ne!(advice(&mut patience, at, waiting), Advice::GiveUp);
     }
     assert_eq!(advice(&mut patience, 5_000, Look { connected: true, heard: true, ..waiting }), Advice::Wait);
     assert_eq!(advice(&mut patience, 13_000, Look { connected: true, ..waiting }), Advice::Reconnect);
     // A host on which nobody listens any more is not waited for as long.
-    let mut patience = Patience::new(limit);
+    let mut patience = Liveness::new(limit);
     assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
     assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
     assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
@@ -427,8 +428,9 @@ fn a_broken_seal_ends_the_connection() {
     for at in [10, FRAME, FRAME + MESSAGE, last] {
         let mut broken = frame.clone();
         broken[at] ^= 1;
-        let (mut session, mut endpoint) = (Session::default(), std::mem::replace(&mut b.endpoint, Endpoint::new(None)));
-        assert!(fuzz::receive(&broken, 1000, &mut endpoint, &mut session, &mut b.host).is_err(), "byte {at}");
+        let (mut session, mut receiver) =
+            (Session::default(), std::mem::replace(&mut b.receiver, FrameReceiver::new(None)));
+        assert!(fuzz::receive(&broken, 1000, &mut receiver, &mut session, &mut b.host).is_err(), "byte {at}");
         connect(&mut a, &mut b, true, 0);
     }
     assert_eq!(b.host.memory[..8], [0; 8]);
@@ -447,8 +449,8 @@ fn good_stream() -> Vec<u8> {
     );
     session.push(&Message::Reply { data: &[1; 8] }, Urgency::Soon);
     session.push(&Message::Reply { data: &[2; 56] }, Urgency::Soon);
-    session.push_bulk_put(2, region, 5_000, Place { at: 0, n: 5_000 }, Urgency::Soon);
-    session.push_bulk_reply(Place { at: 0, n: BULK });
+    session.push_bulk_put(2, region, 5_000, MemoryRange { at: 0, n: 5_000 }, Urgency::Soon);
+    session.push_bulk_reply(MemoryRange { at: 0, n: BULK });
     session.leave();
     let mut bytes = Vec::new();
     while session.has_output() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::{AllCards, issue};
+use oxshmem_transport::suite::{AllAddresses, issue};
 use oxshmem_transport::{Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
 use oxshmem_transport_tcp::PROVIDER;
 
@@ -32,8 +32,8 @@ impl Pe {
         Self { lane: None, fabric, words }
     }
 
-    pub(crate) fn connect(&mut self, cards: Vec<Vec<u8>>) {
-        self.fabric.connect(Box::new(AllCards(cards))).expect("it connects");
+    pub(crate) fn connect(&mut self, addresses: Vec<Vec<u8>>) {
+        self.fabric.connect(Box::new(AllAddresses(addresses))).expect("it connects");
         self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
     }
 
@@ -48,14 +48,18 @@ impl Pe {
 
     /// The port on which it listens.
     pub(crate) fn port(&self) -> u16 {
-        let card = String::from_utf8(self.fabric.card()).expect("a card is text");
-        card.split_whitespace().nth(1).and_then(|port| port.parse().ok()).expect("a card begins with name and port")
+        let address = String::from_utf8(self.fabric.address()).expect("an address is text");
+        address
+            .split_whitespace()
+            .nth(1)
+            .and_then(|port| port.parse().ok())
+            .expect("an address begins with name and port")
     }
 
-    /// Its card, with another port.
-    pub(crate) fn card_at(&self, port: u16) -> Vec<u8> {
-        let card = String::from_utf8(self.fabric.card()).expect("a card is text");
-        card.replacen(&self.port().to_string(), &port.to_string(), 1).into_bytes()
+    /// Its address, with another port.
+    pub(crate) fn address_at(&self, port: u16) -> Vec<u8> {
+        let address = String::from_utf8(self.fabric.address()).expect("an address is text");
+        address.replacen(&self.port().to_string(), &port.to_string(), 1).into_bytes()
     }
 
     /// Waits until everything is complete.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{Cards, NotIssued, Participant, Region, Remote, Segment};
+use oxshmem_transport::{AddressBook, NotIssued, Participant, Region, Remote, Segment};
 
 use super::Channel;
 use crate::devices::Devices;
@@ -15,8 +15,8 @@ use crate::service::on_ask;
 
 struct Own(Vec<u8>);
 
-impl Cards for Own {
-    fn card(&self, _pe: u32) -> Result<Vec<u8>, Error> {
+impl AddressBook for Own {
+    fn address(&self, _pe: u32) -> Result<Vec<u8>, Error> {
         Ok(self.0.clone())
     }
 }
@@ -37,7 +37,7 @@ fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&
     *net.service.lock() = Some(service);
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
-    assert!(net.peers.cards.set(Box::new(Own(net.card()))).is_ok(), "nobody has connected");
+    assert!(net.peers.book.set(Box::new(Own(net.address()))).is_ok(), "nobody has connected");
     let mut channel = Channel::new(context).expect("there are workers");
     play(&net, &mut channel);
     drop(channel);

@@ -1,5 +1,5 @@
 //! PEs that are processes. A test program starts itself as the other PEs, with words that say what each is; they tell it
-//! their cards, and it tells them everybody's, through pipes.
+//! their addresses, and it tells them everybody's, through pipes.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{AllCards, Joining, TESTS, run};
+use super::{AllAddresses, Joining, TESTS, run};
 use crate::Fabric;
 
 /// Another process of this program that is a PE.
@@ -18,21 +18,21 @@ pub struct Other {
 }
 
 impl Other {
-    /// Starts it with these words, and hears its card.
+    /// Starts it with these words, and hears its address.
     pub fn start(words: &[&str]) -> (Self, Vec<u8>) {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));
         let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let from = BufReader::new(child.stdout.take().expect("piped"));
         let mut other = Self { to: child.stdin.take(), child, from };
-        let mut card = String::new();
-        other.from.read_line(&mut card).expect("text");
-        let card = unhex(card.trim_end());
-        (other, card)
+        let mut address = String::new();
+        other.from.read_line(&mut address).expect("text");
+        let address = unhex(address.trim_end());
+        (other, address)
     }
 
-    /// Tells it everybody's cards.
-    pub fn tell(&mut self, cards: &[Vec<u8>]) {
-        let lines: String = cards.iter().map(|card| format!("{}\n", hex(card))).collect();
+    /// Tells it everybody's addresses.
+    pub fn tell(&mut self, addresses: &[Vec<u8>]) {
+        let lines: String = addresses.iter().map(|address| format!("{}\n", hex(address))).collect();
         self.to.as_mut().expect("until its input ends").write_all(lines.as_bytes()).expect("it reads");
     }
 
@@ -50,9 +50,9 @@ impl Other {
     }
 }
 
-/// A process tells its card to who has started it; returns the cards of all.
-pub fn introduce(card: &[u8], pes: u32) -> Vec<Vec<u8>> {
-    println!("{}", hex(card));
+/// A process tells its address to who has started it; returns the addresses of all.
+pub fn introduce(address: &[u8], pes: u32) -> Vec<Vec<u8>> {
+    println!("{}", hex(address));
     io::stdin().lines().take(pes as usize).map(|line| unhex(&line.expect("text"))).collect()
 }
 
@@ -66,8 +66,8 @@ pub fn compute() {
 pub fn suite(words: &[&str], pes: u32) {
     println!("the suite in {pes} processes");
     let start = |me: u32| Other::start(&[words, &[&me.to_string(), &pes.to_string()]].concat());
-    let (mut others, cards): (Vec<_>, Vec<_>) = (0..pes).map(start).unzip();
-    others.iter_mut().for_each(|other| other.tell(&cards));
+    let (mut others, addresses): (Vec<_>, Vec<_>) = (0..pes).map(start).unzip();
+    others.iter_mut().for_each(|other| other.tell(&addresses));
     for (me, other) in others.into_iter().enumerate() {
         assert!(other.finish().success(), "PE {me} failed");
     }
@@ -76,8 +76,8 @@ pub fn suite(words: &[&str], pes: u32) {
 /// A PE of the suite.
 pub fn take_part(fabric: Box<dyn Fabric>, me: u32, pes: u32) {
     let joining = Joining::register(fabric, me, pes);
-    let cards = introduce(&joining.card(), pes);
-    let mut pe = joining.join(Box::new(AllCards(cards)), Arc::new(AtomicBool::new(false)));
+    let addresses = introduce(&joining.address(), pes);
+    let mut pe = joining.join(Box::new(AllAddresses(addresses)), Arc::new(AtomicBool::new(false)));
     pe.alone = true;
     run(&mut pe, TESTS);
     pe.leave();

@@ -18,8 +18,18 @@ pub(super) fn long(sources: &[SourceFile]) -> Vec<Breach> {
 }
 
 /// Beginnings of SAFETY sentences that point to another sentence. Whatever follows, a reader has to look for the other one.
-const POINTERS: &[&str] =
-    &["as above", "as below", "as before", "as for ", "as in ", "see above", "see below", "see `", "see [`", "passed on"];
+const POINTERS: &[&str] = &[
+    "as above",
+    "as below",
+    "as before",
+    "as for ",
+    "as in ",
+    "see above",
+    "see below",
+    "see `",
+    "see [`",
+    "passed on",
+];
 
 /// Beginnings that name a promise only if the sentence goes on.
 const EMPTY: &[&str] = &[

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use oxshmem_transport::{Amo, Region, Width};
 
 use super::{Sandbox, receive};
-use crate::proto::frame::Place;
+use crate::proto::codec::{Message, SMALL, Urgency};
+use crate::proto::frame::MemoryRange;
 use crate::proto::session::Session;
-use crate::proto::wire::{Message, SMALL, Urgency};
-use crate::proto::{Endpoint, Host, Piece};
+use crate::proto::{FrameReceiver, Host, OutputPiece};
 
 /// Memory of an end that its peer reaches, and that it has for itself.
 const SHARED: usize = 16 << 10;
@@ -17,12 +17,12 @@ const PRIVATE: usize = 64 << 10;
 
 struct End {
     session: Session,
-    endpoint: Endpoint,
+    receiver: FrameReceiver,
     host: Sandbox,
     /// The peer's memory when everything has been executed.
     model: Sandbox,
     /// Answers that must come.
-    answers: Vec<(Place, Vec<u8>)>,
+    answers: Vec<(MemoryRange, Vec<u8>)>,
     used: usize,
     /// Sent and not received.
     wire: VecDeque<u8>,
@@ -32,7 +32,7 @@ impl End {
     fn new() -> Self {
         Self {
             session: Session::default(),
-            endpoint: Endpoint::new(None),
+            receiver: FrameReceiver::new(None),
             host: Sandbox::new(SHARED, PRIVATE),
             model: Sandbox::new(SHARED, 0),
             answers: Vec::new(),
@@ -42,10 +42,10 @@ impl End {
     }
 
     /// Memory of its own that nothing else uses.
-    fn own(&mut self, n: usize) -> Option<Place> {
+    fn own(&mut self, n: usize) -> Option<MemoryRange> {
         let at = self.used;
         self.used = (at + n <= SHARED + PRIVATE).then_some(at + n)?;
-        Some(Place { at, n })
+        Some(MemoryRange { at, n })
     }
 
     /// Asks the peer for something.
@@ -93,8 +93,8 @@ impl End {
         let mut bytes = Vec::new();
         for piece in self.session.pieces() {
             match piece {
-                Piece::Bytes(more) => bytes.extend_from_slice(more),
-                Piece::Place(place) => bytes.extend_from_slice(self.host.at(place)),
+                OutputPiece::Bytes(more) => bytes.extend_from_slice(more),
+                OutputPiece::MemoryRange(place) => bytes.extend_from_slice(self.host.at(place)),
             }
             if bytes.len() >= most {
                 break;
@@ -108,7 +108,7 @@ impl End {
     /// Takes up to `most` bytes off the peer's wire.
     fn receive(&mut self, peer: &mut End, most: usize) {
         let bytes: Vec<u8> = peer.wire.drain(..most.min(peer.wire.len())).collect();
-        let executed = receive(&bytes, most, &mut self.endpoint, &mut self.session, &mut self.host);
+        let executed = receive(&bytes, most, &mut self.receiver, &mut self.session, &mut self.host);
         executed.expect("the peer sends no garbage");
     }
 }
@@ -161,7 +161,7 @@ fn cut(a: &mut End, b: &mut End) {
     let executed = [b.session.executed(), a.session.executed()];
     for (end, executed) in [&mut *a, b].into_iter().zip(executed) {
         end.wire.clear();
-        end.endpoint = Endpoint::new(None);
+        end.receiver = FrameReceiver::new(None);
         end.session.resume(executed).expect("both ends count alike");
     }
 }
