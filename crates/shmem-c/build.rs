@@ -5,6 +5,8 @@ fn main() {
     for path in sources.iter().chain(&["include"]) {
         println!("cargo::rerun-if-changed={path}");
     }
+    let here = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
+    println!("cargo::metadata=include={here}/include");
     cc::Build::new()
         .files(sources)
         .include("include")

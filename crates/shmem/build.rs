@@ -1,12 +1,15 @@
-//! With the feature `c`: compiles the C halves of the examples that mix both languages.
+//! With the feature `c`: tells build scripts of programs where the headers are, and compiles the C halves of the examples
+//! that mix both languages.
 
 fn main() {
     const SOURCES: [&str; 2] = ["examples/with_c/average.c", "examples/standard/standard.c"];
     SOURCES.iter().for_each(|source| println!("cargo::rerun-if-changed={source}"));
     if std::env::var_os("CARGO_FEATURE_C").is_some() {
+        let headers = std::env::var("DEP_OXSHMEM_C_INCLUDE").expect("the build script of oxshmem-c says it");
+        println!("cargo::metadata=include={headers}");
         cc::Build::new()
             .files(SOURCES)
-            .include("../shmem-c/include")
+            .include(headers)
             .std("c11")
             .warnings_into_errors(true)
             .compile("oxshmem_example");

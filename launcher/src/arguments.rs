@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
 
 use crate::hosts::{self, HostEntry};
+use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, Stdin};
 
 /// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
@@ -173,7 +174,7 @@ impl JobPlan {
         }
         if options.demo {
             apps[0].count.get_or_insert(4);
-            apps[0].command.insert(0, demo()?);
+            apps[0].command.insert(0, helper("oshdemo")?.into());
         }
         let hosts = match (&options.hosts, &options.hostfile) {
             (Some(hosts), _) => Some(hosts.to_vec()),
@@ -308,18 +309,6 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
         }
     }
     prepared
-}
-
-/// The demonstration program beside this one.
-fn demo() -> Result<OsString, Error> {
-    let here = std::env::current_exe().map_err(|error| Error::new("oshrun cannot find itself").because(error))?;
-    let demo = here.with_file_name("oshdemo");
-    match demo.exists() {
-        true => Ok(demo.into()),
-        false => Err(Error::new("the demonstration program is not installed")
-            .because(format!("{} is not there", demo.display()))
-            .fix("build it with `cargo xtask build`")),
-    }
 }
 
 fn host_list(text: &str) -> Result<Hosts, String> {

@@ -13,7 +13,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::simulate::{Machine, Setting, simulate};
 use oxshmem_schedule::step::Plan;
 
-use crate::machine::beside;
+use crate::machine::{beside, helper};
 use crate::schedules::schedule;
 
 /// The schedule that is predicted and measured.
@@ -94,7 +94,7 @@ pub(crate) fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, 
 /// Runs the measuring program, with a schedule by name or with what the library does by itself.
 pub(crate) fn run(pes: u32, algorithm: Option<&str>) -> Result<Vec<(String, Times)>, Error> {
     let mut command = Command::new(beside("oshrun")?);
-    command.args(["--bind", "-n", &pes.to_string()]).arg(beside("oshmeasure")?).env_remove("SHMEM_TUNING");
+    command.args(["--bind", "-n", &pes.to_string()]).arg(helper("oshmeasure")?).env_remove("SHMEM_TUNING");
     for knob in ["SHMEM_BARRIER_ALGORITHM", "SHMEM_REDUCE_ALGORITHM"] {
         match algorithm {
             Some(name) => command.env(knob, name),

@@ -1,7 +1,7 @@
 //! The hardware of this machine. The installed `oshrun` is linked statically and opens no libraries: the kernel's files
 //! tell it what hwloc would. Only for what hwloc alone can read, descriptions of other machines, it asks its neighbour.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use oxshmem_base::Error;
@@ -37,6 +37,23 @@ pub(crate) fn beside(tool: &str) -> Result<PathBuf, Error> {
         false => Err(Error::new(format!("{tool} is not installed"))
             .because(format!("{} is not there", path.display()))
             .fix("build it with `cargo xtask build`")),
+    }
+}
+
+/// A program of the installation that tools run themselves.
+pub(crate) fn helper(program: &str) -> Result<PathBuf, Error> {
+    installed(&format!("libexec/oxshmem/{program}"))
+}
+
+/// A part of this installation, by its path below the prefix.
+pub(crate) fn installed(part: &str) -> Result<PathBuf, Error> {
+    let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
+    let path = here.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join(part);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(Error::new(format!("{part} is not installed"))
+            .because(format!("{} is not there", path.display()))
+            .fix("install oxshmem with `cargo xtask install --prefix DIR` and run the tool in DIR/bin")),
     }
 }
 

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
 
-use crate::machine::beside;
+use crate::machine::{beside, helper};
 
 /// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
 const ROUNDS: u32 = 3;
@@ -54,7 +54,7 @@ fn measured(oshrun: &[String], name: &'static str) -> Result<Vec<(usize, u64, f6
         let name = if collectives.iter().any(|&collective| served(collective)) { name } else { STANDARD };
         command.env(format!("SHMEM_{family}_ALGORITHM"), name);
     }
-    let lines = run(command.args(oshrun).arg(beside("oshtune")?).env_remove("SHMEM_TUNING"))?;
+    let lines = run(command.args(oshrun).arg(helper("oshtune")?).env_remove("SHMEM_TUNING"))?;
     Ok(lines.lines().filter_map(line).filter(|(collective, ..)| served(COLLECTIVES[*collective].1)).collect())
 }
 

@@ -76,7 +76,12 @@ OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compile
 
 impl Wrapper {
     /// The wrapper of this name in the installation that has `bin` as one of its folders.
-    pub fn new(name: &str, bin: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Wrapper {
+    pub fn new(
+        name: &str,
+        bin: &Path,
+        variable: impl Fn(&str) -> Option<OsString>,
+        exists: impl Fn(&Path) -> bool,
+    ) -> Wrapper {
         let language = Language::of_name(name).unwrap_or(Language::C);
         let (overrides, default) = language.compilers();
         let chosen =
@@ -86,7 +91,7 @@ impl Wrapper {
             name: name.into(),
             compiler: chosen.unwrap_or_else(|| vec![default.into()]),
             include: prefix.join("include"),
-            lib: prefix.join("lib"),
+            lib: libraries(prefix, exists),
         }
     }
 
@@ -152,6 +157,14 @@ impl Wrapper {
     }
 }
 
+/// The folder of the libraries: the first of those that installations have in which ours lies.
+fn libraries(prefix: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    let folders = ["lib", "lib64", &several].map(|folder| prefix.join(folder));
+    let found = folders.iter().find(|folder| exists(&folder.join("liboxshmem.so")));
+    found.unwrap_or(&folders[0]).clone()
+}
+
 /// The question of the user if the argument is one of ours: empty for the whole command.
 fn question(argument: &OsString) -> Option<String> {
     let text = argument.to_str()?;
@@ -211,7 +224,7 @@ mod tests {
 
     fn wrapper(name: &str, variables: &[(&str, &str)]) -> Wrapper {
         let variable = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
-        Wrapper::new(name, Path::new("/opt/osh/bin"), variable)
+        Wrapper::new(name, Path::new("/opt/osh/bin"), variable, |_| false)
     }
 
     fn acts(name: &str, arguments: &str) -> String {
@@ -266,6 +279,15 @@ mod tests {
         assert_eq!(command(&[("SHMEM_CC", "gcc-12")]), Action::Print("gcc-12".into()));
         assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
         assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
+    }
+
+    #[test]
+    fn libraries_are_found_where_an_installation_has_them() {
+        for folder in ["lib", "lib64"] {
+            let there = |path: &Path| path == Path::new("/usr").join(folder).join("liboxshmem.so");
+            assert_eq!(libraries(Path::new("/usr"), there), Path::new("/usr").join(folder));
+        }
+        assert_eq!(libraries(Path::new("/usr"), |_| false), Path::new("/usr/lib"));
     }
 
     #[test]

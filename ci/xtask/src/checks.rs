@@ -12,6 +12,7 @@ pub(crate) mod manual;
 pub(crate) mod matrix;
 pub(crate) mod namespaces;
 pub(crate) mod packages;
+pub(crate) mod packaging;
 pub(crate) mod placement;
 pub(crate) mod problems;
 pub(crate) mod public_api;

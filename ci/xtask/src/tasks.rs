@@ -1,6 +1,6 @@
 //! The tasks by name, with their options.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, Parser, Subcommand};
@@ -9,7 +9,9 @@ use crate::checks::{
     abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, rdma, semver, starts,
     steps,
 };
-use crate::product::{bindgen, build, generate};
+use crate::product::package::{self, PackageArguments};
+use crate::product::recipe::{LIBDIR, Recipe};
+use crate::product::{bindgen, build, generate, installation, release};
 use crate::{Outcome, command, default_prefix, rigs};
 
 /// Tasks of the project.
@@ -45,6 +47,32 @@ enum Task {
         /// Folder of the installation
         #[arg(long)]
         prefix: PathBuf,
+        /// Folder of the libraries below it: lib64, lib/x86_64-linux-gnu
+        #[arg(long, default_value = LIBDIR)]
+        libdir: PathBuf,
+        /// Folder that stands before the prefix for now, for those who make packages [default: DESTDIR, if it is set]
+        #[arg(long, value_name = "DIR")]
+        destdir: Option<PathBuf>,
+    },
+    /// Removes an installation
+    Uninstall {
+        /// Folder of the installation
+        #[arg(long)]
+        prefix: PathBuf,
+        /// Folder that stands before the prefix for now [default: DESTDIR, if it is set]
+        #[arg(long, value_name = "DIR")]
+        destdir: Option<PathBuf>,
+    },
+    /// Makes packages: an archive, those of Debian and Red Hat, a wheel
+    Package(PackageArguments),
+    /// Prints what the changelog says about this version
+    ReleaseNotes {
+        /// Fail unless this is the version's tag
+        #[arg(long)]
+        tag: Option<String>,
+        /// Write them to a file instead
+        #[arg(long)]
+        output: Option<PathBuf>,
     },
     /// Writes what comes from the routine table
     Generate {
@@ -149,6 +177,19 @@ fn absolute(path: PathBuf) -> Outcome<PathBuf> {
     std::path::absolute(path).map_err(|error| format!("--prefix: {error}"))
 }
 
+/// The folder that stands before the prefix: the option's, or that of the variable which makers of packages set.
+fn root(destdir: Option<PathBuf>) -> PathBuf {
+    destdir.or_else(|| std::env::var_os("DESTDIR").map(PathBuf::from)).unwrap_or_default()
+}
+
+/// The folder of the libraries, which has to lie below the prefix.
+fn below_prefix(libdir: &Path) -> Outcome<&Path> {
+    match libdir.components().all(|part| matches!(part, Component::Normal(_))) {
+        true if !libdir.as_os_str().is_empty() => Ok(libdir),
+        _ => Err(format!("--libdir: `{}` is no folder below the prefix; lib64 is one", libdir.display())),
+    }
+}
+
 impl CommandLine {
     /// Does what was asked.
     pub(crate) fn run(self) -> Outcome {
@@ -160,7 +201,15 @@ impl CommandLine {
             }
             Task::Test { steps, .. } => return steps::run(&steps),
             Task::Build { profile, installation } => return build::build(&profile, &installation.folder()?),
-            Task::Install { prefix } => return build::build("release", &absolute(prefix)?),
+            Task::Install { prefix, libdir, destdir } => {
+                let recipe = Recipe { libdir: below_prefix(&libdir)?, ..Recipe::new("release") };
+                return build::install(&recipe, &root(destdir), &absolute(prefix)?);
+            }
+            Task::Uninstall { prefix, destdir } => {
+                return installation::take_away(&installation::below(&root(destdir), &absolute(prefix)?));
+            }
+            Task::ReleaseNotes { tag, output } => return release::print(tag.as_deref(), output.as_deref()),
+            Task::Package(arguments) => return package::make(&arguments),
             Task::Generate { check: true } => return generate::check(),
             Task::Generate { check: false } => return generate::write(),
             Task::Bindgen { print: true, libraries, .. } => return bindgen::print(&libraries),
@@ -203,6 +252,14 @@ mod tests {
     fn the_options_fit_together() {
         use clap::CommandFactory;
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn libraries_lie_below_the_prefix() {
+        assert!(below_prefix(Path::new("lib/x86_64-linux-gnu")).is_ok());
+        for wrong in ["", "/usr/lib64", "../lib"] {
+            assert!(below_prefix(Path::new(wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

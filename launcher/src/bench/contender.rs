@@ -6,7 +6,7 @@ use std::process::Command;
 
 use oxshmem_base::Error;
 
-use crate::machine::beside;
+use crate::machine::{beside, helper, installed};
 
 /// The name of our own library.
 pub(crate) const OURS: &str = "oxshmem";
@@ -66,7 +66,7 @@ impl Contender {
             start.push("--bind=core".into());
         }
         start.extend(shape.oshrun.iter().map(OsString::from));
-        Ok(Self { name: OURS.into(), start, environment: Vec::new(), program: installed("libexec/oxshmem/oshbench")? })
+        Ok(Self { name: OURS.into(), start, environment: Vec::new(), program: helper("oshbench")? })
     }
 
     /// Open MPI's OpenSHMEM, the first on `PATH`, compiled below `folder`. Where our PEs count as several nodes, its messages
@@ -134,18 +134,6 @@ impl Contender {
 fn is_ours(tool: &Path) -> bool {
     let ours = beside("osh_info").ok().and_then(|tool| tool.canonicalize().ok());
     ours.is_some() && tool.canonicalize().ok() == ours
-}
-
-/// A part of this installation.
-fn installed(part: &str) -> Result<PathBuf, Error> {
-    let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
-    let path = here.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join(part);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(Error::new("the program of `oxshmem bench` is not installed")
-            .because(format!("{} is not there", path.display()))
-            .fix("install oxshmem with `cargo xtask install --prefix DIR` and run DIR/bin/oxshmem")),
-    }
 }
 
 /// Compiles the installed sources with the compiler of another library.

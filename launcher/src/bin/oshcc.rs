@@ -19,7 +19,8 @@ fn main() -> ExitCode {
             return fail(&name, 1, &Error::new("cannot find its own installation").because(error));
         }
     };
-    let wrapper = Wrapper::new(&name, here.parent().unwrap_or(Path::new("/")), |name| std::env::var_os(name));
+    let bin = here.parent().unwrap_or(Path::new("/"));
+    let wrapper = Wrapper::new(&name, bin, |name| std::env::var_os(name), Path::exists);
     match wrapper.act(&arguments.collect::<Vec<OsString>>()) {
         Action::Print(text) => {
             println!("{text}");

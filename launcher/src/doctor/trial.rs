@@ -7,7 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_report::units;
 
 use super::finding::Diagnosis;
-use crate::machine::beside;
+use crate::machine::{beside, helper};
 
 /// A job that takes longer hangs.
 const SECONDS: &str = "60";
@@ -23,7 +23,7 @@ pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>,
     if let Some(agent) = agent {
         command.args(["--launch-agent", agent]);
     }
-    let program = beside("oshrun")?.with_file_name("../libexec/oxshmem/oshbench");
+    let program = helper("oshbench")?;
     let output = command.arg(program).args(["distances", "200", "0", "8", ""]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
     let name = match hosts {

@@ -11,6 +11,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
 
 use crate::counts::CheckCounts;
+use crate::product::crates::metadata;
 use crate::{Outcome, command, top};
 
 /// Checks all of it.
@@ -27,14 +28,6 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     report("licences that deny.toml does not allow", strange_licences(&metadata, &allowed(&policy)));
     counts += deny()?;
     Ok(counts)
-}
-
-/// Cargo's description of our packages and of those below them.
-fn metadata() -> Outcome<Value> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let text =
-        command::read(Command::new(cargo).args(["metadata", "--format-version", "1", "--locked"]).current_dir(top()))?;
-    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// `cargo deny check`, where it is installed.

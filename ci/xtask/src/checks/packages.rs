@@ -42,6 +42,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/sbin/sshd", "openssh-server"),
     // Opens reports.
     ("chromium", "chromium"),
+    // Packages.
+    ("lintian", "lintian"),
+    ("rpmbuild", "rpm"),
+    ("rpmlint", "rpmlint"),
     // The rigs.
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),

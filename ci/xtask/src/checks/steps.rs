@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::checks::{
-    abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, placement,
-    public_api, rdma, spelling, tuning,
+    abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, packaging,
+    placement, public_api, rdma, spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::product::{bindgen, build, generate};
@@ -69,6 +69,16 @@ pub(crate) const STEPS: &[CheckStep] = &[
         what: "parsers and connections under libFuzzer, briefly",
         run: || fuzz::run(&fuzz::FuzzArguments::brief()),
     },
+    CheckStep {
+        name: "crates",
+        what: "every crate that is published can be packed, and builds from what was packed, without a network",
+        run: packaging::crates,
+    },
+    CheckStep {
+        name: "oldest",
+        what: "everything compiles with the oldest compiler that Cargo.toml names",
+        run: packaging::oldest_compiler,
+    },
     CheckStep { name: "build", what: "build and link", run: || one(build::build("release", &default_prefix())) },
     CheckStep { name: "abi", what: "symbols, prototypes, macros, headers", run: || abi::check(&default_prefix()) },
     CheckStep {
@@ -90,6 +100,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
         name: "examples",
         what: "the installed examples, built by make and CMake, at 1, 3 and 4 PEs",
         run: || examples::check(&default_prefix()),
+    },
+    CheckStep {
+        name: "packaging",
+        what: "what lintian and rpmlint say about the packages that were made last",
+        run: packaging::check,
     },
     CheckStep {
         name: "conformance",

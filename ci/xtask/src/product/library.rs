@@ -5,28 +5,28 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use oxshmem_api::expand::public_names;
 
+use crate::product::recipe::Recipe;
 use crate::{Outcome, command, top};
 
 /// The shared library's file name; the other names point to it.
-const FILE: &str = "liboxshmem.so.1.0";
+pub(crate) const FILE: &str = "liboxshmem.so.1.0";
 /// The name that programs ask the loader for.
 const SONAME: &str = "liboxshmem.so.1";
 /// The system libraries that rustc's static libraries need.
 pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
 
-/// Makes both libraries in `folder` from `archive`, with or without what a debugger reads.
-pub(crate) fn link(archive: &Path, folder: &Path, debug: bool) -> Outcome {
-    shared(archive, folder, debug)?;
-    fixed(archive, folder, debug)
+/// Makes both libraries in `folder` from `archive`. The shared one still has what a debugger reads.
+pub(crate) fn link(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
+    shared(recipe, archive, folder)?;
+    fixed(recipe, archive, folder)
 }
 
-fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+fn shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     let map = top().join("crates/shmem-c/liboxshmem.map");
-    let mut linker = Command::new("cc");
+    let mut linker = recipe.toolchain.cc();
     linker
         .args(["-shared", "-o"])
         .arg(folder.join(FILE))
@@ -37,16 +37,13 @@ fn shared(archive: &Path, folder: &Path, debug: bool) -> Outcome {
         .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
         .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
         .args(SYSTEM);
-    if !debug {
-        linker.arg("-Wl,--strip-debug");
-    }
     command::run(&mut linker)?;
     link_to(FILE, &folder.join(SONAME))?;
     link_to(SONAME, &folder.join("liboxshmem.so"))
 }
 
 /// One relocatable object that shows the library's symbols and hides Rust's.
-fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
+fn fixed(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     let names = public_names();
     let scratch = |name: &str| folder.join(name);
     let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
@@ -54,7 +51,9 @@ fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
     write(&public, &names.join("\n"))?;
     write(&roots, &names.iter().map(|name| format!("-u{name}\n")).collect::<String>())?;
     command::run(
-        Command::new("ld")
+        recipe
+            .toolchain
+            .tool("ld")
             .args(["-r", "--gc-sections", "-o"])
             .arg(&object)
             .arg(format!("@{}", roots.display()))
@@ -62,14 +61,14 @@ fn fixed(archive: &Path, folder: &Path, debug: bool) -> Outcome {
             .arg(archive),
     )?;
     // The bitcode sections are of no use here, and binutils' plugin cannot read them.
-    let mut objcopy = Command::new("objcopy");
+    let mut objcopy = recipe.toolchain.tool("objcopy");
     objcopy.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
-    if !debug {
+    if !recipe.is_for_debugging() {
         objcopy.arg("--strip-debug");
     }
     command::run(objcopy.arg(format!("--keep-global-symbols={}", public.display())).arg(&object))?;
     let _ = fs::remove_file(&library);
-    command::run(Command::new("ar").arg("crsD").arg(&library).arg(&object))?;
+    command::run(recipe.toolchain.tool("ar").arg("crsD").arg(&library).arg(&object))?;
     for path in [object, public, roots] {
         fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }

@@ -1,0 +1,77 @@
+//! Looks at packages: with the distributions' own tools, and whether the crates can be published.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::checks::packages;
+use crate::counts::CheckCounts;
+use crate::product::crates::{in_order, metadata};
+use crate::{Outcome, command, target, top};
+
+/// Asks the tools of Debian and Red Hat about the packages that were made last.
+pub(crate) fn check() -> Outcome<CheckCounts> {
+    let folder = target().join("packages");
+    let mut counts = CheckCounts::default();
+    counts += linted("lintian", &["--fail-on", "error,warning"], &named(&folder, ".deb"))?;
+    let rules = top().join("ci/packages/rpmlint.toml").display().to_string();
+    counts += linted("rpmlint", &["--strict", "--config", &rules], &named(&folder, ".rpm"))?;
+    Ok(counts)
+}
+
+/// Packages of a kind, the newest set in the folder.
+fn named(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+    found.sort();
+    found
+}
+
+fn linted(tool: &str, options: &[&str], packages: &[PathBuf]) -> Outcome<CheckCounts> {
+    if packages.is_empty() || !packages::exists(tool) {
+        let why =
+            if packages.is_empty() { "no packages (`cargo xtask package` makes them)" } else { "no such tool here" };
+        println!("not run: {tool}: {why}");
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+    }
+    let output = command::output(Command::new(tool).args(options).args(packages))?;
+    let passed = output.status.success();
+    if !passed {
+        print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        println!("FAILED {tool}");
+    }
+    Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
+}
+
+/// Compiles everything with the compiler of `rust-version`, where it is installed.
+pub(crate) fn oldest_compiler() -> Outcome<CheckCounts> {
+    let version = env!("CARGO_PKG_RUST_VERSION");
+    // Not the cargo that runs this, which belongs to one toolchain, but the one that chooses.
+    let cargo = || {
+        let mut cargo = Command::new("cargo");
+        cargo.env_remove("RUSTUP_TOOLCHAIN").arg(format!("+{version}")).current_dir(top());
+        cargo
+    };
+    if !cargo().arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: oldest: no Rust {version} here (rustup toolchain install {version} --profile minimal)");
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+    }
+    let folder = target().join("oldest");
+    let arguments = ["check", "--quiet", "--locked", "--workspace", "--exclude", "oxshmem-faults", "--target-dir"];
+    command::run(cargo().args(arguments).arg(folder))?;
+    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
+}
+
+/// Packs every crate that is published, in the order of their needs, and builds what was packed, without a network.
+pub(crate) fn crates() -> Outcome<CheckCounts> {
+    let metadata = metadata()?;
+    let crates = in_order(&metadata)?;
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["package", "--quiet", "--offline", "--allow-dirty"]).current_dir(top());
+    for package in &crates {
+        cargo.args(["--package", package["name"].as_str().unwrap_or_default()]);
+    }
+    let packed = command::run(&mut cargo);
+    println!("{} crates can be packed and built from what was packed", crates.len());
+    packed?;
+    Ok(CheckCounts { passed: crates.len(), ..CheckCounts::default() })
+}

@@ -1,0 +1,118 @@
+//! Descriptions of an installation for build systems: files of pkg-config and CMake, and the environment module.
+
+use std::path::Path;
+
+use crate::product::library::{SYSTEM, write};
+use crate::product::recipe::VERSION;
+use crate::{Outcome, top};
+
+/// Names of other libraries, for build files that were written for them. They lie apart, so that they hide nobody's.
+const BORROWED_NAMES: &[&str] = &["oshmem", "sandia-openshmem"];
+
+/// Writes all of them.
+pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
+    let here = format!("${{pcfiledir}}/{}", up(libdir, 1));
+    for (name, flags, libraries) in [
+        ("oxshmem", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),
+        ("oxshmem-static", "-I${includedir}", format!("${{libdir}}/liboxshmem.a {}", SYSTEM.join(" "))),
+        ("oxshmem-fortran", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),
+    ] {
+        let text = pkg_config(name, &here, libdir, flags, &libraries);
+        write(&prefix.join(libdir).join(format!("pkgconfig/{name}.pc")), &text)?;
+    }
+    for name in BORROWED_NAMES {
+        let text = pkg_config(
+            name,
+            "${pcfiledir}/../../..",
+            libdir,
+            "-I${includedir}",
+            "-L${libdir} -Wl,-rpath,${libdir} -loxshmem",
+        );
+        write(&prefix.join(format!("share/oxshmem/pkgconfig/{name}.pc")), &text)?;
+    }
+    let cmake = prefix.join(libdir).join("cmake/oxshmem");
+    let config = CMAKE.replace("@UP@", &up(libdir, 2)).replace("@LIBDIR@", &libdir.display().to_string());
+    write(&cmake.join("oxshmemConfig.cmake"), &config.replace("@SYSTEM@", &SYSTEM.join(";")))?;
+    write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))?;
+    let from = top().join("ci/packages/modulefile.tcl");
+    let module = std::fs::read_to_string(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let module = module.replace("@VERSION@", VERSION).replace("@LIBDIR@", &libdir.display().to_string());
+    write(&prefix.join(format!("share/oxshmem/modulefiles/oxshmem/{VERSION}")), &module)
+}
+
+/// From a folder that lies `below` folders below `libdir` to the prefix.
+pub(crate) fn up(libdir: &Path, below: usize) -> String {
+    vec![".."; libdir.components().count() + below].join("/")
+}
+
+fn pkg_config(name: &str, prefix: &str, libdir: &Path, flags: &str, libraries: &str) -> String {
+    format!(
+        "prefix={prefix}\n\
+         includedir=${{prefix}}/include\n\
+         libdir=${{prefix}}/{}\n\
+         \n\
+         Name: {name}\n\
+         Description: OpenSHMEM 1.6 library oxshmem\n\
+         Version: {VERSION}\n\
+         Cflags: {flags}\n\
+         Libs: {libraries}\n",
+        libdir.display()
+    )
+}
+
+const CMAKE: &str = r#"# find_package(oxshmem) gives the targets
+#   oxshmem::oxshmem  the shared library
+#   oxshmem::static   the archive, with the system's libraries that it needs
+#   oxshmem::fortran  the shared library and the folder of the Fortran modules
+# and the path of the launcher, oxshmem_LAUNCHER.
+get_filename_component(_oxshmem "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(_oxshmem "${_oxshmem}/@UP@" ABSOLUTE)
+if(NOT TARGET oxshmem::oxshmem)
+  add_library(oxshmem::oxshmem SHARED IMPORTED)
+  set_target_properties(oxshmem::oxshmem PROPERTIES
+    IMPORTED_LOCATION "${_oxshmem}/@LIBDIR@/liboxshmem.so.1"
+    IMPORTED_SONAME "liboxshmem.so.1"
+    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem}/include")
+  add_library(oxshmem::static STATIC IMPORTED)
+  set_target_properties(oxshmem::static PROPERTIES
+    IMPORTED_LOCATION "${_oxshmem}/@LIBDIR@/liboxshmem.a"
+    IMPORTED_LINK_INTERFACE_LANGUAGES C
+    INTERFACE_LINK_LIBRARIES "@SYSTEM@"
+    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem}/include")
+  add_library(oxshmem::fortran INTERFACE IMPORTED)
+  set_target_properties(oxshmem::fortran PROPERTIES
+    INTERFACE_LINK_LIBRARIES oxshmem::oxshmem)
+endif()
+set(oxshmem_LAUNCHER "${_oxshmem}/bin/oshrun")
+unset(_oxshmem)
+"#;
+
+/// Versions before 1.0 are compatible within a minor version, later ones within a major version.
+const CMAKE_VERSION: &str = r#"set(PACKAGE_VERSION "@THIS@")
+string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _oxshmem_this "${PACKAGE_VERSION}")
+set(_oxshmem_major "${CMAKE_MATCH_1}")
+set(_oxshmem_minor "${CMAKE_MATCH_2}")
+set(PACKAGE_VERSION_COMPATIBLE TRUE)
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+elseif(PACKAGE_FIND_VERSION_COUNT GREATER 0 AND NOT PACKAGE_FIND_VERSION_MAJOR EQUAL _oxshmem_major)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+elseif(PACKAGE_FIND_VERSION_COUNT GREATER 1 AND _oxshmem_major EQUAL 0
+       AND NOT PACKAGE_FIND_VERSION_MINOR EQUAL _oxshmem_minor)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_is_found_from_every_folder_of_libraries() {
+        assert_eq!(up(Path::new("lib"), 1), "../..");
+        assert_eq!(up(Path::new("lib/x86_64-linux-gnu"), 2), "../../../..");
+    }
+}

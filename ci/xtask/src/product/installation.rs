@@ -1,0 +1,148 @@
+//! Puts a staged tree below a prefix, and takes it away again. A list of its files, which is one of them, remembers what is ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+use crate::product::manual;
+
+/// The list, below the prefix.
+const LIST: &str = "share/oxshmem/files.txt";
+
+/// Copies a staged tree, and removes files of an earlier installation that it does not have.
+pub(crate) fn put(stage: &Path, prefix: &Path) -> Outcome {
+    let mut files = files(stage)?;
+    for file in &files {
+        copy(&stage.join(file), &prefix.join(file))?;
+    }
+    let pages = Path::new("share/man");
+    if prefix.join(pages).is_dir() {
+        files.extend(manual::index(&prefix.join(pages))?.map(|index| pages.join(index)));
+    }
+    files.insert(LIST.into());
+    for former in listed(prefix).difference(&files) {
+        remove(prefix, former)?;
+    }
+    let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
+    let list = prefix.join(LIST);
+    let written = fs::create_dir_all(list.parent().expect("it lies in a folder")).and_then(|()| fs::write(&list, text));
+    written.map_err(|error| format!("{}: {error}", list.display()))
+}
+
+/// Removes what [`put`] has put there, and folders that are empty then.
+pub(crate) fn take_away(prefix: &Path) -> Outcome {
+    let files = listed(prefix);
+    if files.is_empty() {
+        return Err(format!("nothing of oxshmem is known to be in {}: there is no {LIST}", prefix.display()));
+    }
+    files.iter().try_for_each(|file| remove(prefix, file))?;
+    println!("removed {} files of oxshmem from {}", files.len(), prefix.display());
+    Ok(())
+}
+
+/// A folder below another root.
+pub(crate) fn below(root: &Path, prefix: &Path) -> PathBuf {
+    match root.as_os_str().is_empty() {
+        true => prefix.to_path_buf(),
+        false => root.join(prefix.strip_prefix("/").unwrap_or(prefix)),
+    }
+}
+
+/// The files and links of a tree, by their paths in it.
+pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![tree.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            match path.is_dir() && !path.is_symlink() {
+                true => open.push(path),
+                false => drop(found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf())),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Copies a file or a link. A running tool's file cannot be written over, but it can be replaced.
+pub(crate) fn copy(from: &Path, to: &Path) -> Outcome {
+    let copied = || {
+        fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))?;
+        if to.symlink_metadata().is_ok() {
+            fs::remove_file(to)?;
+        }
+        if from.is_symlink() {
+            return std::os::unix::fs::symlink(fs::read_link(from)?, to);
+        }
+        fs::copy(from, to)?;
+        let mode = if from.metadata()?.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
+        fs::set_permissions(to, fs::Permissions::from_mode(mode))
+    };
+    copied().map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+fn listed(prefix: &Path) -> BTreeSet<PathBuf> {
+    fs::read_to_string(prefix.join(LIST)).unwrap_or_default().lines().map(PathBuf::from).collect()
+}
+
+/// Removes a file of ours, and the folders above it that are empty then, up to the prefix.
+fn remove(prefix: &Path, file: &Path) -> Outcome {
+    let path = prefix.join(file);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", path.display()));
+        }
+        _ => {}
+    }
+    for folder in file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        if fs::remove_dir(prefix.join(folder)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        folder
+    }
+
+    fn tree(at: &Path, files: &[&str]) {
+        for file in files {
+            let path = at.join(file);
+            fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder");
+            fs::write(&path, file).expect("a file");
+        }
+    }
+
+    #[test]
+    fn what_was_installed_is_removed_and_nothing_else() {
+        let (stage, prefix) = (folder("stage"), folder("prefix"));
+        tree(&stage, &["bin/oshrun", "lib/cmake/oxshmem/old.cmake"]);
+        tree(&prefix, &["bin/other"]);
+        put(&stage, &prefix).expect("installs");
+        fs::remove_file(stage.join("lib/cmake/oxshmem/old.cmake")).expect("it was there");
+        tree(&stage, &["lib/new"]);
+        put(&stage, &prefix).expect("installs over the former one");
+        assert!(!prefix.join("lib/cmake").exists(), "a file that the new version lacks goes, with its folders");
+        take_away(&prefix).expect("it knows what is there");
+        assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from([PathBuf::from("bin/other")]));
+        assert!(take_away(&prefix).is_err(), "there is nothing left");
+        for folder in [stage, prefix] {
+            fs::remove_dir_all(folder).expect("the test's own");
+        }
+    }
+
+    #[test]
+    fn another_root_stands_before_the_prefix() {
+        assert_eq!(below(Path::new("/tmp/root"), Path::new("/usr")), Path::new("/tmp/root/usr"));
+        assert_eq!(below(Path::new(""), Path::new("/usr")), Path::new("/usr"));
+    }
+}

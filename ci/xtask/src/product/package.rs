@@ -1,0 +1,221 @@
+//! Packages: archives, Debian's and Red Hat's packages, a wheel for Python. All hold the same tree, built without paths of
+//! this machine, and are the same bytes when they are made again from the same revision.
+
+mod archive;
+mod debian;
+mod parts;
+mod redhat;
+mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+
+use crate::product::recipe::{Recipe, VERSION};
+use crate::product::toolchain::Toolchain;
+use crate::product::{build, installation, notices};
+use crate::{Outcome, command, target, top};
+
+/// The profile of cargo for packages. It has a folder of its own, because paths are mapped while it is built.
+const PROFILE: &str = "dist";
+/// The most that the programs in `bin` may have, in bytes.
+const TOOLS_AT_MOST: u64 = 12 << 20;
+
+/// The packages to make.
+#[derive(Args)]
+pub(crate) struct PackageArguments {
+    /// Kinds of packages; all if none is named
+    #[arg(value_enum)]
+    kinds: Vec<PackageKind>,
+    /// Build for another processor: aarch64-unknown-linux-gnu
+    #[arg(long)]
+    target: Option<String>,
+    /// Folder of the packages [default: target/packages]
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install each package, and the source, in a bare Debian 12, and run a job of 4 PEs there; needs root and debootstrap
+    #[arg(long)]
+    prove: bool,
+}
+
+/// A kind of package.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PackageKind {
+    /// An archive of the sources
+    Source,
+    /// An archive that can be unpacked anywhere
+    Tar,
+    /// Packages of Debian and Ubuntu
+    Deb,
+    /// Packages of Fedora, Red Hat and SUSE
+    Rpm,
+    /// A wheel for pip
+    Wheel,
+}
+
+/// The staged tree, and what every package says about it.
+struct Product {
+    /// The installation.
+    tree: PathBuf,
+    /// The debug files.
+    debug: PathBuf,
+    toolchain: Toolchain,
+    /// Seconds since 1970 for every file.
+    time: String,
+    /// Scratch folder.
+    scratch: PathBuf,
+    /// Folder of the packages.
+    output: PathBuf,
+}
+
+/// Builds the tree and makes the packages.
+pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
+    if arguments.kinds == [PackageKind::Source] {
+        let output = output(arguments)?;
+        let archive = archive::source(&output)?;
+        println!("{}", archive.display());
+        return archive::checksums(&output);
+    }
+    let product = product(arguments)?;
+    let wanted = |kind| arguments.kinds.is_empty() || arguments.kinds.contains(&kind);
+    let mut made = Vec::new();
+    if wanted(PackageKind::Source) {
+        made.push(archive::source(&product.output)?);
+    }
+    if wanted(PackageKind::Tar) {
+        made.extend(archive::make(&product)?);
+    }
+    if wanted(PackageKind::Deb) {
+        made.extend(debian::make(&product)?);
+    }
+    if wanted(PackageKind::Rpm) {
+        made.extend(redhat::make(&product)?);
+    }
+    if wanted(PackageKind::Wheel) {
+        made.extend(wheel::make(&product)?);
+    }
+    let components = product.output.join(format!("oxshmem-{VERSION}.cdx.json"));
+    installation::copy(&product.tree.join(notices::FOLDER).join(notices::COMPONENTS), &components)?;
+    made.push(components);
+    archive::checksums(&product.output)?;
+    for file in &made {
+        let bytes = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?.len();
+        println!("{:>6.1} MB  {}", bytes as f64 / 1e6, file.display());
+    }
+    match arguments.prove {
+        true => command::run(Command::new(top().join("ci/packages/prove")).arg(&product.output)),
+        false => Ok(()),
+    }
+}
+
+/// The folder of the packages.
+fn output(arguments: &PackageArguments) -> Outcome<PathBuf> {
+    let folder = arguments.output.clone().unwrap_or_else(|| target().join("packages"));
+    let folder = std::path::absolute(folder).map_err(|error| format!("--output: {error}"))?;
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Builds and stages what goes into the packages, and looks whether it may.
+fn product(arguments: &PackageArguments) -> Outcome<Product> {
+    let toolchain = Toolchain::of(arguments.target.as_deref())?;
+    let built = toolchain.built(PROFILE);
+    let output = output(arguments)?;
+    let (debug, scratch) = (built.join("debug-files"), built.join("scratch"));
+    for folder in [&debug, &scratch] {
+        let _ = fs::remove_dir_all(folder);
+    }
+    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let mut recipe = Recipe::new(PROFILE);
+    recipe.toolchain = toolchain;
+    recipe.environment = environment(&mapped()?);
+    recipe.debug = Some(&debug);
+    let tree = build::staged(&recipe)?;
+    let programs = installation::files(&tree.join("bin"))?;
+    let sizes = programs.iter().filter_map(|file| tree.join("bin").join(file).symlink_metadata().ok());
+    let size: u64 = sizes.map(|file| file.len()).sum();
+    if size > TOOLS_AT_MOST {
+        return Err(format!("the programs in bin have {size} bytes, which is more than {TOOLS_AT_MOST}"));
+    }
+    println!("bin has {:.1} MB", size as f64 / 1e6);
+    no_paths_of_this_machine(&tree, &mapped()?)?;
+    Ok(Product { tree, debug, toolchain, time: time()?, scratch, output })
+}
+
+/// Folders of this machine, and what stands in their place in everything that is built. The first that fits counts, so that
+/// the folder of the sources may lie in that of cargo.
+fn mapped() -> Outcome<Vec<(PathBuf, &'static str)>> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+    let compiler = command::read(Command::new("rustc").args(["--print", "sysroot"]).current_dir(top()))?;
+    Ok(vec![(target(), "/build"), (top(), "/oxshmem"), (cargo, "/cargo"), (compiler.trim().into(), "/rust")])
+}
+
+/// Variables that make rustc and the C compiler map these folders.
+fn environment(mapped: &[(PathBuf, &'static str)]) -> Vec<(&'static str, String)> {
+    // The last option that fits counts.
+    let options = |option: &str, separator: &str| {
+        let each = mapped.iter().rev().map(|(from, to)| format!("{option}={}={to}", from.display()));
+        each.collect::<Vec<_>>().join(separator)
+    };
+    vec![
+        ("CARGO_ENCODED_RUSTFLAGS", options("--remap-path-prefix", "\x1f")),
+        ("CFLAGS", options("-ffile-prefix-map", " ")),
+    ]
+}
+
+/// Fails if a file of the tree names a folder of this machine.
+fn no_paths_of_this_machine(tree: &Path, mapped: &[(PathBuf, &'static str)]) -> Outcome {
+    for file in installation::files(tree)? {
+        let path = tree.join(&file);
+        if path.is_symlink() {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for (folder, _) in mapped {
+            let name = folder.as_os_str().as_encoded_bytes();
+            if bytes.windows(name.len()).any(|window| window == name) {
+                return Err(format!("{} has the path {} in it", file.display(), folder.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The time of the revision, or that of the variable which others use for this.
+fn time() -> Outcome<String> {
+    if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(time);
+    }
+    let log = command::read(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(top()));
+    // The first day that archives of the form ZIP can name.
+    Ok(log.map_or_else(|_| "315532800".into(), |text| text.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_for_packages_name_the_version() {
+        for file in ["spack/package.py", "easybuild/oxshmem.eb", "apptainer.def", "Containerfile"] {
+            let path = top().join("ci/packages").join(file);
+            let text = fs::read_to_string(&path).expect("the recipe is there");
+            assert!(text.contains(VERSION), "{file} names another version than {VERSION}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_this_machine_is_found() {
+        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-paths", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("good"), "/oxshmem/src/lib.rs").expect("a file");
+        let mapped = [(PathBuf::from("/somebody/oxshmem"), "/oxshmem")];
+        assert_eq!(no_paths_of_this_machine(&folder, &mapped), Ok(()));
+        fs::write(folder.join("bad"), "\0/somebody/oxshmem/src/lib.rs").expect("a file");
+        assert!(no_paths_of_this_machine(&folder, &mapped).is_err_and(|why| why.contains("bad")));
+        fs::remove_dir_all(folder).expect("the test's own");
+    }
+}

@@ -1,0 +1,72 @@
+//! The files of an installation by the package of a distribution that they belong to.
+
+use std::path::Path;
+
+/// A package of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PackagePart {
+    /// The library that a program needs to run
+    Library,
+    /// The launcher and other tools
+    Tools,
+    /// Headers, wrappers, archives and pages for those who compile programs
+    Development,
+}
+
+/// The part of a file, by its path below the prefix.
+pub(super) fn part(file: &Path) -> PackagePart {
+    let text = file.to_string_lossy();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let compiles = |name: &str| {
+        let stem = name.split('.').next().unwrap_or(name);
+        matches!(stem, "oshcc" | "oshc++" | "oshcxx" | "oshCC" | "oshfort" | "cargo-oxrun")
+            || stem.starts_with("shmemc") && !stem.contains('_')
+            || stem == "shmemfort"
+    };
+    match () {
+        () if name.starts_with("liboxshmem.so.") => PackagePart::Library,
+        () if text.starts_with("bin/") || text.starts_with("share/man/man1/") => {
+            if compiles(&name) {
+                PackagePart::Development
+            } else {
+                PackagePart::Tools
+            }
+        }
+        () if ["include/", "lib", "share/man/man3/", "share/oxshmem/examples/", "share/oxshmem/pkgconfig/"]
+            .iter()
+            .any(|start| text.starts_with(start))
+            && !text.starts_with("libexec/") =>
+        {
+            PackagePart::Development
+        }
+        () => PackagePart::Tools,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_has_its_package() {
+        for (file, wanted) in [
+            ("lib/liboxshmem.so.1.0", PackagePart::Library),
+            ("lib/liboxshmem.so", PackagePart::Development),
+            ("lib/liboxshmem.a", PackagePart::Development),
+            ("lib/cmake/oxshmem/oxshmemConfig.cmake", PackagePart::Development),
+            ("bin/oshrun", PackagePart::Tools),
+            ("bin/oshc++", PackagePart::Development),
+            ("bin/shmemcxx", PackagePart::Development),
+            ("share/man/man1/oshrun.1", PackagePart::Tools),
+            ("share/man/man1/shmemc++.1", PackagePart::Development),
+            ("share/man/man3/shmem_put.3", PackagePart::Development),
+            ("share/man/man7/oxshmem.7", PackagePart::Tools),
+            ("libexec/oxshmem/oshbench", PackagePart::Tools),
+            ("share/oxshmem/bench/bench.c", PackagePart::Tools),
+            ("share/oxshmem/examples/c/hello.c", PackagePart::Development),
+            ("include/mpp/shmem.h", PackagePart::Development),
+        ] {
+            assert_eq!(part(Path::new(file)), wanted, "{file}");
+        }
+    }
+}

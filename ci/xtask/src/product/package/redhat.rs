@@ -1,0 +1,53 @@
+//! Packages of Fedora, Red Hat and SUSE, by rpmbuild.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::Product;
+use super::parts::{PackagePart, part};
+use crate::product::library::write;
+use crate::product::recipe::VERSION;
+use crate::product::{installation, notices};
+use crate::{Outcome, command, top};
+
+/// Makes the packages.
+pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
+    if !command::exists("rpmbuild") {
+        println!("not made: rpm packages: there is no rpmbuild here (package rpm of Debian, rpm-build of Fedora)");
+        return Ok(Vec::new());
+    }
+    let work = product.scratch.join("rpm");
+    for (part, list) in [(PackagePart::Tools, "tools.list"), (PackagePart::Development, "devel.list")] {
+        write_list(product, part, &product.scratch.join(list))?;
+    }
+    let mut build = Command::new("rpmbuild");
+    build.args(["-bb", "--target", product.toolchain.processor()]);
+    for (name, value) in [
+        ("_topdir", work.display().to_string()),
+        ("_rpmdir", product.output.display().to_string()),
+        ("_rpmfilename", "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm".into()),
+        ("_buildhost", "localhost".into()),
+        ("use_source_date_epoch_as_buildtime", "1".into()),
+        ("clamp_mtime_to_source_date_epoch", "1".into()),
+        ("our_version", VERSION.into()),
+        ("tree", product.tree.display().to_string()),
+        ("lists", product.scratch.display().to_string()),
+    ] {
+        build.arg("--define").arg(format!("{name} {value}"));
+    }
+    command::read(build.arg(top().join("ci/packages/oxshmem.spec")).env("SOURCE_DATE_EPOCH", &product.time))?;
+    let processor = product.toolchain.processor();
+    Ok(["", "-devel"].map(|kind| product.output.join(format!("oxshmem{kind}-{VERSION}-1.{processor}.rpm"))).to_vec())
+}
+
+/// The files of a package, as the spec file reads them. Programs and their library are one package.
+fn write_list(product: &Product, wanted: PackagePart, list: &std::path::Path) -> Outcome {
+    let files = installation::files(&product.tree)?;
+    let ours = files.iter().filter(|file| !file.starts_with(notices::FOLDER));
+    let of_part = ours.filter(|file| match part(file) {
+        PackagePart::Library => wanted == PackagePart::Tools,
+        other => other == wanted,
+    });
+    let text: String = of_part.map(|file| format!("\"%{{_libdir}}/oxshmem/{}\"\n", file.display())).collect();
+    write(list, &text)
+}

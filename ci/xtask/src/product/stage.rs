@@ -1,0 +1,137 @@
+//! The layout of an installation. Everything in it finds its neighbours by relative paths, so it can be moved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::product::library::{self, link_to};
+use crate::product::recipe::Recipe;
+use crate::product::strip::strip;
+use crate::product::{descriptions, installation, notices};
+use crate::{Outcome, command, top};
+
+/// The tools, and the other names they answer to.
+const TOOLS: &[(&str, &[&str])] = &[
+    ("oshrun", &[]),
+    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
+    ("osh_info", &["oshmem_info"]),
+    ("oxshmem", &[]),
+    ("cargo-oxrun", &[]),
+];
+
+/// The files that programs include, below `include`.
+const HEADERS: &[&str] = &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
+
+/// The same for Fortran, and the sources of its modules in the order of their use.
+const FORTRAN: &[&str] = &[
+    "shmem.fh",
+    "shmem_functions.fh",
+    "shmemx.fh",
+    "shmemx_functions.fh",
+    "mpp/shmem.fh",
+    "mpp/shmem_functions.fh",
+    "mpp/shmemx.fh",
+    "mpp/shmemx_functions.fh",
+    "shmem.f90",
+    "shmemx.f90",
+];
+
+/// Programs in one file that tools run, so that `oshrun --demo` and `oxshmem simulate --calibrate` need no compiler.
+const HELPER_PROGRAMS: &[&str] = &["oshdemo", "oshmeasure", "oshtune"];
+
+/// The folder of the programs that tools run.
+const HELPERS: &str = "libexec/oxshmem";
+
+/// Makes the folders.
+pub(crate) fn folders(recipe: &Recipe, prefix: &Path) -> Outcome {
+    let [packages, cmake] = ["pkgconfig", "cmake/oxshmem"].map(|folder| recipe.libdir.join(folder));
+    let modules = Path::new("share/oxshmem/modulefiles/oxshmem");
+    let borrowed = Path::new("share/oxshmem/pkgconfig");
+    for folder in [Path::new("bin"), Path::new("include/mpp"), Path::new(HELPERS), &packages, &cmake, modules, borrowed]
+    {
+        let path = prefix.join(folder);
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Puts tools, headers, the manual and package descriptions in place. A tool that is not built yet is reported, not forgotten.
+pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {
+    for (tool, aliases) in TOOLS {
+        let (from, to) = (built.join(tool), Path::new("bin").join(tool));
+        if !from.exists() {
+            println!("not installed: {tool} (nothing in this tree builds it)");
+            continue;
+        }
+        installation::copy(&from, &prefix.join(&to))?;
+        strip(recipe, prefix, &to)?;
+        for alias in *aliases {
+            link_to(tool, &prefix.join("bin").join(alias))?;
+        }
+    }
+    for header in HEADERS.iter().chain(FORTRAN) {
+        installation::copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
+    }
+    modules(recipe, prefix)?;
+    for helper in HELPER_PROGRAMS {
+        compile(recipe, prefix, helper, &[top().join(format!("launcher/demo/{helper}.c"))])?;
+    }
+    bench(recipe, prefix)?;
+    super::manual::install(recipe, prefix)?;
+    examples(prefix)?;
+    descriptions::install(prefix, recipe.libdir)?;
+    notices::install(recipe, prefix)?;
+    strip(recipe, prefix, &recipe.libdir.join(library::FILE))
+}
+
+/// The examples, with the files that build them.
+fn examples(prefix: &Path) -> Outcome {
+    let to = prefix.join("share/oxshmem/examples");
+    for part in ["", "c", "fortran", "python"] {
+        let (from, to) = (top().join("examples").join(part), to.join(part));
+        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+        for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+            installation::copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Every other compiler needs
+/// modules of its own, made from the same sources.
+fn modules(recipe: &Recipe, prefix: &Path) -> Outcome {
+    let include = prefix.join("include");
+    for source in FORTRAN.iter().filter(|file| file.ends_with(".f90")) {
+        let Some(mut compiler) = recipe.toolchain.fortran() else {
+            println!("not installed: the compiled Fortran modules (gfortran is not there)");
+            return Ok(());
+        };
+        command::run(compiler.arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(source)))?;
+    }
+    Ok(())
+}
+
+/// Compiles a program of the tools, which finds the library by a path relative to its own place.
+fn compile(recipe: &Recipe, prefix: &Path, name: &str, sources: &[PathBuf]) -> Outcome {
+    let program = Path::new(HELPERS).join(name);
+    let library = format!("-Wl,-rpath,$ORIGIN/../../{}", recipe.libdir.display());
+    let mut compiler = recipe.toolchain.cc();
+    compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(prefix.join(&program)).args(sources);
+    compiler.arg("-I").arg(prefix.join("include")).arg("-L").arg(prefix.join(recipe.libdir));
+    command::run(compiler.args(["-loxshmem", "-lm", &library]))?;
+    strip(recipe, prefix, &program)
+}
+
+/// Compiles the patterns of `oxshmem bench`, and installs their sources, which it compiles for other libraries.
+fn bench(recipe: &Recipe, prefix: &Path) -> Outcome {
+    let (from, to) = (top().join("launcher/bench"), prefix.join("share/oxshmem/bench"));
+    fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+    let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let mut sources = Vec::new();
+    for file in entries.flatten().map(|entry| entry.path()) {
+        installation::copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        sources.extend(Some(file).filter(|file| file.extension().is_some_and(|ending| ending == "c")));
+    }
+    sources.sort();
+    compile(recipe, prefix, "oshbench", &sources)
+}
