@@ -8,7 +8,7 @@ mod contender;
 mod html;
 mod measure;
 mod patterns;
-mod progress;
+mod progress_bar;
 mod spread;
 mod surroundings;
 mod sweeps;

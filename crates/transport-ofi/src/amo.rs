@@ -11,9 +11,9 @@ use crate::message::Message;
 use crate::progress::Net;
 
 /// The letters of this PE.
-pub(crate) struct Mail(pub(crate) Arc<Net>);
+pub(crate) struct OfiMessages(pub(crate) Arc<Net>);
 
-impl Messages for Mail {
+impl Messages for OfiMessages {
     fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         let mut engine = self.0.lock();
         engine.address(pe)?;

@@ -10,7 +10,7 @@ use oxshmem_transport::{Amo, Remote, Width};
 
 use crate::choose::choose;
 use crate::delivery::{self, Delivery};
-use crate::endpoint::{Endpoint, Issued, Target};
+use crate::endpoint::{Endpoint, Issued, RemoteTarget};
 use crate::engine::Engine;
 use crate::library::library;
 use crate::list::Selection;
@@ -137,7 +137,7 @@ impl Endpoint {
         &mut self,
         account: u32,
         to: Remote,
-        Target { peer, found }: Target,
+        RemoteTarget { peer, found }: RemoteTarget,
         (datatype, n): (fi::fi_datatype, usize),
         amo: Amo,
         old: *mut u8,

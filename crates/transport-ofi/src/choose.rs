@@ -9,7 +9,7 @@ use crate::info::Info;
 use crate::list::{Selection, domains, list};
 
 /// The entries that a PE opens.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenEntries {
     pub(crate) first: Info,
     /// For its further rails.
     pub(crate) further: Vec<Info>,
@@ -19,7 +19,7 @@ pub(crate) struct Chosen {
 
 /// The entries to use: of the nearest card that is among them, and as many further ones as are wanted, of the same kind.
 /// Among interfaces those come first that lead out of the host.
-pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<Chosen, Error> {
+pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Result<ChosenEntries, Error> {
     let mut found = list(library, selection)?;
     let named: Vec<&str> = selection.domain.iter().flat_map(|names| domains(names)).collect();
     let order = match named[..] {
@@ -49,7 +49,7 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
         let more = asked - 1 - further.len() - missing.len();
         missing.push(format!("{more} more that SHMEM_RAILS={asked} asks for"));
     }
-    Ok(Chosen { first, further, missing })
+    Ok(ChosenEntries { first, further, missing })
 }
 
 /// Why an entry is no rail beside another.

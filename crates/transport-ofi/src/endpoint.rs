@@ -10,13 +10,13 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Account, Found, NotIssued, Region, Remote, Segment};
+use oxshmem_transport::{Account, FoundPiece, NotIssued, Region, Remote, Segment};
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
 use crate::message::Message;
 use crate::objects::{Depth, Objects};
-use crate::peers::Peers;
+use crate::peers::KnownPeers;
 use crate::registered::{OwnMemory, Registration};
 use crate::slots::{OperationSlot, OperationSlots, Use, context};
 use crate::windows::Windows;
@@ -31,7 +31,7 @@ pub(crate) struct Endpoint {
     pub(crate) objects: Objects,
     slots: OperationSlots,
     accounts: Vec<Option<Arc<Account>>>,
-    pub(crate) peers: Peers,
+    pub(crate) peers: KnownPeers,
     /// Messages that it has taken and not completed.
     sending: usize,
     /// Why it is of no use any more.
@@ -54,10 +54,10 @@ pub(crate) type Issued<T = ()> = Result<T, NotIssued>;
 
 /// How an endpoint reaches some bytes of a peer.
 #[derive(Clone, Copy)]
-pub(crate) struct Target {
+pub(crate) struct RemoteTarget {
     pub(crate) peer: fi::fi_addr_t,
     /// Where the bytes are; `None` if no registration is known that holds the first of them.
-    pub(crate) found: Option<Found<u64>>,
+    pub(crate) found: Option<FoundPiece<u64>>,
 }
 
 impl Endpoint {
@@ -78,7 +78,7 @@ impl Endpoint {
             objects,
             slots,
             accounts: Vec::new(),
-            peers: Peers::new(pes),
+            peers: KnownPeers::new(pes),
             sending: 0,
             broken: None,
             local,
@@ -135,15 +135,15 @@ impl Endpoint {
     }
 
     /// How it reaches some bytes of a peer that has been met.
-    pub(crate) fn target(&self, Remote { pe, region, offset }: Remote) -> Option<Target> {
+    pub(crate) fn target(&self, Remote { pe, region, offset }: Remote) -> Option<RemoteTarget> {
         let peer = self.peers.met(pe)?;
-        Some(Target { peer, found: self.found(pe, region, offset) })
+        Some(RemoteTarget { peer, found: self.found(pe, region, offset) })
     }
 
     /// Where the network finds the bytes of a peer from `offset` on.
-    pub(crate) fn found(&self, pe: u32, region: Region, offset: u64) -> Option<Found<u64>> {
-        let Found { address, key, room } = self.peers.windows(pe).find(region, offset)?;
-        Some(Found { address, key: *key, room })
+    pub(crate) fn found(&self, pe: u32, region: Region, offset: u64) -> Option<FoundPiece<u64>> {
+        let FoundPiece { address, key, room } = self.peers.windows(pe).find(region, offset)?;
+        Some(FoundPiece { address, key: *key, room })
     }
 
     pub(crate) fn out_of_range(&self, Remote { pe, region, offset }: Remote, bytes: usize) -> Error {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, AddressBook, NotIssued, OutOfRange, Region, Remote, Segment};
 
-use crate::endpoint::{Endpoint, Heard, Issued, Target, Transfer};
+use crate::endpoint::{Endpoint, Heard, Issued, RemoteTarget, Transfer};
 use crate::lane_state::LaneState;
 use crate::message::Message;
 use crate::peers::Inquiry;
@@ -127,16 +127,16 @@ impl Engine {
     }
 
     /// How a peer is reached on the first rail, and where the first bytes are; all of them are known then.
-    pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Issued<Target> {
+    pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Issued<RemoteTarget> {
         let peer = self.address(remote.pe)?;
         let Remote { pe, region, offset } = remote;
         let found = self.first.found(pe, region, offset);
         // Nearly always a transfer lies in one registration that is known.
         if found.is_some_and(|found| found.room >= n as u64) {
-            return Ok(Target { peer, found });
+            return Ok(RemoteTarget { peer, found });
         }
         self.cover(remote, n)?;
-        Ok(Target { peer, found: self.first.found(pe, region, offset) })
+        Ok(RemoteTarget { peer, found: self.first.found(pe, region, offset) })
     }
 
     /// Learns of every registration that holds a part of the range, or says that there is none.

@@ -13,9 +13,9 @@ use crate::info::Info;
 use crate::library::{USUAL_PEERS, meaning, peers_are_known};
 
 /// Closes its object when it goes.
-pub(crate) struct Object(*mut fi::fid);
+pub(crate) struct FiObject(*mut fi::fid);
 
-impl Object {
+impl FiObject {
     /// # Safety
     /// The object is open, nobody else closes it, and whatever depends on it is closed before.
     pub(crate) unsafe fn new(fid: *mut fi::fid) -> Self {
@@ -27,7 +27,7 @@ impl Object {
     }
 }
 
-impl Drop for Object {
+impl Drop for FiObject {
     fn drop(&mut self) {
         // SAFETY: the object is open, closed only here, and after what depends on it, as `new` demands.
         let code = unsafe { fi_close(self.0) };
@@ -54,12 +54,12 @@ pub(crate) struct Objects {
     /// How many keys have been asked for.
     keys: u64,
     // The guards of all objects, which are closed in this order.
-    _endpoint: Object,
-    _counter: Option<Object>,
-    _queue: Object,
-    _addresses: Object,
-    _domain: Object,
-    _fabric: Object,
+    _endpoint: FiObject,
+    _counter: Option<FiObject>,
+    _queue: FiObject,
+    _addresses: FiObject,
+    _domain: FiObject,
+    _fabric: FiObject,
     pub(crate) info: Info,
 }
 
@@ -84,10 +84,10 @@ impl Objects {
         // SAFETY: each object is used after it has been opened and before its guard goes; attributes live on the stack
         // during the call, which copies them.
         unsafe {
-            let fabric_guard = Object::new(&raw mut (*fabric).fid);
+            let fabric_guard = FiObject::new(&raw mut (*fabric).fid);
             let code = fi_domain(fabric, info.entry(), &raw mut domain, ptr::null_mut());
             check(code).map_err(|code| failed("the domain", code))?;
-            let domain_guard = Object::new(&raw mut (*domain).fid);
+            let domain_guard = FiObject::new(&raw mut (*domain).fid);
 
             let mut attr: fi::fi_av_attr = std::mem::zeroed();
             attr.type_ = match info.domain().av_type {
@@ -98,15 +98,15 @@ impl Objects {
             let mut av = ptr::null_mut();
             let code = fi_av_open(domain, &raw mut attr, &raw mut av, ptr::null_mut());
             check(code).map_err(|code| failed("the address vector", code))?;
-            let addresses_guard = Object::new(&raw mut (*av).fid);
+            let addresses_guard = FiObject::new(&raw mut (*av).fid);
 
             let (cq, descriptor) = open_queue(domain, depth).map_err(|code| failed("the completion queue", code))?;
-            let queue_guard = Object::new(&raw mut (*cq).fid);
+            let queue_guard = FiObject::new(&raw mut (*cq).fid);
 
             let mut ep = ptr::null_mut();
             let code = fi_endpoint(domain, info.entry(), &raw mut ep, ptr::null_mut());
             check(code).map_err(|code| failed("the endpoint", code))?;
-            let endpoint_guard = Object::new(&raw mut (*ep).fid);
+            let endpoint_guard = FiObject::new(&raw mut (*ep).fid);
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*av).fid, 0);
             check(code).map_err(|code| failed("the endpoint's addresses", code))?;
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
@@ -115,7 +115,7 @@ impl Objects {
             // whether peers ask for anything.
             let looks = descriptor.is_none() && !info.endpoint().card;
             let served = if looks { open_counter(domain, ep) } else { None };
-            let counter_guard = served.map(|counter| Object::new(&raw mut (*counter).fid));
+            let counter_guard = served.map(|counter| FiObject::new(&raw mut (*counter).fid));
             // `shm` names its memory by the number of the process. What a killed process of the same number has left is
             // in the way of the first attempt, which removes it.
             let enable = || check(fi_enable(&raw mut (*ep).fid));
@@ -265,7 +265,7 @@ unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut 
                     return Ok((cq, Some(descriptor)));
                 }
                 // SAFETY: the queue is open, and nobody else has it.
-                drop(unsafe { Object::new(&raw mut (*cq).fid) });
+                drop(unsafe { FiObject::new(&raw mut (*cq).fid) });
             }
         }
     }
@@ -287,7 +287,7 @@ unsafe fn open_counter(domain: *mut fi::fid_domain, ep: *mut fi::fid_ep) -> Opti
         check(fi_cntr_open(domain, &raw mut attr, &raw mut counter, ptr::null_mut())).ok()?;
         let bound = fi_bind(&raw mut (*ep).fid, &raw mut (*counter).fid, fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE);
         if bound != 0 {
-            drop(Object::new(&raw mut (*counter).fid));
+            drop(FiObject::new(&raw mut (*counter).fid));
             return None;
         }
     }

@@ -8,7 +8,7 @@ use oxshmem_transport::Region;
 use crate::windows::{Window, Windows};
 
 /// All PEs of the job; one that is not used costs a pointer.
-pub(crate) struct Peers {
+pub(crate) struct KnownPeers {
     of: Vec<Option<Box<Peer>>>,
     leaving: bool,
 }
@@ -44,7 +44,7 @@ struct Peer {
     left: bool,
 }
 
-impl Peers {
+impl KnownPeers {
     pub(crate) fn new(pes: u32) -> Self {
         Self { of: (0..pes).map(|_| None).collect(), leaving: false }
     }

@@ -9,14 +9,14 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
-    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer,
-    Offers, Participant, Provider, Region, Rejected, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
+    Participant, Provider, Region, Rejected, Segment, TransportOffer, WantedTransport, software,
 };
 
 use crate::address::{PeAddress, RailAddress};
-use crate::amo::Mail;
+use crate::amo::OfiMessages;
 use crate::atomic;
-use crate::choose::{Chosen, choose};
+use crate::choose::{ChosenEntries, choose};
 use crate::devices::has_device;
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -33,7 +33,7 @@ use crate::windows::Window;
 /// libfabric's endpoints, of which those of cards are offered unasked.
 pub static PROVIDER: Provider = Provider { name: "ofi", offers, open };
 
-fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
+fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     let selection = selection(participant, wanted.detail);
     let Selection { provider, fabric, domain, .. } = &selection;
     let asked_for = wanted.named || provider.is_some() || fabric.is_some() || domain.is_some();
@@ -61,7 +61,7 @@ fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
             }
         };
         let atomics = atomics(participant, &endpoint);
-        offers.ways.push(Offer { grade, detail: endpoint.provider, atomics });
+        offers.ways.push(TransportOffer { grade, detail: endpoint.provider, atomics });
     }
     offers
 }
@@ -117,7 +117,7 @@ pub(crate) fn open_with(
 ) -> Result<Box<dyn Fabric>, Error> {
     let ofi = Ofi::open(library, me, give_up, selection)?;
     let net = ofi.net.clone();
-    software::fill(me, give_up, Box::new(ofi), Some(Box::new(Mail(net))))
+    software::fill(me, give_up, Box::new(ofi), Some(Box::new(OfiMessages(net))))
 }
 
 impl Ofi {
@@ -136,7 +136,7 @@ impl Ofi {
 
 /// The endpoints of all rails.
 fn engine(library: &'static Libfabric, me: u32, give_up: Duration, selection: &Selection) -> Result<Engine, Error> {
-    let Chosen { first, further, missing } = choose(library, selection)?;
+    let ChosenEntries { first, further, missing } = choose(library, selection)?;
     let first = endpoint(first, DEPTH, selection.pes)?;
     if selection.atomics {
         first.objects.has_atomics()?;

@@ -8,7 +8,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Region, RegionPiece, Segment};
 
-use crate::objects::{Object, Objects, check};
+use crate::objects::{FiObject, Objects, check};
 use crate::windows::Windows;
 
 /// Memory that peers may reach.
@@ -16,7 +16,7 @@ pub(crate) struct Registration {
     pub(crate) key: u64,
     pub(crate) desc: *mut c_void,
     pub(crate) address: u64,
-    _object: Object,
+    _object: FiObject,
 }
 
 impl Registration {
@@ -37,7 +37,7 @@ impl Registration {
         let code = unsafe { fi_mr_regattr(objects.domain, &raw const attr, 0, &raw mut mr) };
         check(code).map_err(|code| refused(objects, len, code))?;
         // SAFETY: the call above has just opened the registration, and nobody else closes it.
-        let object = unsafe { Object::new(&raw mut (*mr).fid) };
+        let object = unsafe { FiObject::new(&raw mut (*mr).fid) };
         if mode & fi::FI_MR_ENDPOINT != 0 {
             // SAFETY: the registration and the endpoint are open, and the endpoint is enabled.
             let bound = check(unsafe { fi_bind(object.fid(), &raw mut (*objects.ep).fid, 0) });

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
-use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, Wanted, suite};
+use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, WantedTransport, suite};
 use oxshmem_transport_ofi::PROVIDER;
 
 /// One job at a time: a hundred threads on a small machine would show nothing more.
@@ -37,7 +37,7 @@ fn over_two_rails(provider: &str, pes: u32) {
 
 /// The offers to a user who names `ofi:provider`.
 fn offers(provider: Option<&str>, settings: &Settings) -> Offers {
-    let wanted = Wanted { named: true, detail: provider };
+    let wanted = WantedTransport { named: true, detail: provider };
     (PROVIDER.offers)(&Participant::new(0, 1, settings, &[0; 48]), &wanted)
 }
 

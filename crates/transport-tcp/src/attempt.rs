@@ -10,7 +10,7 @@ use mio::net::TcpStream;
 use crate::addresses::Candidate;
 use crate::local::LocalPe;
 use crate::proto::Garbage;
-use crate::proto::handshake::{Initiator, LONGEST, Route, Standing, Step, Verdict};
+use crate::proto::handshake::{HandshakeStep, Initiator, LONGEST, Route, Standing, Verdict};
 use crate::proto::seal::{Opener, Sealer};
 
 /// An attempt at one address, with those that come after it.
@@ -137,11 +137,13 @@ impl Attempt {
             };
             let garbage = |garbage: Garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.to_string());
             match self.initiator.hear(&bytes[..n]).map_err(garbage)? {
-                Step::More => {}
-                Step::Challenged => self.out = self.initiator.claim(standing),
-                Step::Decided(verdict, standing) => return Ok(Answer::Decided(verdict, standing)),
-                Step::Differs => return Ok(Answer::Differs),
-                Step::Say(_) | Step::Proven(..) | Step::Refused(..) => unreachable!("steps of the acceptor"),
+                HandshakeStep::More => {}
+                HandshakeStep::Challenged => self.out = self.initiator.claim(standing),
+                HandshakeStep::Decided(verdict, standing) => return Ok(Answer::Decided(verdict, standing)),
+                HandshakeStep::Differs => return Ok(Answer::Differs),
+                HandshakeStep::Say(_) | HandshakeStep::Proven(..) | HandshakeStep::Refused(..) => {
+                    unreachable!("steps of the acceptor")
+                }
             }
         }
     }

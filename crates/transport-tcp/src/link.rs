@@ -32,11 +32,11 @@ pub(crate) struct Link {
     pe: u32,
     /// Something is to be sent that waits for company.
     due: AtomicBool,
-    state: OperationLock<State>,
+    state: OperationLock<LinkState>,
 }
 
 /// The part of a link that changes.
-struct State {
+struct LinkState {
     session: Session,
     /// Operations of lanes in the order of their tickets.
     under_way: VecDeque<UnderWay>,
@@ -65,7 +65,7 @@ pub(crate) enum Manner {
 impl Link {
     /// The link of this route. Its sockets have this token; a silent peer is given up after `limit`.
     pub(crate) fn new(route: Route, token: usize, limit: Duration) -> Self {
-        let state = State {
+        let state = LinkState {
             session: Session::default(),
             under_way: VecDeque::new(),
             carrier: Carrier::new(route, token),
@@ -142,7 +142,7 @@ impl Link {
         self.serve_locked(local, &mut self.state.lock(), manner)
     }
 
-    fn serve_locked(&self, local: &LocalPe, state: &mut State, manner: Manner) -> (usize, bool) {
+    fn serve_locked(&self, local: &LocalPe, state: &mut LinkState, manner: Manner) -> (usize, bool) {
         if state.carrier.is_connecting() {
             self.advance(local, state);
         }
@@ -173,7 +173,7 @@ impl Link {
     }
 
     /// Moves an attempt at a connection on.
-    fn advance(&self, local: &LocalPe, state: &mut State) {
+    fn advance(&self, local: &LocalPe, state: &mut LinkState) {
         match state.carrier.advance(local, state.session.executed()) {
             Ok(None) => {}
             Ok(Some(agreement)) => self.establish(local, state, agreement),
@@ -182,7 +182,7 @@ impl Link {
     }
 
     /// Both sides have agreed on a connection: frames flow.
-    fn establish(&self, local: &LocalPe, state: &mut State, (connection, executed): Agreement) {
+    fn establish(&self, local: &LocalPe, state: &mut LinkState, (connection, executed): Agreement) {
         if let Err(garbage) = state.session.resume(executed) {
             let error = state.carrier.lost(local, &garbage.to_string());
             return state.fail(local, error);
@@ -277,7 +277,7 @@ impl Link {
     }
 }
 
-impl State {
+impl LinkState {
     /// Operations of a lane that were issued last. Those that share a frame share a line.
     fn note(&mut self, ticket: Ticket, account: &Arc<Account>, count: u64) {
         match self.under_way.back_mut() {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_transport::Memory;
+use oxshmem_transport::RegisteredMemory;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::addresses::PeerAddresses;
@@ -20,7 +20,7 @@ pub(crate) struct LocalPe {
     pub(crate) addresses: PeerAddresses,
     /// A peer that is silent for so long is given up.
     pub(crate) give_up: Duration,
-    pub(crate) memory: Memory,
+    pub(crate) memory: RegisteredMemory,
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
     pub(crate) reminder: Reminder,

@@ -11,7 +11,7 @@ use mio::net::{TcpListener, TcpStream};
 use parking_lot::Mutex;
 
 use crate::local::LocalPe;
-use crate::proto::handshake::{Acceptor, LONGEST, Route, Standing, Step};
+use crate::proto::handshake::{Acceptor, HandshakeStep, LONGEST, Route, Standing};
 use crate::watch::FIRST_PENDING;
 
 /// So many may wait; a further one displaces the oldest.
@@ -98,11 +98,11 @@ impl PendingConnections {
     pub(crate) fn hear(&self, token: usize) -> Option<Arrival> {
         let mut waiting = self.waiting();
         match waiting.here.get_mut(&token)?.hear() {
-            Ok(Step::Proven(route, standing)) => {
+            Ok(HandshakeStep::Proven(route, standing)) => {
                 let Unproven { stream, acceptor, .. } = waiting.here.remove(&token)?;
                 Some(Arrival::Proven(Box::new(Proven { stream, acceptor, route, standing })))
             }
-            Ok(Step::Refused(_, route)) => {
+            Ok(HandshakeStep::Refused(_, route)) => {
                 waiting.here.remove(&token);
                 self.reject(DIFFERS);
                 Some(Arrival::Differs(route))
@@ -147,23 +147,23 @@ impl PendingConnections {
 }
 
 impl Unproven {
-    fn hear(&mut self) -> io::Result<Step> {
+    fn hear(&mut self) -> io::Result<HandshakeStep> {
         loop {
             let mut bytes = [0; LONGEST];
             let n = match self.stream.read(&mut bytes[..self.acceptor.room()]) {
                 Ok(0) => return Err(io::Error::other("it hung up")),
                 Ok(n) => n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Step::More),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(HandshakeStep::More),
                 Err(e) => return Err(e),
             };
             let step = self.acceptor.hear(&bytes[..n]);
             match step.map_err(|garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.0))? {
-                Step::More => {}
-                Step::Say(challenge) => self.stream.write_all(&challenge)?,
-                Step::Refused(refusal, route) => {
+                HandshakeStep::More => {}
+                HandshakeStep::Say(challenge) => self.stream.write_all(&challenge)?,
+                HandshakeStep::Refused(refusal, route) => {
                     // A peer that is gone already needs no reason.
                     let _ = self.stream.write_all(&refusal);
-                    return Ok(Step::Refused(refusal, route));
+                    return Ok(HandshakeStep::Refused(refusal, route));
                 }
                 step => return Ok(step),
             }

@@ -12,8 +12,8 @@ use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::{
-    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, Memory, NetworkAtomics,
-    Offer, Offers, Participant, Provider, Region, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
+    Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
 };
 use parking_lot::{Mutex, RwLock};
 use ring::rand::SystemRandom;
@@ -34,11 +34,11 @@ use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 /// TCP needs no card, so it can always be had.
 pub static PROVIDER: Provider = Provider { name: "tcp", offers, open };
 
-fn offers(_participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
+fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     match wanted.detail {
         None => {
             let atomics = NetworkAtomics::None("tcp has none of its own".into());
-            Offers::one(Offer { grade: Grade::Sockets, detail: String::new(), atomics })
+            Offers::one(TransportOffer { grade: Grade::Sockets, detail: String::new(), atomics })
         }
         Some(detail) => {
             Offers::none(format!("tcp:{detail}"), "tcp has no variants; SHMEM_TCP_INTERFACE chooses an interface")
@@ -76,7 +76,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
             book: OnceLock::new(),
         },
         give_up: participant.give_up(),
-        memory: Memory::default(),
+        memory: RegisteredMemory::default(),
         lanes: LaneTable::default(),
         watched,
         reminder: Reminder::new(waker),

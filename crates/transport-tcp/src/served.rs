@@ -1,6 +1,6 @@
 //! The memory of this PE as the protocol reaches it.
 
-use oxshmem_transport::{Amo, Memory, OutOfRange, Region, Width};
+use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Width};
 use std::ptr;
 
 use crate::lanes::LaneTable;
@@ -8,7 +8,7 @@ use crate::proto::Host;
 
 /// The host of one connection while its bytes are executed.
 pub(crate) struct Served<'f> {
-    pub(crate) memory: &'f Memory,
+    pub(crate) memory: &'f RegisteredMemory,
     pub(crate) lanes: &'f LaneTable,
     pub(crate) pe: u32,
 }

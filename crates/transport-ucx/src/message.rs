@@ -39,13 +39,13 @@ pub(crate) enum Ask {
 
 /// A question, who asks, and how the asker's channel knows the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Question {
+pub(crate) struct AskMessage {
     pub(crate) pe: u32,
     pub(crate) number: u64,
     pub(crate) ask: Ask,
 }
 
-impl Question {
+impl AskMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
         let none = Position { region: Region::Heap, offset: 0 };
         let (kind, first, second, small, operands) = match self.ask {
@@ -96,13 +96,13 @@ impl Question {
 
 /// The answer to the question of this number; keys come with it as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerMessage {
     pub(crate) number: u64,
     /// The old value of an atomic, otherwise zero.
     pub(crate) outcome: Result<u64, OutOfRange>,
 }
 
-impl Answer {
+impl AnswerMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         match self.outcome {
@@ -161,16 +161,16 @@ mod tests {
             Ask::Bye,
         ];
         for ask in asks {
-            let question = Question { pe: 70_000, number: 1 << 40, ask };
-            assert_eq!(Question::decode(&question.encode()), Some(question));
+            let question = AskMessage { pe: 70_000, number: 1 << 40, ask };
+            assert_eq!(AskMessage::decode(&question.encode()), Some(question));
         }
         let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };
         for outcome in [Ok(u64::MAX), Err(wrong)] {
-            let answer = Answer { number: 8, outcome };
-            assert_eq!(Answer::decode(&answer.encode()), Some(answer));
+            let answer = AnswerMessage { number: 8, outcome };
+            assert_eq!(AnswerMessage::decode(&answer.encode()), Some(answer));
         }
         for garbage in [&[0xFF; HEADER][..], &[], &[0; HEADER - 1]] {
-            assert_eq!(Question::decode(garbage), None);
+            assert_eq!(AskMessage::decode(garbage), None);
         }
     }
 }

@@ -263,9 +263,9 @@ impl Drop for Worker {
 }
 
 /// An operation under way.
-pub(crate) struct Request(ucs_status_ptr_t);
+pub(crate) struct UcxRequest(ucs_status_ptr_t);
 
-impl Request {
+impl UcxRequest {
     pub(crate) fn new(request: ucs_status_ptr_t) -> Self {
         Self(request)
     }

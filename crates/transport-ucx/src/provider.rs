@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
-    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offer,
-    Offers, Participant, Provider, Region, Segment, Wanted, software,
+    AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
+    Participant, Provider, Region, Segment, TransportOffer, WantedTransport, software,
 };
 
 use crate::channel::COPIED;
@@ -24,7 +24,7 @@ use crate::usable::usable_card;
 /// UCX, offered unasked where there is an InfiniBand card that can be used. Elsewhere its TCP is no better than ours.
 pub static PROVIDER: Provider = Provider { name: "ucx", offers, open };
 
-fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
+fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     let card = usable_card();
     if let (false, Err(why)) = (wanted.named, &card) {
         return Offers::none("ucx", why);
@@ -42,7 +42,7 @@ fn offers(participant: &Participant<'_>, wanted: &Wanted<'_>) -> Offers {
         Atomics::Network => can_open(true).map_or_else(NetworkAtomics::None, |()| NetworkAtomics::Software),
         _ => NetworkAtomics::None("UCX does not tell whether a card does its own".into()),
     };
-    Offers::one(Offer { grade, detail: wanted.detail.unwrap_or_default().into(), atomics })
+    Offers::one(TransportOffer { grade, detail: wanted.detail.unwrap_or_default().into(), atomics })
 }
 
 /// The detail names UCX's transports, in the words of `UCX_TLS`. Without it the environment or UCX decides.

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Memory, Region, RegionPiece, RegionPieces, Segment};
+use oxshmem_transport::{Region, RegionPiece, RegionPieces, RegisteredMemory, Segment};
 use oxshmem_ucx_sys::{
     UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH, ucp_mem_h, ucp_mem_map_params_t,
 };
@@ -16,7 +16,7 @@ use crate::objects::{UcxContext, blank, check};
 /// The registered regions. `memory` bounds what is done by our own processor.
 pub(crate) struct Regions {
     context: Arc<UcxContext>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: RegisteredMemory,
     pieces: Mutex<RegionPieces<Registration>>,
 }
 
@@ -31,7 +31,7 @@ unsafe impl Send for Registration {}
 
 impl Regions {
     pub(crate) fn new(context: Arc<UcxContext>) -> Self {
-        Self { context, memory: Memory::default(), pieces: Mutex::default() }
+        Self { context, memory: RegisteredMemory::default(), pieces: Mutex::default() }
     }
 
     /// Lets peers reach `segment`: registers the part of it that is new.

@@ -10,7 +10,7 @@ use oxshmem_ucx_sys::{
     UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
 
-use crate::message::{ANSWER, Answer, Ask, HEADER, Question};
+use crate::message::{ANSWER, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
 
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn on_ask(
         unsafe { (&*arg.cast::<Net>(), slice::from_raw_parts(header.cast::<u8>(), header_length), &*param) };
     let whole = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
     let can_answer = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-    let Some(question) = Question::decode(header).filter(|_| whole && can_answer) else {
+    let Some(question) = AskMessage::decode(header).filter(|_| whole && can_answer) else {
         tracing::warn!(bytes = header_length, "UCX: a message that is no question was dropped");
         return UCS_OK;
     };
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn on_ask(
         Ok((value, keys)) => (Ok(value), keys),
         Err(wrong) => (Err(wrong), Vec::new()),
     };
-    let header = Answer { number: question.number, outcome }.encode();
+    let header = AnswerMessage { number: question.number, outcome }.encode();
     // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
     unsafe { send(net.context.ucx, param.reply_ep, SentAnswer { header, keys }) };
     UCS_OK

@@ -31,7 +31,9 @@ pub use capabilities::{AmoDomain, Capabilities, Features};
 pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segment};
 pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
-pub use memory::{Memory, OutOfRange, deliver_old};
+pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
 pub use operation::{Amo, Region, Remote, SignalUpdate, Width};
-pub use pieces::{Found, RegionPiece, RegionPieces};
-pub use provider::{Agreed, Grade, NetworkAtomics, Offer, Offers, Open, Participant, Provider, Rejected, Wanted};
+pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
+pub use provider::{
+    Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, TransportOffer, WantedTransport,
+};

@@ -3,25 +3,30 @@
 //! the trait can be tested against the worst network there is.
 
 mod card;
+mod dice;
+mod job;
+mod mail;
 mod provider;
+mod queue;
 
-use std::collections::VecDeque;
-use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use oxshmem_base::Error;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
-use crate::driver::{Callers, Drive, Next};
-use crate::loopback::card::{Card, Object};
+use crate::driver::{Callers, Drive};
 use crate::software::Messages;
 use crate::{
-    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, Memory, NotIssued,
-    OperationLock, OutOfRange, Region, Remote, Segment, SignalUpdate, Width, deliver_old,
+    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OperationLock,
+    Region, Remote, Segment, SignalUpdate, Width,
 };
 
+use self::job::LoopbackJob;
+use self::mail::LoopbackMessages;
+use self::queue::{Effect, Queue, Source};
+
+pub use dice::Dice;
 pub use provider::PROVIDER;
 
 /// The kind of network.
@@ -44,49 +49,26 @@ impl Default for Options {
 
 /// The fabrics of `pes` PEs of one process.
 pub fn fabrics(pes: u32, options: Options) -> Vec<Loopback> {
-    let world = Arc::new(World::new(pes));
-    (0..pes).map(|me| Loopback::new(me, world.clone(), options)).collect()
+    let job = Arc::new(LoopbackJob::new(pes));
+    (0..pes).map(|me| Loopback::new(me, job.clone(), options)).collect()
 }
 
 /// One PE's view of the process.
 pub struct Loopback {
     me: u32,
-    world: Arc<World>,
+    job: Arc<LoopbackJob>,
     options: Options,
     capabilities: Capabilities,
     /// The operations of its lanes: `Fabric::progress` moves them on too, as a network would.
     queues: Mutex<Vec<Arc<OperationLock<Queue>>>>,
 }
 
-struct World {
-    memories: Vec<Memory>,
-    mail: Vec<Mailbox>,
-    /// Used in the network domain only.
-    cards: Vec<Mutex<Card>>,
-}
-
-#[derive(Default)]
-struct Mailbox {
-    letters: Mutex<VecDeque<(u32, Vec<u8>)>>,
-    arrived: Condvar,
-}
-
-impl World {
-    fn new(pes: u32) -> Self {
-        Self {
-            memories: (0..pes).map(|_| Memory::default()).collect(),
-            mail: (0..pes).map(|_| Mailbox::default()).collect(),
-            cards: (0..pes).map(|_| Mutex::default()).collect(),
-        }
-    }
-}
-
 impl Loopback {
-    fn new(me: u32, world: Arc<World>, options: Options) -> Self {
+    fn new(me: u32, job: Arc<LoopbackJob>, options: Options) -> Self {
         let mut features = Features::ONE_SIDED | Features::GROWS;
         features.set(Features::ORDERED, options.adversary.is_none());
         let capabilities = Capabilities { features, amo: options.amo, inject: 4096, signal: Some(options.longest) };
-        Self { me, world, options, capabilities, queues: Mutex::default() }
+        Self { me, job, options, capabilities, queues: Mutex::default() }
     }
 
     /// The message service of this PE, for [`crate::software::fill`].
@@ -94,8 +76,8 @@ impl Loopback {
         Box::new(self.mail())
     }
 
-    fn mail(&self) -> Mail {
-        Mail { me: self.me, world: self.world.clone(), callers: Callers::default() }
+    fn mail(&self) -> LoopbackMessages {
+        LoopbackMessages { me: self.me, job: self.job.clone(), callers: Callers::default() }
     }
 }
 
@@ -105,7 +87,7 @@ impl Fabric for Loopback {
     }
 
     fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
-        self.world.memories[self.me as usize].register(region, segment)
+        self.job.memories[self.me as usize].register(region, segment)
     }
 
     fn address(&self) -> Vec<u8> {
@@ -122,18 +104,18 @@ impl Fabric for Loopback {
         let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
         let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         let account = Arc::<Account>::default();
-        let queue = Arc::new(OperationLock::new(Queue { dice, account: account.clone(), ..Queue::default() }));
+        let queue = Arc::new(OperationLock::new(Queue::new(dice, account.clone())));
         queues.push(queue.clone());
         let by_card = self.options.amo == AmoDomain::Network;
         let longest = self.options.longest;
-        Ok(Box::new(LoopbackLane { world: self.world.clone(), queue, account, by_card, longest }))
+        Ok(Box::new(LoopbackLane { job: self.job.clone(), queue, account, by_card, longest }))
     }
 
     fn progress(&self) -> usize {
         // A lane that is gone and has nothing left leaves its queue to this list alone.
         let mut queues = self.queues.lock();
         queues.retain(|queue| Arc::strong_count(queue) > 1 || !queue.lock().pending.is_empty());
-        queues.iter().map(|queue| queue.lock().deliver(&self.world)).sum()
+        queues.iter().map(|queue| queue.lock().deliver(&self.job)).sum()
     }
 
     fn drive(&self) -> Option<Arc<dyn Drive>> {
@@ -143,7 +125,7 @@ impl Fabric for Loopback {
     fn close(&self) {}
 
     fn describe(&self) -> String {
-        format!("loopback: PE {} of {} in one process", self.me, self.world.memories.len())
+        format!("loopback: PE {} of {} in one process", self.me, self.job.memories.len())
     }
 }
 
@@ -151,7 +133,7 @@ impl Fabric for Loopback {
 const MANY: usize = 64;
 
 struct LoopbackLane {
-    world: Arc<World>,
+    job: Arc<LoopbackJob>,
     queue: Arc<OperationLock<Queue>>,
     account: Arc<Account>,
     by_card: bool,
@@ -175,7 +157,7 @@ impl LoopbackLane {
         let result = begin(&mut queue);
         let at_once = queue.dice.as_mut().map_or(usize::MAX, |dice| usize::from(dice.one_in(4)));
         for _ in 0..at_once {
-            if queue.deliver(&self.world) == 0 {
+            if queue.deliver(&self.job) == 0 {
                 break;
             }
         }
@@ -190,7 +172,7 @@ impl LoopbackLane {
     }
 }
 
-// SAFETY: buffers are touched only in `Queue::deliver`, while the operation is pending; regions only through `Memory`.
+// SAFETY: buffers are touched only in `Queue::deliver`, while the operation is pending; regions only through `RegisteredMemory`.
 unsafe impl Lane for LoopbackLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         self.issue(|queue| {
@@ -249,219 +231,7 @@ unsafe impl Lane for LoopbackLane {
 
     fn progress(&self) -> Result<usize, Error> {
         let mut queue = self.queue.lock();
-        let done = queue.deliver(&self.world);
+        let done = queue.deliver(&self.job);
         queue.account.error().map_or(Ok(done), Err)
-    }
-}
-
-/// The operations of one lane that have not taken effect.
-#[derive(Default)]
-struct Queue {
-    pending: Vec<Pending>,
-    issued: u64,
-    era: u64,
-    dice: Option<Dice>,
-    account: Arc<Account>,
-}
-
-struct Pending {
-    number: u64,
-    /// Counts the lane's fences.
-    era: u64,
-    pe: u32,
-    /// Operations that must take effect before.
-    after: Range<u64>,
-    effect: Effect,
-}
-
-enum Effect {
-    Put {
-        to: Remote,
-        source: Source,
-        start: usize,
-        n: usize,
-    },
-    Get {
-        dest: *mut u8,
-        from: Remote,
-        n: usize,
-    },
-    Amo {
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    },
-    /// An atomic of the target's card, which ends with a [`Effect::WriteBack`].
-    Update {
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    },
-    WriteBack {
-        pe: u32,
-        object: Object,
-    },
-}
-
-enum Source {
-    Copied(Arc<[u8]>),
-    Borrowed(*const u8),
-}
-
-// SAFETY: the pointers are the buffers of a lane's caller, who keeps them valid until completion on whatever thread.
-unsafe impl Send for Effect {}
-
-impl Queue {
-    fn push(&mut self, pe: u32, after: Range<u64>, effect: Effect) {
-        self.account.issue(1);
-        self.pending.push(Pending { number: self.issued, era: self.era, pe, after, effect });
-        self.issued += 1;
-    }
-
-    /// A put, which the adversary may tear into two unless it is a word. Returns the numbers of the parts.
-    fn put(&mut self, to: Remote, source: Source, n: usize) -> Range<u64> {
-        let first = self.issued;
-        let tear = n > 8 && self.dice.as_mut().is_some_and(|dice| dice.one_in(2));
-        let cut = if tear { 1 + self.dice.as_mut().map_or(0, |dice| dice.below(n - 1)) } else { n };
-        if tear {
-            let rest = match &source {
-                Source::Copied(bytes) => Source::Copied(bytes.clone()),
-                Source::Borrowed(at) => Source::Borrowed(*at),
-            };
-            self.push(to.pe, 0..0, Effect::Put { to, source: rest, start: cut, n: n - cut });
-        }
-        self.push(to.pe, 0..0, Effect::Put { to, source, start: 0, n: cut });
-        first..self.issued
-    }
-
-    /// Lets one operation take effect, or a few.
-    fn deliver(&mut self, world: &World) -> usize {
-        let many = self.dice.as_mut().map_or(1, |dice| 1 + dice.below(4)).min(self.pending.len());
-        for _ in 0..many {
-            let start = self.dice.as_mut().map_or(0, |dice| dice.below(self.pending.len()));
-            let count = self.pending.len();
-            let next = (0..count).map(|i| (start + i) % count).find(|&i| self.may_go(i)).expect("the oldest may go");
-            let Pending { number, era, pe, effect, .. } = self.pending.swap_remove(next);
-            match take_effect(world, effect) {
-                // It keeps its place in the order until it is over.
-                Ok(Some(rest)) => self.pending.push(Pending { number, era, pe, after: 0..0, effect: rest }),
-                Ok(None) => self.account.complete(1),
-                Err(wrong) => {
-                    self.account.fail(wrong.error(pe));
-                    self.account.complete(1);
-                }
-            }
-        }
-        many
-    }
-
-    fn may_go(&self, i: usize) -> bool {
-        let this = &self.pending[i];
-        !self
-            .pending
-            .iter()
-            .any(|other| (other.pe == this.pe && other.era < this.era) || this.after.contains(&other.number))
-    }
-}
-
-/// Lets an effect happen, or begin; then what is left of it comes back.
-fn take_effect(world: &World, effect: Effect) -> Result<Option<Effect>, OutOfRange> {
-    let memory = |pe: u32| &world.memories[pe as usize];
-    let card = |pe: u32| world.cards[pe as usize].lock();
-    match effect {
-        Effect::Put { to, source, start, n } => {
-            let from = match &source {
-                Source::Copied(bytes) => bytes[start..].as_ptr(),
-                Source::Borrowed(at) => at.wrapping_add(start),
-            };
-            let (mut card, at) = (card(to.pe), to.offset + start as u64);
-            // SAFETY: the source is ours or, while the operation is pending, kept by the caller of `put_nbi`.
-            unsafe { memory(to.pe).put(to.region, at, from, n)? };
-            card.look_again(memory(to.pe), to.region, at, n);
-        }
-        // SAFETY: the caller of `get_nbi` keeps the destination while the operation is pending.
-        Effect::Get { dest, from, n } => unsafe { memory(from.pe).get(dest, from.region, from.offset, n)? },
-        Effect::Amo { to, width, amo, old } => {
-            let value = memory(to.pe).amo(to.region, to.offset, width, amo)?;
-            // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
-            unsafe { deliver_old(old, width, value) };
-        }
-        Effect::Update { to, width, amo, old } => {
-            let object = Object::of(to, width)?;
-            let value = card(to.pe).update(memory(to.pe), object, amo)?;
-            // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
-            unsafe { deliver_old(old, width, value) };
-            return Ok(Some(Effect::WriteBack { pe: to.pe, object }));
-        }
-        Effect::WriteBack { pe, object } => card(pe).write_back(memory(pe), object),
-    }
-    Ok(None)
-}
-
-/// Reproducible chance (xorshift).
-#[derive(Clone, Debug)]
-pub struct Dice(u64);
-
-impl Dice {
-    /// With this seed.
-    pub fn new(seed: u64) -> Self {
-        // The golden ratio spreads neighbouring seeds.
-        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-    }
-
-    /// A number below `n`; 0 if that is 0.
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 |= 1;
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n.max(1)
-    }
-
-    /// `true` once in `n` times.
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
-
-struct Mail {
-    me: u32,
-    world: Arc<World>,
-    callers: Callers,
-}
-
-impl Messages for Mail {
-    fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
-        let mailbox = &self.world.mail[pe as usize];
-        mailbox.letters.lock().push_back((self.me, message.to_vec()));
-        mailbox.arrived.notify_all();
-        Ok(())
-    }
-
-    fn receive(&self) -> Option<(u32, Vec<u8>)> {
-        self.world.mail[self.me as usize].letters.lock().pop_front()
-    }
-}
-
-impl Drive for Mail {
-    fn callers(&self) -> &Callers {
-        &self.callers
-    }
-
-    /// Memory needs no help; messages are served by the software above.
-    fn turn(&self, _resumed: bool) -> Next {
-        Next::Sleep(Duration::from_millis(20))
-    }
-
-    fn sleep(&self, most: Duration) {
-        let mailbox = &self.world.mail[self.me as usize];
-        let mut letters = mailbox.letters.lock();
-        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), most);
-    }
-
-    fn wake(&self) {
-        self.world.mail[self.me as usize].arrived.notify_all();
     }
 }

@@ -31,14 +31,14 @@ macro_rules! update {
 
 /// The registered segments of one PE. Who registers a segment promises that it stays mapped while the fabric is open.
 #[derive(Default)]
-pub struct Memory {
-    parts: [Part; Region::ALL.len()],
+pub struct RegisteredMemory {
+    parts: [RegisteredPart; Region::ALL.len()],
 }
 
 /// `base` is written once, before the first `len` that is not zero; `len` is stored with Release and loaded with
 /// Acquire, so that whoever sees a length sees the base.
 #[derive(Default)]
-struct Part {
+struct RegisteredPart {
     base: AtomicPtr<u8>,
     len: AtomicUsize,
 }
@@ -72,7 +72,7 @@ impl OutOfRange {
     }
 }
 
-impl Memory {
+impl RegisteredMemory {
     /// Lets peers reach `segment`; a second call for a region lengthens it.
     pub fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
         let part = &self.parts[region as usize];
@@ -191,7 +191,7 @@ pub unsafe fn deliver_old(old: *mut u8, width: Width, value: u64) {
 
 const _: () = assert!(cfg!(target_endian = "little"), "messages and memory share one byte order");
 
-/// Longest run of words that [`Memory::put`] stores one by one.
+/// Longest run of words that [`RegisteredMemory::put`] stores one by one.
 const SHORT: usize = 4096;
 
 /// The word that `n` bytes at `at` are, if they are one.

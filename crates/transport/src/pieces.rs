@@ -17,7 +17,7 @@ pub struct RegionPiece<K> {
 
 /// How the network finds the bytes from some offset on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found<K> {
+pub struct FoundPiece<K> {
     /// The network's name of the first of them.
     pub address: u64,
     /// The key by which it reaches them.
@@ -73,10 +73,10 @@ impl<K> RegionPieces<K> {
     }
 
     /// How the network finds the bytes from `offset` on.
-    pub fn find(&self, region: Region, offset: u64) -> Option<Found<&K>> {
+    pub fn find(&self, region: Region, offset: u64) -> Option<FoundPiece<&K>> {
         let piece = self.around(region, offset)?;
         let address = piece.address.wrapping_add(offset - piece.start);
-        Some(Found { address, key: &piece.key, room: piece.room(offset) })
+        Some(FoundPiece { address, key: &piece.key, room: piece.room(offset) })
     }
 
     /// The part of `segment` behind the pieces that are registered already, and its offset; `None` if there is none.

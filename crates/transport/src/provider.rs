@@ -18,7 +18,7 @@ pub struct Provider {
     /// The name by which a user selects it: `SHMEM_TRANSPORT=name` or `name:detail`.
     pub name: &'static str,
     /// Says what it could do on this node. Nothing stays open.
-    pub offers: fn(&Participant<'_>, &Wanted<'_>) -> Offers,
+    pub offers: fn(&Participant<'_>, &WantedTransport<'_>) -> Offers,
     /// Opens one of the offers. From then on peers can reach this PE; they are served from [`Fabric::connect`] on.
     pub open: Open,
 }
@@ -56,7 +56,7 @@ impl<'p> Participant<'p> {
 
 /// The question to a provider.
 #[derive(Clone, Copy, Default)]
-pub struct Wanted<'w> {
+pub struct WantedTransport<'w> {
     /// The user has named this provider. Otherwise it is asked because it may be the best one.
     pub named: bool,
     /// The text behind the colon of `SHMEM_TRANSPORT=name:detail`.
@@ -78,14 +78,14 @@ pub struct Agreed<'c> {
 #[derive(Default, Debug)]
 pub struct Offers {
     /// Ways to carry the job.
-    pub ways: Vec<Offer>,
+    pub ways: Vec<TransportOffer>,
     /// Ways that it rejects here, with reasons.
     pub rejected: Vec<Rejected>,
 }
 
 impl Offers {
     /// One offer.
-    pub fn one(offer: Offer) -> Self {
+    pub fn one(offer: TransportOffer) -> Self {
         Self { ways: vec![offer], rejected: Vec::new() }
     }
 
@@ -97,7 +97,7 @@ impl Offers {
 
 /// A way to carry the job.
 #[derive(Debug)]
-pub struct Offer {
+pub struct TransportOffer {
     /// How good it is.
     pub grade: Grade,
     /// The text that distinguishes it from the provider's other offers; empty if there can be one only.

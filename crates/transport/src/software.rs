@@ -12,8 +12,8 @@ use oxshmem_base::Error;
 use crate::driver::{Callers, Drive, Driver, Next};
 use crate::software::service::{Requester, Service};
 use crate::{
-    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, Memory, OutOfRange,
-    Region, Remote, Segment, SignalUpdate, Width, deliver_old,
+    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
+    RegisteredMemory, Remote, Segment, SignalUpdate, Width, deliver_old,
 };
 
 pub use service::Messages;
@@ -27,7 +27,7 @@ pub fn fill(
     messages: Option<Box<dyn Messages>>,
 ) -> Result<Box<dyn Fabric>, Error> {
     let mut capabilities = fabric.capabilities().clone();
-    let memory = Arc::<Memory>::default();
+    let memory = Arc::<RegisteredMemory>::default();
     let mut service = None;
     if capabilities.amo == AmoDomain::None {
         let Some(messages) = messages else {
@@ -49,7 +49,7 @@ struct Filled {
     give_up: Duration,
     fabric: Box<dyn Fabric>,
     capabilities: Capabilities,
-    memory: Arc<Memory>,
+    memory: Arc<RegisteredMemory>,
     /// Present if atomics are made of messages.
     service: Option<Arc<Service>>,
 }
@@ -165,7 +165,7 @@ impl Fabric for Filled {
 struct FilledLane {
     me: u32,
     lane: Box<dyn Lane>,
-    memory: Arc<Memory>,
+    memory: Arc<RegisteredMemory>,
     /// All atomics of the job are the network's, those of a PE on itself too.
     by_network: bool,
     /// Errors of operations of this PE on itself.

@@ -28,7 +28,7 @@ const STATICS: usize = if cfg!(miri) { 1 << 10 } else { 1 << 20 };
 const CONTROL: usize = if cfg!(miri) { 1 << 10 } else { 8 << 10 };
 
 /// A test of the suite.
-pub type Test = (&'static str, fn(&mut Pe));
+pub type Test = (&'static str, fn(&mut SuitePe));
 
 /// All tests, in the order in which they run. The growth of the heap comes first: the others use what has grown.
 pub const TESTS: &[Test] = &[
@@ -63,7 +63,7 @@ pub fn threads(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>) {
 /// [`threads`] with a choice of tests.
 pub fn threads_of(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>, tests: &[Test]) {
     let failed = Arc::new(AtomicBool::new(false));
-    let joining: Vec<_> = (0..pes).zip(factory(pes)).map(|(me, fabric)| Joining::register(fabric, me, pes)).collect();
+    let joining: Vec<_> = (0..pes).zip(factory(pes)).map(|(me, fabric)| JoiningPe::register(fabric, me, pes)).collect();
     let addresses: Vec<_> = joining.iter().map(|pe| pe.fabric.address()).collect();
     std::thread::scope(|scope| {
         for pe in joining {
@@ -97,7 +97,7 @@ pub fn over<'p>(
 }
 
 /// Runs `tests` as this PE; the other PEs do the same.
-pub fn run(pe: &mut Pe, tests: &[Test]) {
+pub fn run(pe: &mut SuitePe, tests: &[Test]) {
     for (name, test) in tests {
         pe.test = name;
         let start = Instant::now();
@@ -130,14 +130,14 @@ impl Drop for Alarm {
 }
 
 /// A PE whose memory is registered and which does not know the others yet.
-pub struct Joining {
+pub struct JoiningPe {
     fabric: Box<dyn Fabric>,
     me: u32,
     pes: u32,
     memory: [Vec<AtomicU64>; 3],
 }
 
-impl Joining {
+impl JoiningPe {
     /// Registers memory for the suite with `fabric`.
     pub fn register(fabric: Box<dyn Fabric>, me: u32, pes: u32) -> Self {
         let memory = [HEAP, STATICS, CONTROL].map(|n| (0..n / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
@@ -154,16 +154,16 @@ impl Joining {
     }
 
     /// Joins the others. `failed` becomes true when one of them has panicked.
-    pub fn join(self, book: Box<dyn AddressBook>, failed: Arc<AtomicBool>) -> Pe {
+    pub fn join(self, book: Box<dyn AddressBook>, failed: Arc<AtomicBool>) -> SuitePe {
         let Self { fabric, me, pes, memory } = self;
         fabric.connect(book).expect("the fabric connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
-        Pe { lane, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
+        SuitePe { lane, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
     }
 }
 
 /// One PE in the suite.
-pub struct Pe {
+pub struct SuitePe {
     lane: Box<dyn Lane>,
     fabric: Box<dyn Fabric>,
     me: u32,
@@ -176,7 +176,7 @@ pub struct Pe {
     test: &'static str,
 }
 
-impl Pe {
+impl SuitePe {
     /// Ends the fabric, when all PEs have come here.
     pub fn leave(mut self) {
         self.meet();

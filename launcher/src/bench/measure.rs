@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Unmeasured};
 use super::contender::Contender;
 use super::patterns::{GROUPS, START};
-use super::progress::ProgressBar;
+use super::progress_bar::ProgressBar;
 
 /// How much is measured.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::ptr;
 
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Found, NotIssued, Remote};
+use oxshmem_transport::{FoundPiece, NotIssued, Remote};
 
-use super::{Endpoint, Issued, Target};
+use super::{Endpoint, Issued, RemoteTarget};
 use crate::delivery::{self, Delivery};
 use crate::registered::Registration;
 use crate::slots::{OperationSlot, ROOM, Use, context};
@@ -41,7 +41,7 @@ struct Aim {
     account: u32,
     pe: u32,
     peer: fi::fi_addr_t,
-    here: Found<u64>,
+    here: FoundPiece<u64>,
 }
 
 impl Endpoint {
@@ -54,11 +54,11 @@ impl Endpoint {
         &mut self,
         account: u32,
         remote: Remote,
-        target: Target,
+        target: RemoteTarget,
         transfer: Transfer,
         n: usize,
     ) -> Issued<usize> {
-        let Target { peer, mut found } = target;
+        let RemoteTarget { peer, mut found } = target;
         let mut done = 0;
         while done < n {
             let Some(here) = found else { return Err(self.out_of_range(remote, n).into()) };
@@ -96,14 +96,14 @@ impl Endpoint {
         transfer: Transfer,
         n: usize,
     ) -> Issued<usize> {
-        let Some(Target { peer, found: Some(here) }) = self.target(remote) else { return Err(NotIssued::Busy) };
+        let Some(RemoteTarget { peer, found: Some(here) }) = self.target(remote) else { return Err(NotIssued::Busy) };
         let aim = Aim { account, pe: remote.pe, peer, here };
         // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
         unsafe { self.piece(aim, transfer, self.longest_at(here, n)) }
     }
 
     /// How many of `n` bytes one operation takes.
-    fn longest_at(&self, here: Found<u64>, n: usize) -> usize {
+    fn longest_at(&self, here: FoundPiece<u64>, n: usize) -> usize {
         n.min(usize::try_from(here.room).unwrap_or(usize::MAX)).min(self.longest)
     }
 
@@ -152,7 +152,7 @@ impl Endpoint {
             None => unsafe { self.register_for(slot, buffer, n)? },
         };
         let injected = matches!(transfer, Transfer::Put(_, true)) && n <= self.inject;
-        let Aim { account, pe, peer, here: Found { address, key, .. } } = aim;
+        let Aim { account, pe, peer, here: FoundPiece { address, key, .. } } = aim;
         let (ep, context) = (self.objects.ep, context(slot));
         // SAFETY: the endpoint is open; the buffer stays until the completion, by the caller's promise or because it is the slot's
         // own.

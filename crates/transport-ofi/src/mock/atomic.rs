@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use oxshmem_libfabric_sys as fi;
 
 /// An atomic under way. Operands and result belong to its issuer until it is complete.
-pub(super) struct Atomic {
+pub(super) struct MockAtomic {
     pub(super) op: fi::fi_op,
     pub(super) bytes: usize,
     pub(super) operand: usize,
@@ -18,7 +18,7 @@ pub(super) struct Atomic {
     pub(super) key: u64,
 }
 
-impl Atomic {
+impl MockAtomic {
     /// Whether it reads, so that more than the order of writes keeps its place.
     pub(super) fn reads(&self) -> bool {
         self.result != 0

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_libfabric_sys as fi;
 
-use super::atomic::Atomic;
+use super::atomic::MockAtomic;
 use super::nature::Nature;
 
 /// The network: all endpoints of the process.
@@ -80,7 +80,7 @@ pub(super) enum MockEffect {
     Put { bytes: Result<Vec<u8>, (usize, usize)>, address: u64, key: u64 },
     Get { at: usize, n: usize, address: u64, key: u64 },
     Message(Vec<u8>),
-    Atomic(Atomic),
+    Atomic(MockAtomic),
 }
 
 static WORLD: Mutex<Option<MockNetwork>> = Mutex::new(None);

@@ -33,7 +33,7 @@ impl fmt::Display for Garbage {
 /// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// Small messages.
     Batch = 1,
     /// One message with long data.
@@ -59,7 +59,7 @@ pub enum Urgency {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// When it is to be acknowledged.
     pub urgency: Urgency,
     /// Bytes of the body that follow.
@@ -90,11 +90,11 @@ impl Header {
         }
         let urgency = if bytes[3] & LATER == 0 { Urgency::Soon } else { Urgency::Later };
         let (kind, shortest, longest) = match bytes[3] & !LATER {
-            1 => (Kind::Batch, MESSAGE, BATCH),
-            2 => (Kind::Bulk, MESSAGE, MESSAGE + BULK),
-            3 => (Kind::Ack, 0, 0),
-            4 => (Kind::Bye, 0, 0),
-            5 => (Kind::Ask, 0, 0),
+            1 => (FrameKind::Batch, MESSAGE, BATCH),
+            2 => (FrameKind::Bulk, MESSAGE, MESSAGE + BULK),
+            3 => (FrameKind::Ack, 0, 0),
+            4 => (FrameKind::Bye, 0, 0),
+            5 => (FrameKind::Ask, 0, 0),
             _ => return Err(Garbage("an unknown kind of frame")),
         };
         let length = u32::from_le_bytes(array(&bytes[4..8])) as usize;
@@ -228,9 +228,9 @@ impl Message<'_> {
 }
 
 /// The messages of a batch.
-pub struct Messages<'d>(pub &'d [u8]);
+pub struct BatchMessages<'d>(pub &'d [u8]);
 
-impl<'d> Messages<'d> {
+impl<'d> BatchMessages<'d> {
     fn take(&mut self, n: usize) -> Result<&'d [u8], Garbage> {
         let (taken, rest) = self.0.split_at_checked(n).ok_or(Garbage("a message longer than its frame"))?;
         self.0 = rest;
@@ -261,7 +261,7 @@ impl<'d> Messages<'d> {
     }
 }
 
-impl<'d> Iterator for Messages<'d> {
+impl<'d> Iterator for BatchMessages<'d> {
     type Item = Result<Message<'d>, Garbage>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -11,7 +11,7 @@ use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
 use super::codec::{BULK, Garbage, Message};
 use super::frame::MemoryRange;
-use super::handshake::{Acceptor, Credentials, Step};
+use super::handshake::{Acceptor, Credentials, HandshakeStep};
 use super::session::Session;
 use super::{FrameReceiver, Host};
 
@@ -134,7 +134,7 @@ pub fn stranger(mut bytes: &[u8]) -> Result<bool, Garbage> {
     let mut acceptor = Acceptor::new(&credentials, 1, [2; 32]);
     while !bytes.is_empty() {
         let (now, rest) = bytes.split_at(bytes.len().min(acceptor.room()));
-        if let Step::Proven(..) = acceptor.hear(now)? {
+        if let HandshakeStep::Proven(..) = acceptor.hear(now)? {
             return Ok(true);
         }
         bytes = rest;

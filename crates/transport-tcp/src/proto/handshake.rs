@@ -80,7 +80,7 @@ pub enum Verdict {
 
 /// The meaning of the bytes of one step.
 #[derive(Debug)]
-pub enum Step {
+pub enum HandshakeStep {
     /// Read on.
     More,
     /// Send these bytes, then read on.
@@ -177,22 +177,22 @@ impl Initiator {
     }
 
     /// Takes in bytes.
-    pub fn hear(&mut self, bytes: &[u8]) -> Result<Step, Garbage> {
+    pub fn hear(&mut self, bytes: &[u8]) -> Result<HandshakeStep, Garbage> {
         if !self.claimed {
             return Ok(match self.script.hear_either(bytes, &["challenge", "refusal"])? {
-                None => Step::More,
-                Some((0, _)) => Step::Challenged,
-                Some(_) => Step::Differs,
+                None => HandshakeStep::More,
+                Some((0, _)) => HandshakeStep::Challenged,
+                Some(_) => HandshakeStep::Differs,
             });
         }
-        let Some(welcome) = self.script.hear(bytes, "welcome")? else { return Ok(Step::More) };
+        let Some(welcome) = self.script.hear(bytes, "welcome")? else { return Ok(HandshakeStep::More) };
         let verdict = match welcome[0] {
             1 => Verdict::Accepted,
             2 => Verdict::Wait,
             3 => Verdict::Stale,
             _ => return Err(Garbage("an unknown verdict")),
         };
-        Ok(Step::Decided(verdict, Standing::decode(&welcome[8..])))
+        Ok(HandshakeStep::Decided(verdict, Standing::decode(&welcome[8..])))
     }
 
     /// Says where this side stands; from now on it must not execute frames of an older connection.
@@ -228,12 +228,14 @@ impl Acceptor {
     }
 
     /// Takes in bytes.
-    pub fn hear(&mut self, bytes: &[u8]) -> Result<Step, Garbage> {
+    pub fn hear(&mut self, bytes: &[u8]) -> Result<HandshakeStep, Garbage> {
         if let Some(route) = self.route {
             let claim = self.script.hear(bytes, "claim")?;
-            return Ok(claim.map_or(Step::More, |claim| Step::Proven(route, Standing::decode(&claim))));
+            return Ok(
+                claim.map_or(HandshakeStep::More, |claim| HandshakeStep::Proven(route, Standing::decode(&claim)))
+            );
         }
-        let Some(hello) = self.script.hear(bytes, "hello")? else { return Ok(Step::More) };
+        let Some(hello) = self.script.hear(bytes, "hello")? else { return Ok(HandshakeStep::More) };
         let number = |at: usize| u32::from_le_bytes(hello[at..at + 4].try_into().expect("four bytes"));
         let half = |at: usize| u16::from_le_bytes(hello[at..at + 2].try_into().expect("two bytes"));
         let route = Route { from: number(8), to: number(12), rail: half(4) };
@@ -242,12 +244,12 @@ impl Acceptor {
         }
         if half(6) != u16::from(self.script.credentials.encrypt) {
             let refusal = self.nonce.to_vec();
-            return Ok(Step::Refused(self.script.say("refusal", refusal), route));
+            return Ok(HandshakeStep::Refused(self.script.say("refusal", refusal), route));
         }
         self.route = Some(route);
         self.script.awaited = CLAIM;
         let challenge = self.nonce.to_vec();
-        Ok(Step::Say(self.script.say("challenge", challenge)))
+        Ok(HandshakeStep::Say(self.script.say("challenge", challenge)))
     }
 
     /// Says what was decided.

@@ -3,7 +3,7 @@
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
 use super::codec::{
-    BATCH, BULK, Bulk, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency,
+    BATCH, BULK, BatchMessages, Bulk, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency,
 };
 use super::frame::MemoryRange;
 use super::seal::{Opener, SEAL};
@@ -120,7 +120,7 @@ impl FrameReceiver {
         let head = *head;
         let header = Header::decode(&head, extra)?;
         // A bulk frame that is not sealed is executed as it comes.
-        let whole = if header.kind == Kind::Bulk && extra == 0 { HEADERS } else { FRAME + header.length };
+        let whole = if header.kind == FrameKind::Bulk && extra == 0 { HEADERS } else { FRAME + header.length };
         if self.filled - self.taken < whole {
             return Ok(false);
         }
@@ -131,15 +131,15 @@ impl FrameReceiver {
         }
         self.taken += whole;
         match header.kind {
-            Kind::Batch => {
+            FrameKind::Batch => {
                 session.expect(&header)?;
-                for message in Messages(&self.buffer[body.start..body.start + length]) {
+                for message in BatchMessages(&self.buffer[body.start..body.start + length]) {
                     execute(message?, session, host)?;
                 }
                 session.executed_one(header.urgency);
                 session.acknowledged(header.ack)?;
             }
-            Kind::Bulk => {
+            FrameKind::Bulk => {
                 session.expect(&header)?;
                 let envelope = self.buffer[body.start..].first_chunk().expect("the envelope is there");
                 let (purpose, n) = Envelope::decode(envelope).bulk(length)?;
@@ -151,12 +151,12 @@ impl FrameReceiver {
                     self.taken = body.end;
                 }
             }
-            Kind::Ack => session.acknowledged(header.ack)?,
-            Kind::Ask => {
+            FrameKind::Ack => session.acknowledged(header.ack)?,
+            FrameKind::Ask => {
                 session.acknowledged(header.ack)?;
                 session.hear_question();
             }
-            Kind::Bye => {
+            FrameKind::Bye => {
                 session.acknowledged(header.ack)?;
                 self.left = true;
             }

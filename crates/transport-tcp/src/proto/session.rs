@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
 
-use super::codec::{BATCH, BULK, Envelope, FRAME, Garbage, Header, Kind, MESSAGE, Message, SMALL, Urgency};
+use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency};
 use super::frame::{Frame, MemoryRange, OutputPiece};
 
 /// Bytes of copied messages that may wait for the peer before the caller has to.
@@ -142,7 +142,7 @@ impl Session {
         debug_assert!(0 < source.n && source.n <= BULK);
         self.seal();
         let ticket = self.ticket();
-        let header = self.header(Kind::Bulk, urgency, MESSAGE + source.n);
+        let header = self.header(FrameKind::Bulk, urgency, MESSAGE + source.n);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(&header.encode());
@@ -161,7 +161,7 @@ impl Session {
             return;
         }
         let urgency = std::mem::replace(&mut self.open_urgency, Urgency::Later);
-        let header = self.header(Kind::Batch, urgency, self.open.len() - FRAME);
+        let header = self.header(FrameKind::Batch, urgency, self.open.len() - FRAME);
         self.open[..FRAME].copy_from_slice(&header.encode());
         let mut fresh = self.spare.pop().unwrap_or_default();
         fresh.clear();
@@ -172,7 +172,7 @@ impl Session {
 
     /// The acknowledgement is fixed here and not when the frame is sent: a frame that acknowledges must not overtake one
     /// that carries a refusal of what is acknowledged.
-    fn header(&mut self, kind: Kind, urgency: Urgency, length: usize) -> Header {
+    fn header(&mut self, kind: FrameKind, urgency: Urgency, length: usize) -> Header {
         self.tell();
         Header { kind, urgency, length, number: self.next, ack: self.executed }
     }
@@ -239,7 +239,7 @@ impl Session {
     /// Tells the peer what has been executed, if nothing else is about to.
     pub fn acknowledge(&mut self) {
         if self.untold() > 0 && !self.has_output() {
-            self.say(Kind::Ack);
+            self.say(FrameKind::Ack);
         }
     }
 
@@ -249,7 +249,7 @@ impl Session {
         let owed = self.frames.back().is_some_and(|frame| frame.urgency == Urgency::Later);
         if owed && self.asked < last && !self.has_output() {
             self.asked = last;
-            self.say(Kind::Ask);
+            self.say(FrameKind::Ask);
         }
     }
 
@@ -260,7 +260,7 @@ impl Session {
         self.after_last();
     }
 
-    fn say(&mut self, kind: Kind) {
+    fn say(&mut self, kind: FrameKind) {
         self.tell();
         let header = Header { kind, urgency: Urgency::Soon, length: 0, number: 0, ack: self.executed };
         self.control = Some((header.encode(), 0));
@@ -269,7 +269,7 @@ impl Session {
     fn after_last(&mut self) {
         if self.leaving && !self.has_output() {
             self.leaving = false;
-            self.say(Kind::Bye);
+            self.say(FrameKind::Bye);
         }
     }
 

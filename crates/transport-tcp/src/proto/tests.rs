@@ -7,9 +7,9 @@ use std::time::Duration;
 use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
 
-use super::codec::{BULK, FRAME, Header, Kind, MESSAGE, Message, Messages, SMALL, Urgency};
+use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
 use super::fuzz::{self, Sandbox};
-use super::handshake::{Acceptor, Credentials, Initiator, Route, Standing, Step, Verdict};
+use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
 use super::liveness::{Advice, Liveness, Look};
 use super::seal::Sealer;
 use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
@@ -166,15 +166,17 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
     let (mut initiator, hello) = Initiator::new(&credentials, route, [times as u8; 32]);
     let mut acceptor = Acceptor::new(&credentials, 1, [!times as u8; 32]);
     let (head, tail) = hello.split_at(13);
-    assert!(matches!(acceptor.hear(head), Ok(Step::More)));
-    let Ok(Step::Say(challenge)) = acceptor.hear(tail) else { panic!("no challenge") };
-    assert!(matches!(initiator.hear(&challenge), Ok(Step::Challenged)));
+    assert!(matches!(acceptor.hear(head), Ok(HandshakeStep::More)));
+    let Ok(HandshakeStep::Say(challenge)) = acceptor.hear(tail) else { panic!("no challenge") };
+    assert!(matches!(initiator.hear(&challenge), Ok(HandshakeStep::Challenged)));
     let claim = initiator.claim(Standing { established: times, executed: a.session.executed() });
-    let Ok(Step::Proven(heard, standing)) = acceptor.hear(&claim) else { panic!("not proven") };
+    let Ok(HandshakeStep::Proven(heard, standing)) = acceptor.hear(&claim) else { panic!("not proven") };
     assert_eq!((heard, standing.established), (route, times));
     let mine = Standing { established: times + 1, executed: b.session.executed() };
     let welcome = acceptor.welcome(Verdict::Accepted, mine);
-    let Ok(Step::Decided(Verdict::Accepted, theirs)) = initiator.hear(&welcome) else { panic!("not accepted") };
+    let Ok(HandshakeStep::Decided(Verdict::Accepted, theirs)) = initiator.hear(&welcome) else {
+        panic!("not accepted")
+    };
     for (side, seals, executed) in
         [(&mut *a, initiator.seals(), theirs.executed), (b, acceptor.seals(), standing.executed)]
     {
@@ -379,9 +381,9 @@ fn fault_L2_encryption_on_one_side_is_told_to_both_sides_and_to_nobody_else() {
     for encrypt in [false, true] {
         let (mut initiator, hello) = Initiator::new(&credentials(encrypt), route, [3; 32]);
         let mut acceptor = Acceptor::new(&credentials(!encrypt), 1, [4; 32]);
-        let Ok(Step::Refused(refusal, refused)) = acceptor.hear(&hello) else { panic!("no refusal") };
+        let Ok(HandshakeStep::Refused(refusal, refused)) = acceptor.hear(&hello) else { panic!("no refusal") };
         assert_eq!(refused, route);
-        assert!(matches!(initiator.hear(&refusal), Ok(Step::Differs)));
+        assert!(matches!(initiator.hear(&refusal), Ok(HandshakeStep::Differs)));
         // Without the secret nobody gets a refusal, and nobody can make one up.
         let wrong = Credentials { secret: [8; 32], ..credentials(encrypt) };
         let (_, hello) = Initiator::new(&wrong, route, [3; 32]);
@@ -404,12 +406,12 @@ fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
     assert!(refused(b"GET / HTTP/1.1\r\nHost: somebody\r\nUser-Agent: a scanner that is long enough to fill a hello, and more\r\n\r\n"));
 
     let (mut initiator, hello) = Initiator::new(&ours, route, [3; 32]);
-    let Ok(Step::Say(challenge)) = acceptor(1).hear(&hello) else { panic!("no challenge") };
+    let Ok(HandshakeStep::Say(challenge)) = acceptor(1).hear(&hello) else { panic!("no challenge") };
     initiator.hear(&challenge).expect("it is proven");
     let claim = initiator.claim(Standing { established: 0, executed: 0 });
     // The same hello is answered by another nonce, to which the recorded claim says nothing.
     let mut later = acceptor(2);
-    assert!(matches!(later.hear(&hello), Ok(Step::Say(_))));
+    assert!(matches!(later.hear(&hello), Ok(HandshakeStep::Say(_))));
     assert!(later.hear(&claim).is_err(), "a replay was let in");
     // An acceptor that does not know the secret cannot answer.
     let (mut initiator, _) = Initiator::new(&ours, route, [4; 32]);
@@ -517,14 +519,14 @@ proptest! {
         ];
         let mut bytes = Vec::new();
         messages.iter().for_each(|message| message.encode(&mut bytes));
-        let back: Result<Vec<_>, Garbage> = Messages(&bytes).collect();
+        let back: Result<Vec<_>, Garbage> = BatchMessages(&bytes).collect();
         prop_assert_eq!(back.expect("all are known"), messages);
     }
 
     #[test]
     fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64, later: bool) {
         let urgency = if later { Urgency::Later } else { Urgency::Soon };
-        let header = Header { kind: Kind::Batch, urgency, length, number, ack };
+        let header = Header { kind: FrameKind::Batch, urgency, length, number, ack };
         prop_assert_eq!(Header::decode(&header.encode(), 0), Ok(header));
     }
 

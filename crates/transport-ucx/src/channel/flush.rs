@@ -15,13 +15,13 @@ use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 use super::Channel;
 use super::question::Expected;
 use crate::message::{Ask, Position};
-use crate::objects::{Request, meaning};
+use crate::objects::{UcxRequest, meaning};
 use crate::peers::Directory;
 
 /// A flush under way: how many puts it completes, and the signals that are sent then.
 pub(super) struct Flush {
     /// UCX's, begun when UCX is done with the puts.
-    pub(super) request: Option<Request>,
+    pub(super) request: Option<UcxRequest>,
     pub(super) puts: u64,
     pub(super) then: Vec<LateSignal>,
 }
@@ -66,7 +66,7 @@ impl Channel {
                 Started::Done => Some(UCS_OK),
                 Started::Failed(status) => Some(status),
                 Started::Request(request) => {
-                    flush.request = Some(Request::new(request));
+                    flush.request = Some(UcxRequest::new(request));
                     None
                 }
             },

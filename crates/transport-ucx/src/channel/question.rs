@@ -12,7 +12,7 @@ use oxshmem_ucx_sys::{
 };
 
 use super::{Channel, Inbox, lost};
-use crate::message::{ASK, Answer, Ask, HEADER, Question};
+use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
@@ -47,7 +47,7 @@ impl Channel {
         };
         let number = self.asked;
         self.asked += 1;
-        let header = Question { pe: peers.me, number, ask }.encode();
+        let header = AskMessage { pe: peers.me, number, ask }.encode();
         let question = SentQuestion { header, number, inbox: self.inbox.clone() };
         let param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS,
@@ -97,7 +97,7 @@ pub(super) unsafe extern "C" fn on_answer(
     // SAFETY: the inbox is the channel's, by the promise of this function; UCX's description of the header is valid in the call.
     let (inbox, header) =
         unsafe { (&*inbox.cast::<Inbox>(), slice::from_raw_parts(header.cast::<u8>(), header_length)) };
-    let Some(answer) = Answer::decode(header) else {
+    let Some(answer) = AnswerMessage::decode(header) else {
         tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped");
         return UCS_OK;
     };

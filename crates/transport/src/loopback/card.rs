@@ -5,17 +5,17 @@
 
 use std::collections::HashMap;
 
-use crate::{Amo, Memory, OutOfRange, Region, Remote, Width};
+use crate::{Amo, OutOfRange, Region, RegisteredMemory, Remote, Width};
 
 /// The objects that one PE's card has at the moment.
 #[derive(Default)]
 pub(super) struct Card {
-    objects: HashMap<Object, Kept>,
+    objects: HashMap<CardObject, Kept>,
 }
 
 /// An object of a PE's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Object {
+pub(super) struct CardObject {
     region: Region,
     offset: u64,
     width: Width,
@@ -27,7 +27,7 @@ struct Kept {
     users: u32,
 }
 
-impl Object {
+impl CardObject {
     /// The object at a place. The card has none of 2 bytes.
     pub(super) fn of(Remote { region, offset, .. }: Remote, width: Width) -> Result<Self, OutOfRange> {
         if width == Width::Two {
@@ -36,14 +36,19 @@ impl Object {
         Ok(Self { region, offset, width })
     }
 
-    fn load(self, memory: &Memory) -> Result<u64, OutOfRange> {
+    fn load(self, memory: &RegisteredMemory) -> Result<u64, OutOfRange> {
         memory.amo(self.region, self.offset, self.width, Amo::Fetch)
     }
 }
 
 impl Card {
     /// Changes an object, in the card; returns what was there.
-    pub(super) fn update(&mut self, memory: &Memory, object: Object, amo: Amo) -> Result<u64, OutOfRange> {
+    pub(super) fn update(
+        &mut self,
+        memory: &RegisteredMemory,
+        object: CardObject,
+        amo: Amo,
+    ) -> Result<u64, OutOfRange> {
         let old = match self.objects.get(&object) {
             Some(kept) => kept.value,
             None => object.load(memory)?,
@@ -55,10 +60,10 @@ impl Card {
     }
 
     /// One of its atomics is over: memory gets the value that the card has.
-    pub(super) fn write_back(&mut self, memory: &Memory, object: Object) {
+    pub(super) fn write_back(&mut self, memory: &RegisteredMemory, object: CardObject) {
         let Some(kept) = self.objects.get_mut(&object) else { return };
         kept.users -= 1;
-        let Object { region, offset, width } = object;
+        let CardObject { region, offset, width } = object;
         memory.amo(region, offset, width, Amo::Swap(kept.value)).expect("the object was found before");
         if kept.users == 0 {
             self.objects.remove(&object);
@@ -66,8 +71,8 @@ impl Card {
     }
 
     /// The card itself has written `n` bytes to memory.
-    pub(super) fn look_again(&mut self, memory: &Memory, region: Region, offset: u64, n: usize) {
-        let written = |object: &Object| {
+    pub(super) fn look_again(&mut self, memory: &RegisteredMemory, region: Region, offset: u64, n: usize) {
+        let written = |object: &CardObject| {
             let end = object.offset + object.width.bytes() as u64;
             object.region == region && object.offset < offset + n as u64 && offset < end
         };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Account, Amo, Busy, Memory, NotIssued, OutOfRange, Region, Remote, Width, deliver_old};
+use crate::{Account, Amo, Busy, NotIssued, OutOfRange, Region, RegisteredMemory, Remote, Width, deliver_old};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -25,7 +25,7 @@ pub trait Messages: Send + Sync {
 /// Executes atomics of peers and collects the answers to ours.
 pub(super) struct Service {
     messages: Box<dyn Messages>,
-    memory: Arc<Memory>,
+    memory: Arc<RegisteredMemory>,
     answers: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
     /// Answers to peers for which there was no room.
     unsent: Mutex<VecDeque<(u32, Vec<u8>)>>,
@@ -33,7 +33,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(messages: Box<dyn Messages>, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(messages: Box<dyn Messages>, memory: Arc<RegisteredMemory>) -> Self {
         let (answers, unsent) = (Mutex::default(), Mutex::default());
         Self { messages, memory, answers, unsent, last: AtomicU64::new(0) }
     }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::{Pe, base, heap, rounds};
+use super::{SuitePe, base, heap, rounds};
 use crate::{Amo, AmoDomain, Region, Width};
 
 /// Does `amo` and waits for the old value.
-fn fetch(pe: &mut Pe, to: crate::Remote, width: Width, amo: Amo) -> u64 {
+fn fetch(pe: &mut SuitePe, to: crate::Remote, width: Width, amo: Amo) -> u64 {
     let mut old = [0u8; 8];
     // SAFETY: `old` lives until `quiet` returns.
     unsafe { pe.issue(|lane| lane.amo(to, width, amo, old.as_mut_ptr())) };
@@ -19,7 +19,7 @@ fn mask(width: Width) -> u64 {
 }
 
 /// The widths that the provider's atomics have.
-fn widths(pe: &Pe) -> &'static [Width] {
+fn widths(pe: &SuitePe) -> &'static [Width] {
     let all = &Width::ALL;
     if pe.fabric.capabilities().amo == AmoDomain::Network { &all[1..] } else { all }
 }
@@ -44,7 +44,7 @@ fn model(old: u64, amo: Amo) -> u64 {
 }
 
 /// Every atomic, width and PE, with and without the old value; the neighbours of the object stay as they are.
-pub(super) fn atomics_follow_their_model(pe: &mut Pe) {
+pub(super) fn atomics_follow_their_model(pe: &mut SuitePe) {
     let start = 0x8123_4567_89AB_CDEF_u64;
     for &width in widths(pe) {
         let low = |value: u64| value & mask(width);
@@ -89,7 +89,7 @@ pub(super) fn atomics_follow_their_model(pe: &mut Pe) {
 }
 
 /// All PEs add to counters of all widths on PE 0 at once; totals are exact and every old value comes once.
-pub(super) fn hammered_totals_are_exact(pe: &mut Pe) {
+pub(super) fn hammered_totals_are_exact(pe: &mut SuitePe) {
     let count = rounds(2_000) as u64;
     let offset = |width: Width| 4096 + 64 * width.bytes() as u64;
     clear(pe);
@@ -125,7 +125,7 @@ pub(super) fn hammered_totals_are_exact(pe: &mut Pe) {
 }
 
 /// Increments made of a loop of compare-and-swap.
-pub(super) fn compare_and_swap_loses_nothing(pe: &mut Pe) {
+pub(super) fn compare_and_swap_loses_nothing(pe: &mut SuitePe) {
     clear(pe);
     let count = rounds(100) as u64;
     for _ in 0..count {
@@ -143,7 +143,7 @@ pub(super) fn compare_and_swap_loses_nothing(pe: &mut Pe) {
 }
 
 /// A PE's own atomics on itself meet those of its peers, and its processor sees what has been done.
-pub(super) fn own_atomics_meet_those_of_peers(pe: &mut Pe) {
+pub(super) fn own_atomics_meet_those_of_peers(pe: &mut SuitePe) {
     clear(pe);
     let (count, next) = (rounds(500) as u64, pe.next());
     let (own, far) = (heap(pe.me, 512), heap(next, 512));
@@ -164,7 +164,7 @@ pub(super) fn own_atomics_meet_those_of_peers(pe: &mut Pe) {
 }
 
 /// The target's processor and its peers add to the same objects.
-pub(super) fn processor_and_provider_update_one_word(pe: &mut Pe) {
+pub(super) fn processor_and_provider_update_one_word(pe: &mut SuitePe) {
     let domain = pe.fabric.capabilities().amo;
     if domain != AmoDomain::Processor {
         return println!("  not run: the provider's atomics are of the domain {domain:?}");
@@ -202,7 +202,7 @@ pub(super) fn processor_and_provider_update_one_word(pe: &mut Pe) {
 }
 
 /// Every PE clears what the atomics of a test use.
-fn clear(pe: &mut Pe) {
+fn clear(pe: &mut SuitePe) {
     pe.put(heap(pe.me, 0), &vec![0; if cfg!(miri) { 20 << 10 } else { 96 << 10 }]);
     pe.meet();
 }

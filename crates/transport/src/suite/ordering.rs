@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Pe, heap, rounds};
+use super::{SuitePe, heap, rounds};
 use crate::{Amo, Region, SignalUpdate, Width};
 
 /// Words of the game, in every PE's heap: written by the previous PE, except the last one, by the next PE.
@@ -13,7 +13,7 @@ const SEEN: u64 = 128;
 const DATA: u64 = 4096;
 
 /// A put with signal of every length, set and add in turn.
-pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
+pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
     reset(pe);
     let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 1_000);
     let mut round = 0u64;
@@ -43,7 +43,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut Pe) {
 
 /// A put with signal of every length reaches its reader although the writer never completes it: a writer that waits for the
 /// reader's word, as in a pipeline, must not have to call quiet. The writer's own progress is that of the whole PE.
-pub(super) fn a_signal_needs_no_quiet(pe: &mut Pe) {
+pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
     reset(pe);
     let sources = [8, 5_000, 9_000, 300_000].map(|n| vec![n as u8 | 1; if cfg!(miri) { n.min(100) } else { n }]);
     for round in 1..=rounds(40) as u64 {
@@ -67,7 +67,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut Pe) {
 }
 
 /// Data, fence, flag; both kinds of put, long before short.
-pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
+pub(super) fn a_fence_separates_puts(pe: &mut SuitePe) {
     reset(pe);
     let lengths = if cfg!(miri) { [8, 100, 12, 50] } else { [8, 300, 20_000, 150_000] };
     for round in 1..=rounds(800) as u64 {
@@ -93,7 +93,7 @@ pub(super) fn a_fence_separates_puts(pe: &mut Pe) {
 }
 
 /// Data, fence, atomic; atomic, fence, put: the last writer wins.
-pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut Pe) {
+pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
     reset(pe);
     for round in 1..=rounds(800) as u64 {
         let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
@@ -117,12 +117,12 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut Pe) {
 }
 
 /// Tells the writer that it may go on, and waits for the reader's word.
-fn tell_seen(pe: &mut Pe, round: u64) {
+fn tell_seen(pe: &mut SuitePe, round: u64) {
     pe.put(heap(pe.previous(), SEEN), &round.to_ne_bytes());
     pe.wait("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
 }
 
-fn reset(pe: &mut Pe) {
+fn reset(pe: &mut SuitePe) {
     for offset in [FLAG, SECOND_FLAG, SEEN] {
         pe.word(offset).store(0, Ordering::Release);
     }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{AllAddresses, Joining, TESTS, run};
+use super::{AllAddresses, JoiningPe, TESTS, run};
 use crate::Fabric;
 
 /// Another process of this program that is a PE.
@@ -75,7 +75,7 @@ pub fn suite(words: &[&str], pes: u32) {
 
 /// A PE of the suite.
 pub fn take_part(fabric: Box<dyn Fabric>, me: u32, pes: u32) {
-    let joining = Joining::register(fabric, me, pes);
+    let joining = JoiningPe::register(fabric, me, pes);
     let addresses = introduce(&joining.address(), pes);
     let mut pe = joining.join(Box::new(AllAddresses(addresses)), Arc::new(AtomicBool::new(false)));
     pe.alone = true;

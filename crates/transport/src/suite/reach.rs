@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, Pe, base, heap, issue, pattern, put, rounds};
+use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, SuitePe, base, heap, issue, pattern, put, rounds};
 use crate::lock::taken;
 use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
 
 /// Unregistered memory is refused; after growth it is reached.
-pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
+pub(super) fn grown_memory_is_reached(pe: &mut SuitePe) {
     let place = heap(pe.next(), HEAP_BEFORE_GROWTH as u64 - 4);
     // SAFETY: the source is a constant.
     expect_error(pe, |lane| unsafe { lane.put(place, [1; 8].as_ptr(), 8) });
@@ -25,7 +25,7 @@ pub(super) fn grown_memory_is_reached(pe: &mut Pe) {
 
 /// Atomics, puts and gets without a wait: the lane is busy from some number on. Otherwise what is under way takes memory
 /// without end, and what others ask comes behind all of it. Memory is looked at where the PE is a process.
-pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
+pub(super) fn who_never_waits_is_held_back(pe: &mut SuitePe) {
     const MOST_MEMORY: usize = 64 << 20;
     let count = rounds(200_000) as u64;
     pe.word(0).store(0, Ordering::Release);
@@ -51,7 +51,7 @@ pub(super) fn who_never_waits_is_held_back(pe: &mut Pe) {
 }
 
 /// Each operation takes at most one lock of its provider, and at least one of them takes one.
-pub(super) fn an_operation_takes_one_lock(pe: &mut Pe) {
+pub(super) fn an_operation_takes_one_lock(pe: &mut SuitePe) {
     let to = heap(pe.next(), 64);
     let mut word = 0u64;
     let at = (&raw mut word).cast::<u8>();
@@ -96,7 +96,7 @@ fn resident() -> usize {
 }
 
 /// Sixteen lanes in turn, then four at once on threads of their own.
-pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
+pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
     let new_lane = || pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
     let lanes: Vec<_> = (0..16).map(|_| new_lane()).collect();
     let room = 64;
@@ -161,7 +161,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut Pe) {
 
 /// On a lane whose completions are rarely waited for: everything arrives although nobody waits, everything is complete when
 /// somebody does, and the lane may be dropped with something under way.
-pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut Pe) {
+pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
     pe.word(counter).store(0, Ordering::Release);
     pe.meet();
@@ -196,7 +196,7 @@ pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut Pe) {
 }
 
 /// PE 0 looks at nothing but its own memory until the others have put to it, got from it and updated it.
-pub(super) fn a_pe_that_computes_is_served(pe: &mut Pe) {
+pub(super) fn a_pe_that_computes_is_served(pe: &mut SuitePe) {
     let (done, data) = (64, 4096);
     pe.word(done).store(0, Ordering::Release);
     pe.meet();
@@ -229,7 +229,7 @@ pub(super) fn a_pe_that_computes_is_served(pe: &mut Pe) {
 }
 
 /// Errors come back to the lane that asked, and to no other.
-pub(super) fn what_is_out_of_range_is_an_error(pe: &mut Pe) {
+pub(super) fn what_is_out_of_range_is_an_error(pe: &mut SuitePe) {
     let end = HEAP as u64;
     let mut bytes = [0u8; 16];
     let at = bytes.as_mut_ptr();
@@ -256,7 +256,7 @@ pub(super) fn what_is_out_of_range_is_an_error(pe: &mut Pe) {
 }
 
 /// A new lane that issues something wrong ends with nothing outstanding and an error that stays.
-fn expect_error(pe: &Pe, act: impl FnOnce(&Issuer<'_>)) {
+fn expect_error(pe: &SuitePe, act: impl FnOnce(&Issuer<'_>)) {
     let lane = pe.fabric.lane(LaneOptions::default()).expect("there are lanes");
     issue(&*pe.fabric, &*lane, act);
     let start = Instant::now();

@@ -1,6 +1,6 @@
 //! Puts and gets: every byte arrives, and no other.
 
-use super::{Pe, heap, pattern, rounds};
+use super::{SuitePe, heap, pattern, rounds};
 use crate::{Region, Remote};
 
 /// Lengths around everything that may matter to a provider.
@@ -11,7 +11,7 @@ fn sizes() -> Vec<usize> {
 }
 
 /// The place that `writer` has in every PE's `region`, and how long it is.
-fn place(pe: &Pe, writer: u32, region: Region) -> (u64, usize) {
+fn place(pe: &SuitePe, writer: u32, region: Region) -> (u64, usize) {
     // The first part of the control region belongs to the meetings.
     let start = if region == Region::Control { u64::from(pe.pes) * 8 } else { 0 };
     let room = (pe.words(region).len() * 8 - start as usize) / pe.pes as usize;
@@ -19,7 +19,7 @@ fn place(pe: &Pe, writer: u32, region: Region) -> (u64, usize) {
 }
 
 /// Both kinds of put, every size, region and PE, at even and odd offsets, with untouched bytes on both sides.
-pub(super) fn puts_arrive_whole(pe: &mut Pe) {
+pub(super) fn puts_arrive_whole(pe: &mut SuitePe) {
     for (case, size) in sizes().into_iter().enumerate() {
         let margin = 8 + case % 3;
         for region in Region::ALL {
@@ -62,7 +62,7 @@ pub(super) fn puts_arrive_whole(pe: &mut Pe) {
 }
 
 /// Every size from every region of every PE, several gets at once.
-pub(super) fn gets_fetch_what_is_there(pe: &mut Pe) {
+pub(super) fn gets_fetch_what_is_there(pe: &mut SuitePe) {
     for region in Region::ALL {
         let (offset, room) = place(pe, pe.me, region);
         let mine = Remote { pe: pe.me, region, offset };
@@ -101,7 +101,7 @@ pub(super) fn gets_fetch_what_is_there(pe: &mut Pe) {
 }
 
 /// A few megabytes to the next PE and back from it.
-pub(super) fn megabytes_arrive_whole(pe: &mut Pe) {
+pub(super) fn megabytes_arrive_whole(pe: &mut SuitePe) {
     let n = if cfg!(miri) { 3_001 } else { (7 << 20) + 3 };
     for round in 0..2 {
         let source = pattern(u64::from(pe.me) + 31 * (round + 1), n);
@@ -126,7 +126,7 @@ pub(super) fn megabytes_arrive_whole(pe: &mut Pe) {
 }
 
 /// One buffer, overwritten as soon as each put has returned.
-pub(super) fn the_source_of_a_put_is_free_on_return(pe: &mut Pe) {
+pub(super) fn the_source_of_a_put_is_free_on_return(pe: &mut SuitePe) {
     for size in
         [1, 8, 100, 5_000, 40_000, 100_000, 300_000, 2_000_001].into_iter().filter(|&size| !cfg!(miri) || size < 1_000)
     {
@@ -151,7 +151,7 @@ pub(super) fn the_source_of_a_put_is_free_on_return(pe: &mut Pe) {
 }
 
 /// Every PE writes to every other and reads back, all at once.
-pub(super) fn all_to_all(pe: &mut Pe) {
+pub(super) fn all_to_all(pe: &mut SuitePe) {
     let n = if cfg!(miri) { 100 } else { 30_000 };
     for round in 0..rounds(20) as u64 {
         let offset = |writer: u32| u64::from(writer) * n as u64;

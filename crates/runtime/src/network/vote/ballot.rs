@@ -4,7 +4,7 @@ use std::fmt;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
-use oxshmem_transport::{Grade, NetworkAtomics, Offer, Participant, Provider, Rejected, Wanted};
+use oxshmem_transport::{Grade, NetworkAtomics, Participant, Provider, Rejected, TransportOffer, WantedTransport};
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
@@ -99,8 +99,8 @@ pub(super) fn ballot(providers: &[&'static Provider], asked: &Asked<'_>, partici
     let mut rejected = Vec::new();
     for provider in providers {
         let wanted = match asked {
-            Asked::Best => Wanted::default(),
-            Asked::One(one, detail) if one.name == provider.name => Wanted { named: true, detail: *detail },
+            Asked::Best => WantedTransport::default(),
+            Asked::One(one, detail) if one.name == provider.name => WantedTransport { named: true, detail: *detail },
             Asked::One(one, _) => {
                 rejected.push(Rejected::new(provider.name, format!("SHMEM_TRANSPORT names {}", one.name)));
                 continue;
@@ -111,7 +111,7 @@ pub(super) fn ballot(providers: &[&'static Provider], asked: &Asked<'_>, partici
             }
         };
         let offers = (provider.offers)(participant, &wanted);
-        let way = |Offer { grade, detail, atomics }| {
+        let way = |TransportOffer { grade, detail, atomics }| {
             let name = if detail.is_empty() { provider.name.to_owned() } else { format!("{}:{detail}", provider.name) };
             (grade, Way { name, atomics })
         };

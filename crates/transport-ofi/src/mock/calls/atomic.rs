@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use oxshmem_libfabric_sys as fi;
 
-use crate::mock::atomic::Atomic;
+use crate::mock::atomic::MockAtomic;
 use crate::mock::objects::end_of;
 use crate::mock::world::{MockEffect, MockOperation, with};
 
@@ -143,7 +143,7 @@ unsafe fn issue(
             let [compare, result] = local.map(|local| local.map_or(0, |l| (*l.0).addr.expose_provenance()));
             let operand = from.addr.expose_provenance();
             let atomic =
-                Atomic { op: message.op, bytes, operand, compare, result, address: target.addr, key: target.key };
+                MockAtomic { op: message.op, bytes, operand, compare, result, address: target.addr, key: target.key };
             let context = message.context.expose_provenance();
             let pending = MockOperation { to: message.addr as usize, context, what: MockEffect::Atomic(atomic) };
             world.issue(end, (operand, bytes), *message.desc, pending)

@@ -1,6 +1,6 @@
 //! A handshake of which some bytes are changed on the way.
 
-use crate::proto::handshake::{Acceptor, Credentials, Initiator, Route, Standing, Step, Verdict};
+use crate::proto::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
 
 /// Holds a handshake and changes bytes of it: three bytes of `changes` say in which message, where, and how. Both sides
 /// agree in the end exactly if nothing was changed.
@@ -27,12 +27,14 @@ fn hold(pass: &mut impl FnMut(u8, Vec<u8>) -> Vec<u8>) -> bool {
     let (mine, theirs) = (Standing { established: 3, executed: 8 }, Standing { established: 4, executed: 5 });
     let (mut initiator, hello) = Initiator::new(&credentials, route, [5; 32]);
     let mut acceptor = Acceptor::new(&credentials, 1, [2; 32]);
-    let Ok(Step::Say(challenge)) = acceptor.hear(&pass(0, hello)) else { return false };
-    let Ok(Step::Challenged) = initiator.hear(&pass(1, challenge)) else { return false };
-    let Ok(Step::Proven(heard, standing)) = acceptor.hear(&pass(2, initiator.claim(mine))) else { return false };
+    let Ok(HandshakeStep::Say(challenge)) = acceptor.hear(&pass(0, hello)) else { return false };
+    let Ok(HandshakeStep::Challenged) = initiator.hear(&pass(1, challenge)) else { return false };
+    let Ok(HandshakeStep::Proven(heard, standing)) = acceptor.hear(&pass(2, initiator.claim(mine))) else {
+        return false;
+    };
     assert!(heard == route && standing.executed == mine.executed && standing.established == mine.established);
     let welcome = acceptor.welcome(Verdict::Accepted, theirs);
-    let Ok(Step::Decided(Verdict::Accepted, heard)) = initiator.hear(&pass(3, welcome)) else { return false };
+    let Ok(HandshakeStep::Decided(Verdict::Accepted, heard)) = initiator.hear(&pass(3, welcome)) else { return false };
     assert!(heard.executed == theirs.executed && heard.established == theirs.established);
     true
 }

@@ -1,0 +1,50 @@
+//! Messages between the PEs of one process, for atomics that software makes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::NotIssued;
+use crate::driver::{Callers, Drive, Next};
+use crate::loopback::job::LoopbackJob;
+use crate::software::Messages;
+
+/// The messages of one PE.
+pub(super) struct LoopbackMessages {
+    pub(super) me: u32,
+    pub(super) job: Arc<LoopbackJob>,
+    pub(super) callers: Callers,
+}
+
+impl Messages for LoopbackMessages {
+    fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
+        let mailbox = &self.job.mail[pe as usize];
+        mailbox.letters.lock().push_back((self.me, message.to_vec()));
+        mailbox.arrived.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self) -> Option<(u32, Vec<u8>)> {
+        self.job.mail[self.me as usize].letters.lock().pop_front()
+    }
+}
+
+impl Drive for LoopbackMessages {
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    /// Memory needs no help; messages are served by the software above.
+    fn turn(&self, _resumed: bool) -> Next {
+        Next::Sleep(Duration::from_millis(20))
+    }
+
+    fn sleep(&self, most: Duration) {
+        let mailbox = &self.job.mail[self.me as usize];
+        let mut letters = mailbox.letters.lock();
+        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), most);
+    }
+
+    fn wake(&self) {
+        self.job.mail[self.me as usize].arrived.notify_all();
+    }
+}
