@@ -1,12 +1,11 @@
 //! The suite of all providers over each provider of libfabric that works on any machine, with threads as PEs; the one for
 //! cards runs where there is a card.
 
-use std::sync::{Mutex, PoisonError};
-
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
 use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, WantedTransport, suite};
 use oxshmem_transport_ofi::PROVIDER;
+use parking_lot::Mutex;
 
 /// One job at a time: a hundred threads on a small machine would show nothing more.
 static TURN: Mutex<()> = Mutex::new(());
@@ -51,7 +50,7 @@ fn alone_over(provider: &str, settings: &Settings) -> Result<Box<dyn Fabric>, Er
 }
 
 fn with(provider: &str, settings: &Settings, pes: u32) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.lock();
     let Offers { ways, rejected } = offers(Some(provider), settings);
     let why = match &ways[..] {
         [way, ..] => match &way.atomics {

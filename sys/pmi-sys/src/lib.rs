@@ -15,7 +15,8 @@ mod bindings;
 
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use bindings::*;
 
@@ -267,7 +268,7 @@ impl Client {
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The suite of all providers over the mock, and what the suite cannot see.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::MOCK;
 use super::world::{MockEffect, MockOperation, with, world};
@@ -14,7 +14,7 @@ use crate::provider::{Ofi, open_with};
 /// One job at a time: there is one network.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = TURN.lock();
     *world() = None;
     turn
 }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_libfabric_sys as fi;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::atomic::MockAtomic;
 use super::nature::Nature;
@@ -86,7 +86,7 @@ pub(super) enum MockEffect {
 static WORLD: Mutex<Option<MockNetwork>> = Mutex::new(None);
 
 pub(super) fn world() -> MutexGuard<'static, Option<MockNetwork>> {
-    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+    WORLD.lock()
 }
 
 pub(super) fn with<R>(act: impl FnOnce(&mut MockNetwork) -> R) -> R {
