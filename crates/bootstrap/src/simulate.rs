@@ -41,9 +41,9 @@ impl Tally {
 /// Bytes of what a node says of the transports that it has.
 pub const VOTE: usize = 300;
 
-/// The start of a job of `pes` PEs in blocks of `per_node`, whose cards have `card` bytes. Every PE then asks for the card
+/// The start of a job of `pes` PEs in blocks of `per_node`, whose addresses have `address` bytes. Every PE then asks for the address
 /// of one PE of another node.
-pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
+pub fn start(pes: u32, per_node: u32, address: usize) -> Result<Tally, Error> {
     let mut stage = SimulatedJob::new(pes, per_node)?;
     for node in 0..stage.nodes.len() {
         stage
@@ -63,8 +63,8 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
     for node in 0..stage.nodes.len() {
         let members = stage.nodes[node].leader.node().members.clone();
         stage.act(node, As::Leader, 1, |job| wireup::outcome(job, 0).map(drop))?;
-        let cards: Vec<Vec<u8>> = members.iter().map(|pe| example(*pe, card)).collect();
-        stage.act(node, As::Leader, 1, |job| wireup::publish_all(job, 0, &cards))?;
+        let addresses: Vec<Vec<u8>> = members.iter().map(|pe| example(*pe, address)).collect();
+        stage.act(node, As::Leader, 1, |job| wireup::publish_all(job, 0, &addresses))?;
     }
     stage.tally.fences += 1;
     for node in 0..stage.nodes.len() {
@@ -72,7 +72,7 @@ pub fn start(pes: u32, per_node: u32, card: usize) -> Result<Tally, Error> {
         let members = stage.nodes[node].leader.node().members.len() as u64;
         stage.act(node, As::Everybody, members, |job| {
             let found = wireup::PublishedCards::new(job, 0).of(peer)?;
-            assert_eq!(found, example(peer, card), "the simulated launcher keeps what it is given");
+            assert_eq!(found, example(peer, address), "the simulated launcher keeps what it is given");
             Ok(())
         })?;
     }
@@ -152,11 +152,11 @@ fn nodes(pes: u32, per_node: u32) -> Vec<u32> {
     mapping::nodes_of(&text, pes).expect("our own mapping is understood")
 }
 
-/// A card like those of TCP: a port that differs, and addresses that the node's PEs share.
+/// An address like those of TCP: a port that differs, and addresses that the node's PEs share.
 fn example(pe: u32, length: usize) -> Vec<u8> {
-    let mut card = format!("oxtcp1 {}\n", 20000 + pe % 40000).into_bytes();
-    card.resize(length.max(card.len()), b'x');
-    card
+    let mut address = format!("oxtcp1 {}\n", 20000 + pe % 40000).into_bytes();
+    address.resize(length.max(address.len()), b'x');
+    address
 }
 
 /// The state that all simulated PEs see.
@@ -255,7 +255,7 @@ mod tests {
         let tally = start(64, 8, 40).unwrap();
         assert_eq!((tally.puts, tally.fences), (8 * 3 + 2, 4));
         // Leaders fetch PE 0's words and its decision, PE 0 their votes, the others their invitation, and all of them one
-        // node's cards.
+        // node's addresses.
         assert_eq!(tally.gets, 64 + 8 + 8 + 64);
         assert_eq!((tally.first, tally.most), (5 + 2 + 8 + 1, 6));
     }

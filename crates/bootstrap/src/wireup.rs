@@ -1,8 +1,8 @@
 //! How PEs of different nodes find each other: one published value for each node, fetched when somebody needs it.
 //!
 //! A published value costs every launcher something, and a value that everybody fetches costs N times as much. So PE 0
-//! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's card goes to its leader, which publishes
-//! those of its node together; and nobody fetches a node's cards before it talks to that node. Launchers are asked
+//! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's address goes to its leader, which publishes
+//! those of its node together; and nobody fetches a node's addresses before it talks to that node. Launchers are asked
 //! O(1) times by each PE.
 
 use std::collections::BTreeMap;
@@ -69,18 +69,18 @@ pub(crate) fn outcome(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &outcome_key(epoch))
 }
 
-/// Brings the cards of this node's PEs together and publishes them. Others can have them after the next fence.
-pub fn publish(job: &Job, epoch: u32, circle: &Circle, card: Vec<u8>) -> Result<(), Error> {
-    let cards = circle.gather(job, card)?;
-    if job.node().my_index == 0 { publish_all(job, epoch, &cards) } else { Ok(()) }
+/// Brings the addresses of this node's PEs together and publishes them. Others can have them after the next fence.
+pub fn publish(job: &Job, epoch: u32, circle: &Circle, address: Vec<u8>) -> Result<(), Error> {
+    let addresses = circle.gather(job, address)?;
+    if job.node().my_index == 0 { publish_all(job, epoch, &addresses) } else { Ok(()) }
 }
 
 /// The leader's part of it.
-pub(crate) fn publish_all(job: &Job, epoch: u32, cards: &[Vec<u8>]) -> Result<(), Error> {
-    job.put(&cards_key(epoch, job.node().index), &together(cards))
+pub(crate) fn publish_all(job: &Job, epoch: u32, addresses: &[Vec<u8>]) -> Result<(), Error> {
+    job.put(&addresses_key(epoch, job.node().index), &together(addresses))
 }
 
-/// The cards that all nodes have published, fetched node by node when one of a node is first needed.
+/// The addresses that all nodes have published, fetched node by node when one of a node is first needed.
 #[derive(Debug)]
 pub struct PublishedCards<'j> {
     job: &'j Job,
@@ -94,25 +94,29 @@ impl<'j> PublishedCards<'j> {
         PublishedCards { job, epoch, nodes: Mutex::default() }
     }
 
-    /// The card of a PE.
+    /// The address of a PE.
     pub fn of(&self, pe: u32) -> Result<Vec<u8>, Error> {
         let places = self.job.places();
         let node = places.node_of(pe);
         let members = places.members_of(node);
         let mut nodes = self.nodes.lock();
-        let cards = match nodes.get(&node) {
-            Some(cards) => cards,
+        let addresses = match nodes.get(&node) {
+            Some(addresses) => addresses,
             None => {
-                let published = self.job.get(places.leader_of(node), &cards_key(self.epoch, node))?;
-                let cards = apart(&published).filter(|cards| cards.len() == members.len()).ok_or_else(|| {
-                    Error::new(format!("node {node} published something that is no set of {} cards", members.len()))
+                let published = self.job.get(places.leader_of(node), &addresses_key(self.epoch, node))?;
+                let addresses =
+                    apart(&published).filter(|addresses| addresses.len() == members.len()).ok_or_else(|| {
+                        Error::new(format!(
+                            "node {node} published something that is no set of {} addresses",
+                            members.len()
+                        ))
                         .because(format!("it has {} bytes", published.len()))
                         .fix("run one version of oxshmem on all PEs")
-                })?;
-                nodes.entry(node).or_insert(cards)
+                    })?;
+                nodes.entry(node).or_insert(addresses)
             }
         };
-        Ok(cards[members.binary_search(&pe).expect("a PE is a member of its node")].clone())
+        Ok(addresses[members.binary_search(&pe).expect("a PE is a member of its node")].clone())
     }
 }
 
@@ -128,45 +132,45 @@ fn outcome_key(epoch: u32) -> String {
     format!("outcome.{epoch}")
 }
 
-fn cards_key(epoch: u32, node: u32) -> String {
-    format!("cards.{epoch}.{node}")
+fn addresses_key(epoch: u32, node: u32) -> String {
+    format!("addresses.{epoch}.{node}")
 }
 
-/// Cards of one node differ in little. Of each only what is between the beginning and the end that it shares with the
-/// card before it is written: the lengths of the three parts, and the middle one.
-fn together(cards: &[Vec<u8>]) -> Vec<u8> {
+/// Addresses of one node differ in little. Of each only what is between the beginning and the end that it shares with the
+/// address before it is written: the lengths of the three parts, and the middle one.
+fn together(addresses: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut before: &[u8] = &[];
-    for card in cards {
-        let room = card.len().min(before.len()).min(usize::from(u16::MAX));
+    for address in addresses {
+        let room = address.len().min(before.len()).min(usize::from(u16::MAX));
         let same = |(a, b): &(&u8, &u8)| a == b;
-        let head = card.iter().zip(before).take(room).take_while(same).count();
-        let tail = card.iter().rev().zip(before.iter().rev()).take(room - head).take_while(same).count();
-        let middle = &card[head..card.len() - tail];
+        let head = address.iter().zip(before).take(room).take_while(same).count();
+        let tail = address.iter().rev().zip(before.iter().rev()).take(room - head).take_while(same).count();
+        let middle = &address[head..address.len() - tail];
         bytes.extend((head as u16).to_le_bytes());
         bytes.extend((tail as u16).to_le_bytes());
         bytes.extend((middle.len() as u32).to_le_bytes());
         bytes.extend(middle);
-        before = card;
+        before = address;
     }
     bytes
 }
 
 /// Takes apart what [`together`] made, and nothing else.
 fn apart(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut cards: Vec<Vec<u8>> = Vec::new();
+    let mut addresses: Vec<Vec<u8>> = Vec::new();
     while !bytes.is_empty() {
         let (head, rest) = bytes.split_first_chunk()?;
         let (tail, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
         let (head, tail) = (usize::from(u16::from_le_bytes(*head)), usize::from(u16::from_le_bytes(*tail)));
         let (middle, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        let before = cards.last().map_or(&[][..], Vec::as_slice);
+        let before = addresses.last().map_or(&[][..], Vec::as_slice);
         let tail_at = before.len().checked_sub(tail).filter(|&at| at >= head)?;
-        cards.push([&before[..head], middle, &before[tail_at..]].concat());
+        addresses.push([&before[..head], middle, &before[tail_at..]].concat());
         bytes = rest;
     }
-    Some(cards)
+    Some(addresses)
 }
 
 #[cfg(test)]
@@ -176,25 +180,25 @@ mod tests {
 
     #[test]
     fn a_node_of_many_takes_little_room() {
-        let card =
+        let address =
             |pe: u32| format!("oxtcp1 {}\nboot 0123456789abcdef net:[4026531840]\n10.0.4.5", 40000 + pe).into_bytes();
-        let cards: Vec<Vec<u8>> = (0..128).map(card).collect();
-        let bytes = together(&cards);
-        assert!(bytes.len() < 128 * 12, "{} bytes for cards of {}", bytes.len(), cards[0].len());
-        assert_eq!(apart(&bytes), Some(cards));
+        let addresses: Vec<Vec<u8>> = (0..128).map(address).collect();
+        let bytes = together(&addresses);
+        assert!(bytes.len() < 128 * 12, "{} bytes for addresses of {}", bytes.len(), addresses[0].len());
+        assert_eq!(apart(&bytes), Some(addresses));
     }
 
     proptest! {
         #[test]
-        fn cards_survive(cards in proptest::collection::vec("[ab]{0,12}", 0..20)) {
-            let cards: Vec<Vec<u8>> = cards.into_iter().map(String::into_bytes).collect();
-            prop_assert_eq!(apart(&together(&cards)), Some(cards));
+        fn addresses_survive(addresses in proptest::collection::vec("[ab]{0,12}", 0..20)) {
+            let addresses: Vec<Vec<u8>> = addresses.into_iter().map(String::into_bytes).collect();
+            prop_assert_eq!(apart(&together(&addresses)), Some(addresses));
         }
 
         #[test]
         fn garbage_is_refused_and_takes_no_room(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            if let Some(cards) = apart(&bytes) {
-                prop_assert!(cards.len() <= bytes.len() / 8);
+            if let Some(addresses) = apart(&bytes) {
+                prop_assert!(addresses.len() <= bytes.len() / 8);
             }
         }
     }
