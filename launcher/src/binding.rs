@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_os::cpus;
 use oxshmem_topology::map::{self, Shown};
-use oxshmem_topology::{Discovered, Map, Place, nic, picture, place};
+use oxshmem_topology::{Discovered, Map, Place, nic, picture, placement};
 
 use crate::machine;
 use crate::plan::{BindTo, Display, HostOrder, JobPlan};
@@ -45,10 +45,10 @@ impl Binding {
             false => seen.node.processors.iter().map(|processor| processor.cpu).collect(),
         };
         let map = if plan.places.map == HostOrder::Numa { Map::Numa } else { Map::Block };
-        let processors = place::processors(&seen.node, &allowed, pes, bind, map);
-        let mut places = place::places(&seen.node, &processors);
+        let processors = placement::processors(&seen.node, &allowed, pes, bind, map);
+        let mut places = placement::places(&seen.node, &processors);
         nic::assign(&seen.node, &mut places, &nic::Wish::of(&settings)?)?;
-        let cores = place::cores(&seen.node, &allowed);
+        let cores = placement::cores(&seen.node, &allowed);
         Ok(Some(Binding { binds: asked && here, seen, places, cores }))
     }
 

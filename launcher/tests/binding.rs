@@ -41,7 +41,7 @@ fn bound_pes_have_cores_of_their_own() {
     let places: Vec<&str> = lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
     // On a machine of one core they share it.
     let node = oxshmem_topology::discover("sysfs").expect("Linux tells").node;
-    let cores = oxshmem_topology::place::cores(&node, &allowed());
+    let cores = oxshmem_topology::placement::cores(&node, &allowed());
     assert_eq!(places[0] != places[1], cores > 1, "{lines:?}");
     assert!(lines.iter().all(|line| line.ends_with(" core")), "the library is told: {lines:?}");
     // The value may stand apart, and a program's name is none.

@@ -428,7 +428,7 @@ fn pes_of_every_host_are_bound_there() {
         assert_eq!(of("h1"), of("h2"), "both are this machine");
         let node = oxshmem_topology::discover("sysfs").expect("Linux tells").node;
         let allowed: Vec<u32> = oxshmem_os::cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
-        assert_eq!(of("h1")[0] != of("h1")[1], oxshmem_topology::place::cores(&node, &allowed) > 1, "{lines:?}");
+        assert_eq!(of("h1")[0] != of("h1")[1], oxshmem_topology::placement::cores(&node, &allowed) > 1, "{lines:?}");
     }
 }
 

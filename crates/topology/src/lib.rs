@@ -13,11 +13,11 @@ pub mod map;
 pub mod nic;
 mod node;
 pub mod picture;
-pub mod place;
+pub mod placement;
 pub mod share;
 mod sysfs;
 
 pub use discover::{DescriptionSource, Discovered, below, discover};
 pub use node::{Nic, Node, NumaMemory, Processor};
-pub use place::{Bind, Map, Place};
+pub use placement::{Bind, Map, Place};
 pub use share::Share;

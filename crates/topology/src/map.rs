@@ -3,7 +3,7 @@
 use crate::cpulist;
 use crate::nic;
 use crate::node::Node;
-use crate::place::Place;
+use crate::placement::Place;
 
 /// A node with its PEs, to be shown.
 #[derive(Clone, Copy, Debug)]

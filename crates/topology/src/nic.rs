@@ -5,7 +5,7 @@ use oxshmem_base::knobs::{NicPolicy as Policy, Settings};
 
 use crate::cpulist;
 use crate::node::{Nic, Node};
-use crate::place::Place;
+use crate::placement::Place;
 
 /// The user's demands on cards.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -225,7 +225,7 @@ pub fn warning(node: &Node, pes: &[u32], places: &[Place]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::node::{FoundDevice, FoundMemory, FoundProcessor, LoaderFindings};
-    use crate::place::places;
+    use crate::placement::places;
 
     /// A NUMA node per processor, and cards at the NUMA nodes named.
     fn node(numas: u32, homes: &[u32]) -> Node {

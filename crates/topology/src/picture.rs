@@ -8,7 +8,7 @@ use crate::cpulist;
 use crate::map::Shown;
 use crate::nic;
 use crate::node::{Node, Processor};
-use crate::place::Place;
+use crate::placement::Place;
 
 /// The picture that `oshrun --display map=svg` prints.
 pub fn svg(shown: &Shown<'_>) -> String {

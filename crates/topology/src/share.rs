@@ -1,7 +1,7 @@
 //! The description of the machine that the node's leader, which alone has looked at it, hands to the PEs of the node.
 
 use crate::node::Node;
-use crate::place::{Place, groups};
+use crate::placement::{Place, groups};
 
 /// One PE's part.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use machines::machine;
 use oxshmem_base::knobs::NicPolicy;
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::nic::{self, Wish};
-use oxshmem_topology::{Bind, Map, Node, Place, below, picture, place};
+use oxshmem_topology::{Bind, Map, Node, Place, below, picture, placement};
 
 /// A machine of the list; each is looked at once.
 fn node(name: &'static str) -> Node {
@@ -27,8 +27,8 @@ fn node(name: &'static str) -> Node {
 
 fn placed(node: &Node, pes: usize, bind: Bind, map: Map, wish: &Wish) -> Vec<Place> {
     let all: Vec<u32> = node.processors.iter().map(|processor| processor.cpu).collect();
-    let cpus = place::processors(node, &all, pes, bind, map);
-    let mut places = place::places(node, &cpus);
+    let cpus = placement::processors(node, &all, pes, bind, map);
+    let mut places = placement::places(node, &cpus);
     nic::assign(node, &mut places, wish).expect("a card for everybody");
     places
 }
@@ -96,7 +96,7 @@ fn one_line_for_the_curious() {
 fn groups_for_collectives() {
     let node = node("slingshot-four-cards");
     let places = placed(&node, 16, Bind::Core, Map::Block, &Wish::default());
-    let groups = place::groups(&places);
+    let groups = placement::groups(&places);
     assert_eq!(groups.numa, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
     assert_eq!(groups.l3, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
 }

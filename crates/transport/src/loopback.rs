@@ -5,7 +5,7 @@
 mod card;
 mod dice;
 mod job;
-mod mail;
+mod messages;
 mod provider;
 mod queue;
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 use self::job::LoopbackJob;
-use self::mail::LoopbackMessages;
+use self::messages::LoopbackMessages;
 use self::queue::{Effect, Queue, Source};
 
 pub use dice::Dice;

@@ -10,7 +10,7 @@ use oxshmem_os::memory::AddressRange;
 use oxshmem_os::{cpus, process, program};
 use oxshmem_topology::claim::{self, Claims};
 use oxshmem_topology::map::{self, Shown};
-use oxshmem_topology::place::{self, Groups};
+use oxshmem_topology::placement::{self, Groups};
 use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -42,10 +42,10 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
     let free = allowed.iter().all(|cpus| *cpus == allowed[0]);
     let bind = free && settings.bind != Bind::None;
     let processors = match bind {
-        true => place::processors(&machine, allowed[0], allowed.len(), settings.bind, Map::Block),
+        true => placement::processors(&machine, allowed[0], allowed.len(), settings.bind, Map::Block),
         false => allowed.iter().map(|cpus| cpus.to_vec()).collect(),
     };
-    let mut places = place::places(&machine, &processors);
+    let mut places = placement::places(&machine, &processors);
     nic::assign(&machine, &mut places, &wish)?;
     let rails = nic::rails(&machine, &places, &wish)?;
     let source = match &rejected[..] {
