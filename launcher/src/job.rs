@@ -1,5 +1,6 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
+mod inquiry;
 mod outcome;
 mod requests;
 
@@ -17,6 +18,7 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::input::{self, InputReader};
+use crate::job::inquiry::{JobQuestion, ReportReason};
 use crate::layout::Layout;
 use crate::link::frame::OutputStream;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription};
@@ -26,7 +28,7 @@ use crate::program::Unusable;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{guardian, say, verdict};
+use crate::{ask, guardian, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
 const SHORT_GRACE: Duration = Duration::from_millis(500);
@@ -96,7 +98,8 @@ async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) 
             job.send_input();
         }
     }
-    job.attend(&mut signals).await;
+    let mut visitors = ask::listen();
+    job.attend(&mut signals, &mut visitors).await;
     job.explain();
     if let Some(guard) = &mut guard {
         guardian::dismiss(guard);
@@ -160,6 +163,13 @@ struct RunningJob {
     hosts_left: BTreeSet<u32>,
     /// Displays that hosts have sent, kept until all have.
     maps: BTreeMap<u32, String>,
+    /// The question what the PEs do, while hosts owe an answer.
+    inquiry: Option<JobQuestion>,
+    /// How many such questions there have been.
+    inquiries: u32,
+    begun: Instant,
+    /// The PEs that have left the job before they ended.
+    finalized: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -210,6 +220,10 @@ impl RunningJob {
             order,
             hosts_left: description.host_pes.iter().map(|host| host.host).chain((!here).then_some(NO_HOST)).collect(),
             maps: BTreeMap::new(),
+            inquiry: None,
+            inquiries: 0,
+            begun: Instant::now(),
+            finalized: BTreeSet::new(),
             description,
         }
     }
@@ -234,7 +248,7 @@ impl RunningJob {
     /// The job's whole life: until its last PE has ended, no host has anything left of it, and what PEs wrote is out.
     ///
     /// This is the only place that waits. So signals and deadlines are obeyed whatever the job waits for.
-    async fn attend(&mut self, signals: &mut Signals) {
+    async fn attend(&mut self, signals: &mut Signals, visitors: &mut ask::Visitors) {
         while !self.is_over() {
             let (ask_at, kill_at) = match self.ending {
                 Some(EndPhase::Awaited { ask_at }) => (Some(ask_at), None),
@@ -243,6 +257,7 @@ impl RunningJob {
             };
             let timeout = self.timeout.filter(|_| self.ending.is_none() || self.finishing);
             let note_at = self.deserter.map(|(_, at)| at);
+            let answer_by = self.inquiry.as_ref().map(JobQuestion::answer_by);
             let abort_at = self.abort.filter(|_| self.ending.is_none()).map(|(_, _, at)| at);
             tokio::select! {
                 biased;
@@ -250,13 +265,15 @@ impl RunningJob {
                 // PEs that write without end shall not keep the time from passing.
                 () = at(ask_at), if !self.finishing => self.end(SHORT_GRACE, None),
                 () = at(kill_at), if !self.finishing => self.kill(),
-                () = at(timeout) => self.timed_out(),
+                () = at(timeout) => self.time_is_over(),
+                () = at(answer_by) => self.answer(),
                 () = at(abort_at) => self.aborted(),
                 () = at(self.remind_at) => self.remind(),
                 () = at(self.stop_at) => self.stop(),
                 () = at(self.leave_at.map(|(at, _)| at)) => break,
                 () = at(note_at) => self.note_deserter(),
                 Some(order) = self.orders.recv() => self.subtree.obey(order),
+                Some(visitor) = visitors.recv() => self.ask(ReportReason::Visit(visitor)),
                 report = self.subtree.next() => self.take(report),
             }
             if self.left == 0 && !self.finishing {
@@ -318,6 +335,7 @@ impl RunningJob {
             AgentReport::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
             }
+            AgentReport::Seen { host, question, witnesses } => self.seen(host, question, witnesses),
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
             AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
             AgentReport::Beat => {}

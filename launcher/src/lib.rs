@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod ask;
 pub mod bench;
 pub mod binding;
 pub mod calibrate;
@@ -17,13 +18,16 @@ pub mod node;
 pub mod plan;
 pub mod schedules;
 pub mod start;
+pub mod top;
 pub mod tune;
+pub mod why;
 pub mod wrapper;
 
 mod input;
 mod layout;
 mod leftovers;
 mod link;
+mod look;
 mod output;
 mod pe;
 mod pmi;

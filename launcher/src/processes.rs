@@ -20,7 +20,7 @@ use crate::plan::JobPlan;
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::watch::{Event, pass_on, watch_over};
-use crate::{guardian, input};
+use crate::{guardian, input, look};
 
 /// Where the PEs' output goes: up to the launcher, as far as there is room. The launcher's own PEs take the same way.
 #[derive(Clone)]
@@ -176,9 +176,28 @@ impl Processes {
 
     /// Sends a signal to every PE that still runs, except one; the number of one that has ended may mean another process
     /// by now.
+    ///
+    /// SIGUSR1 asks the launcher for a report. Only processes that handle it get it, too: the question must not end the job.
     pub(crate) fn signal(&self, signal: i32, except: Option<u32>) {
         let told = self.members.iter().filter(|member| member.running && Some(member.pe) != except);
-        told.for_each(|member| pe::signal(member.pid, signal));
+        told.for_each(|member| match signal {
+            libc::SIGUSR1 => look::signal_handlers(member.pid, signal),
+            _ => pe::signal(member.pid, signal),
+        });
+    }
+
+    /// Tells what the PEs that still run do, as soon as it has been read; the launcher's work goes on meanwhile.
+    pub(crate) fn look(&self, question: u32, calls: usize) {
+        let running = self.members.iter().filter(|member| member.running);
+        let pes: Vec<(u32, u32)> = running.map(|member| (member.pe, member.pid)).collect();
+        if pes.is_empty() {
+            return;
+        }
+        let (host, side) = (self.host, self.side.clone());
+        tokio::task::spawn_blocking(move || {
+            // The receiver lives as long as the job; without it nobody wants to know.
+            let _ = side.send(AgentReport::Seen { host, question, witnesses: look::witnesses(&pes, calls) });
+        });
     }
 
     /// Input for PE `pe`, if it is here; no bytes: the end.

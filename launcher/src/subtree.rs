@@ -170,6 +170,7 @@ impl Subtree {
                     self.processes.answer_all(&Reply::BarrierOut);
                 }
             }
+            AgentOrder::Look { question, calls } => self.processes.look(question, calls as usize),
             AgentOrder::Census => {
                 let asked = self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over());
                 asked.for_each(|remote| remote.counts = true);

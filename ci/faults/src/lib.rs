@@ -63,7 +63,7 @@ pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
     std::fs::create_dir_all(&folder).expect("a folder for programs");
     // Tests that run at the same time may compile the same source.
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let executable = folder.join(format!("{}-{}-{number}", name.replace('.', "-"), std::process::id()));
+    let executable = folder.join(format!("{}-{}-{number}", name.replace(['.', '/'], "-"), std::process::id()));
     let output = tool(wrapper)
         .args(["-g", "-O1"])
         .args(options)

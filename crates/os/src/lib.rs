@@ -25,6 +25,7 @@ pub mod program;
 pub mod random;
 pub mod signals;
 pub mod sockets;
+pub mod stack;
 pub mod statics;
 pub mod time;
 

@@ -104,8 +104,9 @@ pub(crate) fn describe() -> Option<String> {
 }
 
 /// The transport's name.
-pub(crate) fn name() -> Option<String> {
-    fabric().map(|fabric| fabric.describe().split([':', ' ']).next().unwrap_or_default().to_owned())
+pub(crate) fn name() -> String {
+    let name = fabric().map(|fabric| fabric.describe().split([':', ' ']).next().unwrap_or_default().to_owned());
+    name.unwrap_or_else(|| "the network".into())
 }
 
 /// Serves what others have asked, and moves on what this PE has asked. Returns whether anything was done.

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 use crate::diagnosis::deadlock::{LongWait, WaitReason};
 use crate::diagnosis::errors;
 use crate::diagnosis::intruder;
-use crate::memory::control::records::{Comparand, Subject, TeamMeeting};
+use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::control::{ControlBlock, State};
 use crate::network;
 use crate::start::job;
 use crate::start::state;
 use crate::wait::bell::Bell;
+use oxshmem_flight::calls::CallSubject;
+use oxshmem_flight::waits::{Comparand, Subject, TeamMeeting};
 
 /// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
@@ -108,6 +110,14 @@ fn wait_long<R>(
     bell: Option<Bell<'_>>,
     mut ready: impl FnMut() -> Option<R>,
 ) -> R {
+    let _recorded = match needs {
+        Needs::Variables(..) | Needs::Lock(_) if ControlBlock::if_open().is_some() => {
+            let peer = if let Needs::Lock(pe) = needs { Some(pe) } else { None };
+            Some(RecordedCall::begin(call, CallSubject { peer, team: None, bytes: 0 }))
+        }
+        // A call that waits for others has been recorded as a whole.
+        _ => None,
+    };
     let mut result = None;
     climb(Reason { call, address, needs }, bell, &mut || {
         result = ready();

@@ -10,6 +10,8 @@ use oxshmem_base::Error;
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::schedules::Simulation;
+use oxshmem_launcher::top::TopArgs;
+use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
@@ -31,6 +33,10 @@ enum ToolTask {
     Bench(Box<BenchArgs>),
     /// Look for everything that keeps jobs from running well, here or on hosts, and say how to repair it
     Doctor(DoctorArgs),
+    /// Say who waits for whom in a running job, and who is missing
+    Why(WhyArgs),
+    /// Show what the PEs of a running job do, again and again
+    Top(TopArgs),
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
@@ -183,6 +189,8 @@ fn main() -> ExitCode {
             Ok((text, false)) => return faulty(&text),
             Err(error) => Err(error),
         },
+        ToolTask::Why(why) => why.run(),
+        ToolTask::Top(top) => top.run(),
         ToolTask::Inspect => doctor::inspect(),
         ToolTask::Simulate(simulate) if simulate.calibrate => calibrate::report(),
         ToolTask::Simulate(simulate) if simulate.start => start::report(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use oxshmem_bootstrap::gone;
 use tokio::time::Instant;
 
+use super::inquiry::ReportReason;
 use super::{CENSUS, EndPhase, LINGER, NOTE_AFTER, PeState, RunningJob, SHORT_GRACE};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
@@ -38,6 +39,9 @@ impl RunningJob {
 
     pub(super) fn ended(&mut self, pe: u32, status: ExitStatus, stage: PmiStage, shortage: Option<String>) {
         self.forget(pe);
+        if stage == PmiStage::Finalized {
+            self.finalized.insert(pe);
+        }
         let code = verdict::code(status);
         match self.ending {
             // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
@@ -93,6 +97,17 @@ impl RunningJob {
         {
             let (name, running) = (self.named(pe), self.running());
             say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
+        }
+    }
+
+    /// The time of `--timeout` is over. A job that still runs is ended when it is known what its PEs do.
+    pub(super) fn time_is_over(&mut self) {
+        match self.finishing {
+            true => self.timed_out(),
+            false => {
+                self.timeout = None;
+                self.ask(ReportReason::TimeIsOver);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::inquiry::ReportReason;
 use super::{AGAIN_AFTER, LAST_WORDS, RunningJob, STOP_AFTER};
 use crate::say;
 use crate::signals::{SignalWish, Signals};
@@ -33,17 +34,29 @@ impl RunningJob {
                     self.end(self.plan().grace, None);
                 }
             }
+            SignalWish::Forward(libc::SIGINT) => {
+                self.forwarded = Some(libc::SIGINT);
+                self.forwarded_at = Some(Instant::now());
+                self.ask(ReportReason::Interrupt);
+            }
+            SignalWish::Forward(libc::SIGUSR1) => {
+                self.ask(ReportReason::Report);
+                self.signal(libc::SIGUSR1);
+            }
             SignalWish::Forward(signal) => {
                 if SignalWish::is_an_end(signal) {
                     self.forwarded = Some(signal);
                     self.forwarded_at = Some(Instant::now());
                 }
-                if signal == libc::SIGINT {
-                    self.remind_at = Some(Instant::now() + AGAIN_AFTER);
-                }
                 self.signal(signal);
             }
         }
+    }
+
+    /// Passes an interrupt on.
+    pub(super) fn interrupt(&mut self) {
+        self.remind_at = Some(Instant::now() + AGAIN_AFTER);
+        self.signal(libc::SIGINT);
     }
 
     /// The interrupt was the PEs' to handle, and they have not ended by it.

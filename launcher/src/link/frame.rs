@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use oxshmem_flight::Witness;
+
 use crate::plan::JobPlan;
 use crate::pmi::PmiStage;
 
@@ -35,6 +37,8 @@ pub(crate) enum AgentOrder {
     Written { host: u32, stream: OutputStream, bytes: u32 },
     /// Nobody reads this stream any more.
     Closed { stream: OutputStream },
+    /// Answer with what the PEs do, and with so many of the last calls of each.
+    Look { question: u32, calls: u32 },
     /// Answer when everybody who is ending has been reported.
     Census,
     /// All PEs of the job have ended: clean up and go. Of a failed job nothing may be left.
@@ -71,6 +75,8 @@ pub(crate) enum AgentReport {
     },
     /// A PE has taken so many bytes of its input; none: it wants no more.
     Taken { pe: u32, bytes: u32 },
+    /// The states of a host's PEs: the answer to a question.
+    Seen { host: u32, question: u32, witnesses: Vec<Witness> },
     /// The answer to a census.
     Counted,
     /// These hosts are lost, and every PE there.

@@ -19,6 +19,8 @@ const HELP: &[(&str, &str)] = &[
     ("cargo-oxrun", "--help"),
     ("oxshmem bench", "--help"),
     ("oxshmem doctor", "--help"),
+    ("oxshmem why", "--help"),
+    ("oxshmem top", "--help"),
     ("oxshmem explain", "--help"),
     ("oxshmem schedule", "--help"),
     ("oxshmem simulate", "--help"),

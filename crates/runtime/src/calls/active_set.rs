@@ -22,7 +22,7 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
     const NAME: &str = "shmem_barrier";
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(NAME)) };
-    with(NAME, start, log_stride, size, sync as usize, |team| barrier::synchronise(Call::new(team, NAME)));
+    with(NAME, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, NAME)));
 }
 
 /// Waits for the set.
@@ -31,7 +31,12 @@ pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c
 /// See [`barrier`].
 pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     const NAME: &str = "shmem_sync";
-    with(NAME, start, log_stride, size, sync as usize, |team| barrier::synchronise(Call::new(team, NAME)));
+    with(NAME, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, NAME)));
+}
+
+fn synchronise(call: Call<'_>) {
+    let _recorded = call.record(0);
+    barrier::synchronise(call);
 }
 
 /// How many bytes `n` elements have.
@@ -40,7 +45,7 @@ fn bytes<T>(n: usize) -> usize {
 }
 
 macro_rules! data {
-    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
+    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*) moves $moved:expr;)*) => {$(
         #[doc = $what]
         ///
         /// # Safety
@@ -52,6 +57,7 @@ macro_rules! data {
             const NAME: &str = concat!("shmem_", stringify!($name));
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 let call = Call::new(team, NAME);
+                let _recorded = call.record($moved);
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
                 unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             });
@@ -61,16 +67,16 @@ macro_rules! data {
 
 data! {
     "Copies the root's elements to the other members; the root is a number inside the set (BC-1)."
-    broadcast(nelems: usize, root: c_int) => broadcast(dest, source, bytes::<T>(nelems), root.into(), false)
+    broadcast(nelems: usize, root: c_int) => broadcast(dest, source, bytes::<T>(nelems), root.into(), false) moves bytes::<T>(nelems);
     "Concatenates blocks of different sizes."
-    collect(nelems: usize) => collect(dest, source, bytes::<T>(nelems))
+    collect(nelems: usize) => collect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Concatenates blocks of one size."
-    fcollect(nelems: usize) => fcollect(dest, source, bytes::<T>(nelems))
+    fcollect(nelems: usize) => fcollect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Exchanges blocks between all members."
-    alltoall(nelems: usize) => alltoall(dest, source, bytes::<T>(nelems))
+    alltoall(nelems: usize) => alltoall(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Exchanges strided blocks between all members."
     alltoalls(dst: isize, sst: isize, nelems: usize)
-        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems)
+        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems) moves bytes::<T>(nelems);
 }
 
 macro_rules! reductions {
@@ -88,8 +94,10 @@ macro_rules! reductions {
                 errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
             with(NAME, start, log_stride, size, sync as usize, |team| {
+                let call = Call::new(team, NAME);
+                let _recorded = call.record(bytes::<T>(n));
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collectives::reduce::<$op, T>(Call::new(team, NAME), dest, source, n) };
+                unsafe { collectives::reduce::<$op, T>(call, dest, source, n) };
             });
         }
     )*};
@@ -119,6 +127,7 @@ pub unsafe fn alltoallv(
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
+        let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
         // for everything that arrives.
         unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
@@ -145,6 +154,7 @@ pub unsafe fn alltoallv_packed(
     let into = Into::Packed { target: target.cast(), room, total };
     with(NAME, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, NAME);
+        let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
         // for everything that arrives.
         unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }

@@ -15,7 +15,7 @@ fn bytes<T>(n: usize) -> usize {
 }
 
 macro_rules! data {
-    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*))*) => {$(
+    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*) moves $moved:expr;)*) => {$(
         #[doc = $what]
         ///
         /// # Safety
@@ -24,6 +24,7 @@ macro_rules! data {
         pub unsafe fn $name<T>(team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call::new(live(NAME, team), NAME);
+            let _recorded = call.record($moved);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
             0
@@ -33,15 +34,15 @@ macro_rules! data {
 
 data! {
     "Copies the root's elements to all members." broadcast(nelems: usize, root: c_int)
-        => broadcast(dest, source, bytes::<T>(nelems), root.into(), true)
+        => broadcast(dest, source, bytes::<T>(nelems), root.into(), true) moves bytes::<T>(nelems);
     "Concatenates blocks of different sizes." collect(nelems: usize)
-        => collect(dest, source, bytes::<T>(nelems))
+        => collect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Concatenates blocks of one size." fcollect(nelems: usize)
-        => fcollect(dest, source, bytes::<T>(nelems))
+        => fcollect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Exchanges blocks between all members." alltoall(nelems: usize)
-        => alltoall(dest, source, bytes::<T>(nelems))
+        => alltoall(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Exchanges strided blocks between all members." alltoalls(dst: isize, sst: isize, nelems: usize)
-        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems)
+        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems) moves bytes::<T>(nelems);
 }
 
 macro_rules! reductions {
@@ -54,6 +55,7 @@ macro_rules! reductions {
         pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call::new(live(NAME, team), NAME);
+            let _recorded = call.record(bytes::<T>(nreduce));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::reduce::<$op, T>(call, dest, source, nreduce) };
             0
@@ -70,6 +72,7 @@ reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce
 /// same or apart. The team has not been destroyed.
 pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call::new(live("shmem_sum_inscan", team), "shmem_sum_inscan");
+    let _recorded = call.record(bytes::<T>(nelems));
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collectives::scan(call, dest, source, nelems, true) };
     0
@@ -81,6 +84,7 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 /// See [`sum_inscan`].
 pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
     let call = Call::new(live("shmem_sum_exscan", team), "shmem_sum_exscan");
+    let _recorded = call.record(bytes::<T>(nelems));
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collectives::scan(call, dest, source, nelems, false) };
     0
@@ -103,6 +107,7 @@ pub unsafe fn alltoallv(
     const NAME: &str = "shmemx_team_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     let call = Call::new(live(NAME, team), NAME);
+    let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
     // everything that arrives.
     unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }
@@ -125,6 +130,7 @@ pub unsafe fn alltoallv_packed(
     const NAME: &str = "shmemx_team_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
     let call = Call::new(live(NAME, team), NAME);
+    let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
     // everything that arrives.
     unsafe { collectives::alltoallv(call, Blocks { source: source.cast(), offsets, sizes }, into) }

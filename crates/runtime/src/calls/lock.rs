@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use self::queue::Words;
 use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, recorder};
 use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
@@ -158,6 +158,7 @@ fn me() -> u32 {
 
 /// Takes a lock of any width.
 pub fn set_any<H: Half>(call: &'static str, address: usize) {
+    recorder::note(call, None, 0);
     queue::set(&Variable::<H>::new(call, address), me());
 }
 
@@ -173,6 +174,7 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
 /// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
 /// read-modify-write that releases it; what is on its way to other nodes is waited for.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
+    recorder::note(call, None, 0);
     // SAFETY: the default context is never destroyed.
     unsafe { order::fence(World(call)) };
     if network::is_open() {

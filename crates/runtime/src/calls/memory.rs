@@ -50,7 +50,9 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     unsafe { order::quiet(crate::World(call)) };
     let (mut all, mut growing) = (true, false);
     let mut other = None;
-    barrier::exchange(Call::of(world, call, CallKind::Heap), &[succeeded.into(), sequence, missing], |pe, words| {
+    let meeting = Call::of(world, call, CallKind::Heap);
+    let _recorded = meeting.record(0);
+    barrier::exchange(meeting, &[succeeded.into(), sequence, missing], |pe, words| {
         all &= words[0] != 0;
         growing |= words[2] != 0;
         if words[1] != sequence {

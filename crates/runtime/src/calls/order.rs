@@ -107,7 +107,11 @@ pub unsafe fn sync_all() {
 #[inline(always)]
 fn sync_world(call: &'static str, kind: CallKind) {
     match Team::world().state() {
-        Some(world) => collectives::synchronise(Call::of(world, call, kind)),
+        Some(world) => {
+            let call = Call::of(world, call, kind);
+            let _recorded = call.record(0);
+            collectives::synchronise(call);
+        }
         None => errors::not_initialised(call),
     }
 }

@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::calls::amo::Atomic;
 use crate::diagnosis::errors;
-use crate::memory::control::records::Comparand;
 use crate::wait::pace;
 use crate::wait::{self, Needs, Reason};
+use oxshmem_flight::waits::Comparand;
 
 /// The comparison operators, with the numbers of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -70,7 +70,9 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
-    collectives::synchronise(Call::new(live("shmem_team_sync", team), "shmem_team_sync"));
+    let call = Call::new(live("shmem_team_sync", team), "shmem_team_sync");
+    let _recorded = call.record(0);
+    collectives::synchronise(call);
     0
 }
 
@@ -189,7 +191,10 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
         );
     }
     // Nobody may still read this member's last payload when the slot passes to another team.
-    barrier::synchronise(Call::of(state, call, CallKind::Destroy));
+    let meeting = Call::of(state, call, CallKind::Destroy);
+    let recorded = meeting.record(0);
+    barrier::synchronise(meeting);
+    drop(recorded);
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {
         leasing::give_back(*state);

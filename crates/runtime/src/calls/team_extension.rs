@@ -250,7 +250,9 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     let team = standard::live(NAME, team);
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(NAME)) };
-    collectives::synchronise(Call::new(team, NAME));
+    let call = Call::new(team, NAME);
+    let _recorded = call.record(0);
+    collectives::synchronise(call);
 }
 
 macro_rules! reductions {
@@ -267,6 +269,7 @@ macro_rules! reductions {
             let Ok(n) = usize::try_from(nreduce) else {
                 errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
+            let _recorded = call.record(n.saturating_mul(size_of::<T>()));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::reduce::<$op, T>(call, dest, source, n) };
         }

@@ -1,10 +1,12 @@
 //! One call of a collective.
 
 use oxshmem_base::Error;
+use oxshmem_flight::calls::CallSubject;
 use oxshmem_transport::{Region, Remote};
 
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
+use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::control;
 use crate::memory::control::{ControlBlock, Said};
 use crate::network::lane;
@@ -47,6 +49,13 @@ impl<'a> Call<'a> {
             ControlBlock::own().statement.write(signature.bits(), bytes, root, self.team.slot, self.team.history());
         }
         Self { signature, ..self }
+    }
+
+    /// Records the call, which moves so many bytes, until the result is dropped.
+    #[inline(always)]
+    pub(crate) fn record(self, bytes: usize) -> RecordedCall {
+        let team = self.team.slot.map(|slot| (slot, self.team.meetings() + 1));
+        RecordedCall::begin(self.name, CallSubject { peer: None, team, bytes: bytes as u64 })
     }
 
     /// Ends the job with a sentence if an array that the call needs is null.

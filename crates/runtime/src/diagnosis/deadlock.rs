@@ -28,11 +28,12 @@ use oxshmem_bootstrap::Job;
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
-use crate::diagnosis::report::{self, Witness};
-use crate::memory::control::records::{self, RECORDS_BYTES, Subject};
 use crate::memory::control::{self, ControlBlock, State};
+use crate::network;
 use crate::start::job;
 use crate::start::state;
+use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject};
+use oxshmem_flight::{Witness, report};
 
 pub(crate) use idle::{after_init, ask, before_init, has_forked};
 use questions::Questions;
@@ -79,7 +80,9 @@ impl LongWait {
     ) -> bool {
         let (reason, record) = self.record.get_or_insert_with(|| {
             let reason = describe();
-            let record = own.records.open(reason.call, reason.address, reason.subject, waited.as_nanos() as u64);
+            let frames = oxshmem_os::stack::callers::<{ waits::FRAMES }>();
+            let record =
+                own.records.open(reason.call, reason.address, reason.subject, waited.as_nanos() as u64, &frames);
             (reason, record)
         });
         self.reports.look(waited);
@@ -102,6 +105,7 @@ impl LongWait {
 impl Drop for LongWait {
     fn drop(&mut self) {
         if let (Some((_, Some(record))), Some(own)) = (&self.record, ControlBlock::if_open()) {
+            own.calls.set_time(oxshmem_os::time::fine());
             own.records.close(*record);
         }
     }
@@ -260,7 +264,7 @@ fn report(observer: &mut Observer, job: &Job) {
         more => format!("  and {more} more PEs\n"),
     };
     let head = format!("oxshmem: deadlock: {who}, and nothing can end that:\n");
-    let text = head + &report::lines(&known, pes) + &silent + &report::cause(&known);
+    let text = head + &report::lines(&known, pes, &network::name()) + &silent + &report::cause(&known);
     if state::current().is_some_and(|life| life.settings.deadlock == Deadlock::Abort) {
         job::abort(1, text.trim_end());
     }
@@ -277,7 +281,6 @@ fn elsewhere(observer: &mut Observer, job: &Job) -> Vec<Witness> {
         return Vec::new();
     }
     questions.are_asked = false;
-    let know =
-        |(&pe, words): (&u32, &[u64])| Witness { pe, state: State::Running, waits: records::decode(words, None) };
+    let know = |(&pe, words): (&u32, &[u64])| Witness::new(pe, State::Running, waits::decode(words, None));
     others.iter().zip(questions.answers.chunks_exact(words)).map(know).collect()
 }

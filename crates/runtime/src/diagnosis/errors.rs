@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
+use crate::diagnosis::backtrace;
 use crate::memory::control::ControlBlock;
 use crate::start::job;
 use crate::start::state;
@@ -25,7 +26,7 @@ pub(crate) fn fail(error: &Error) -> ! {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
-    job::abort(1, &message)
+    job::abort(1, &(message + &backtrace::wanted()))
 }
 
 fn first_to_speak() -> bool {

@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-use crate::diagnosis::report::{self, Witness};
+use oxshmem_flight::{Witness, report};
+
 use crate::memory::control::ControlBlock;
+use crate::network;
 use crate::start::job;
 use crate::start::state;
 
@@ -38,7 +40,7 @@ fn print(waited: Duration) {
     if known.iter().any(|one| one.pe < me && !one.waits.is_empty()) {
         return;
     }
-    let lines = report::lines(&known, pes);
+    let lines = report::lines(&known, pes, &network::name());
     eprint!("oxshmem: PE {me} has waited for {} s. On this node:\n{lines}", waited.as_secs());
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn on_node() -> Vec<Witness> {
     let Some(job) = job::joined() else { return Vec::new() };
     let know = |(window, &pe): (u32, &u32)| {
         let block = ControlBlock::of(window);
-        Witness { pe, state: block.state(), waits: block.records.all() }
+        Witness::new(pe, block.state(), block.records.all())
     };
     (0..).zip(&job.node().members).map(know).collect()
 }

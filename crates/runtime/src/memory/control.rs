@@ -1,7 +1,7 @@
 //! The control window of a PE: what the runtime itself shares with the node's other PEs.
 //!
 //! ```text
-//! 0          the PE's state, its bell, its wait records
+//! 0          the index for readers from outside, the PE's state, its bell, its waits, its last calls
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
 //! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
@@ -15,11 +15,13 @@
 pub(crate) mod area;
 mod demand;
 pub(crate) mod mail;
-pub(crate) mod records;
 mod statement;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use oxshmem_flight::calls::CallRing;
+use oxshmem_flight::index::{Index, WindowLayout};
+use oxshmem_flight::waits::Records;
 use oxshmem_os::memory::show_in_core;
 
 use crate::sync::{Apart, AtomicU32, AtomicU64, Cell};
@@ -28,14 +30,13 @@ use crate::wait::bell::Bell;
 use area::{AREAS, Area};
 pub(crate) use demand::{Demand, Wanted};
 use mail::{Mail, ZONES, Zones};
-use records::Records;
 use statement::Statement;
 
 pub(crate) use statement::Said;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
-const SLOTS_AT: usize = 4096;
+const SLOTS_AT: usize = 32 << 10;
 /// Slots that teams over several nodes may have: all numbers below this one.
 pub(crate) const SPANNING: usize = 2048;
 const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
@@ -99,19 +100,7 @@ pub(crate) fn own() -> usize {
     OWN.load(Relaxed)
 }
 
-/// The state of a PE, for the others of the node.
-#[repr(u32)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    /// Not yet through init.
-    Starting = 0,
-    /// Between init and the last finalize.
-    Running = 1,
-    /// Through the last finalize.
-    Finalized = 2,
-    /// Ended without finalize, or became another program.
-    Gone = 3,
-}
+pub(crate) use oxshmem_flight::State;
 
 /// Slots that are lent to who meets without being a team.
 #[repr(C)]
@@ -125,6 +114,8 @@ pub(crate) struct Registry {
 /// The head of a control window.
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
+    /// Where readers from outside find the rest.
+    index: Index,
     /// A [`State`]; written by the owner, and by whoever finds that the owner's process is gone (see `wait::departed`).
     state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
@@ -153,6 +144,8 @@ pub(crate) struct ControlBlock {
     pub(crate) observed: core::sync::atomic::AtomicU64,
     /// The PE's last statement about a collective call.
     pub(crate) statement: Statement,
+    /// The PE's last calls.
+    pub(crate) calls: CallRing,
 }
 
 #[cfg(not(loom))]
@@ -179,6 +172,18 @@ impl ControlBlock {
         unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
     }
 
+    /// Tells readers from outside that this is the window of world number `pe`.
+    pub(crate) fn show(&self, pe: u32) {
+        let place = |of: usize| (of - core::ptr::from_ref(self) as usize) as u32;
+        self.index.publish(WindowLayout {
+            pe,
+            shift: SHIFT,
+            state: place(&raw const self.state as usize),
+            waits: place(&raw const self.records as usize),
+            calls: place(&raw const self.calls as usize),
+        });
+    }
+
     /// The bell that ends this PE's naps.
     pub(crate) fn bell(&self) -> Bell<'_> {
         Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
@@ -186,12 +191,7 @@ impl ControlBlock {
 
     /// The last state that the PE has published.
     pub(crate) fn state(&self) -> State {
-        match self.state.load(Acquire) {
-            0 => State::Starting,
-            1 => State::Running,
-            2 => State::Finalized,
-            _ => State::Gone,
-        }
+        State::of(self.state.load(Acquire))
     }
 
     /// Says it.

@@ -10,7 +10,7 @@ use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
-use crate::memory::control;
+use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
 
@@ -132,6 +132,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     })?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, control.len(), me as u32);
+    ControlBlock::own().show(job.rank());
     let roll = Roll::enter(roll_file.into(), me as u32, members as u32)
         .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
     let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")

@@ -125,6 +125,8 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
     let (mut agreed, mut base) = (words, passed);
     let call = Call::of(team, call, CallKind::Split);
     #[cfg(not(loom))]
+    let _recorded = call.record(0);
+    #[cfg(not(loom))]
     if let Some(span) = &team.span {
         crate::collectives::between_nodes::all_of(call, span, &mut agreed);
         return (agreed, crate::collectives::between_nodes::greatest(call, span, base));

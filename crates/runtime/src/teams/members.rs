@@ -2,11 +2,11 @@
 
 use oxshmem_schedule::team::Triplet;
 
-use crate::memory::control::records::Named;
 use crate::network;
 #[cfg(not(loom))]
 use crate::start::job;
 use crate::teams::span::Span;
+use oxshmem_flight::waits::Named;
 
 /// The members of a team, by world number. Triplets are closed under strided and 2D splits; lists are for colour
 /// splits and for nodes whose PEs are not evenly spaced.

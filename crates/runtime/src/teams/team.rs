@@ -242,6 +242,15 @@ impl TeamState {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
     }
 
+    /// The number of the team's last meeting, the same on all members that are in it.
+    #[inline(always)]
+    pub(crate) fn meetings(&self) -> u64 {
+        // Between nodes members count the same call at different times, before and behind the leader's part of it.
+        let calls = if self.span.is_none() { self.calls.load(Relaxed) } else { 0 };
+        let (exchanges, announcements) = self.counts();
+        exchanges.wrapping_add(announcements).wrapping_add(calls)
+    }
+
     /// How far the team is: its exchanges, and all other calls that have sent something.
     pub(crate) fn history(&self) -> (u64, u64) {
         (self.exchanges.load(Relaxed), self.announcements.load(Relaxed) + self.calls.load(Relaxed))

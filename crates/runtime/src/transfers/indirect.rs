@@ -6,7 +6,7 @@ use core::ptr;
 
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::Direction;
 use crate::start::job;
@@ -62,7 +62,10 @@ fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => Found::Here(extent.in_window(address, window)),
-        _ => Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 }),
+        _ => {
+            recorder::note(call, Some(pe), bytes);
+            Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 })
+        }
     }
 }
 

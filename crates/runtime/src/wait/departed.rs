@@ -29,7 +29,7 @@ const CALLS: u32 = 16;
 const FEWEST: u32 = 16;
 
 /// The name of the file with the control windows, which every PE has mapped.
-pub(crate) const CONTROL: &CStr = c"oxshmem control";
+pub(crate) const CONTROL: &CStr = oxshmem_flight::index::FILE;
 
 /// How the caller finds those of its node that are gone.
 pub(crate) struct Roll {

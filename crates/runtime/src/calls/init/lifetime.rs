@@ -123,6 +123,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
     deadlock::begin();
+    ControlBlock::own().calls.share(thread_level == MULTIPLE);
     ControlBlock::own().set_state(State::Running);
     collectives::agree_on_choice(world, "shmem_init");
     crate::calls::memory::agree_on_capacity(world, "shmem_init");

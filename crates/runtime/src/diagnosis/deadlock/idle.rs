@@ -11,7 +11,7 @@ use oxshmem_os::bystanders::{self, Thread};
 use oxshmem_os::{AddressRange, Pages, SharedMemory, process};
 use parking_lot::Mutex;
 
-use crate::memory::control::records::{Records, Subject};
+use oxshmem_flight::waits::{Records, Subject};
 
 /// The threads of the launcher's and of the fabric's libraries, and the runtime's own: those that began while init made
 /// them. They act for other PEs only. `None`: not known, because the program had other threads then.

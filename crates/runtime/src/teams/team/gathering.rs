@@ -1,11 +1,9 @@
 //! A team as a long wait of one of its members describes it.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use super::TeamState;
 use crate::memory::control;
-use crate::memory::control::records::TeamMeeting;
 use crate::wait::Gathering;
+use oxshmem_flight::waits::TeamMeeting;
 
 impl Gathering for TeamState {
     fn size(&self) -> u32 {
@@ -17,13 +15,10 @@ impl Gathering for TeamState {
     }
 
     fn meeting(&self) -> TeamMeeting {
-        // Between nodes members count the same call at different times, before and behind the leader's part of it.
-        let calls = if self.span.is_none() { self.calls.load(Relaxed) } else { 0 };
-        let (exchanges, announcements) = self.counts();
         TeamMeeting {
             // An active set has a place instead.
             slot: self.slot.map_or_else(|| control::name(self.places), u64::from),
-            number: exchanges.wrapping_add(announcements).wrapping_add(calls),
+            number: self.meetings(),
             size: self.size,
             members: self.members.named(),
         }

@@ -2,30 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::memory::control::State;
-use crate::memory::control::records::{Comparand, Named, Subject, TeamMeeting, WaitEntry};
-use crate::network;
-
-/// One PE as a report knows it.
-#[derive(Clone, Debug)]
-pub(crate) struct Witness {
-    /// Its world number.
-    pub(crate) pe: u32,
-    pub(crate) state: State,
-    /// Its threads' waits, the oldest first.
-    pub(crate) waits: Vec<WaitEntry>,
-}
+use crate::calls::CallEntry;
+use crate::waits::{Comparand, Named, Subject, TeamMeeting, WaitEntry};
+use crate::{Activity, State, Witness};
 
 /// Beyond so many PEs, those whose lines are alike share one.
 const APART: usize = 16;
 /// So many numbers are listed.
 const LISTED: usize = 8;
 
-/// A line for each PE; `pes` is how many the job has.
-pub(crate) fn lines(known: &[Witness], pes: u32) -> String {
+/// A line for each PE; `pes` is how many the job has, `network` the way between its nodes.
+pub fn lines(known: &[Witness], pes: u32, network: &str) -> String {
     let mut lines: Vec<(Vec<u32>, String)> = Vec::new();
     for one in known {
-        for words in words(one, known, pes) {
+        for words in words(one, known, pes, network) {
             match lines.iter_mut().find(|(_, there)| *there == words && known.len() > APART) {
                 Some((alike, _)) => alike.push(one.pe),
                 None => lines.push((vec![one.pe], words)),
@@ -41,35 +31,94 @@ pub(crate) fn lines(known: &[Witness], pes: u32) -> String {
 }
 
 /// One line for each thread of a PE that waits; otherwise one on its state.
-fn words(one: &Witness, known: &[Witness], pes: u32) -> Vec<String> {
-    let word = match one.state {
-        State::Running if !one.waits.is_empty() => {
-            return one.waits.iter().map(|wait| describe(wait, one.pe, known, pes)).collect();
-        }
-        State::Running => "not waiting in the library",
-        State::Starting => "not yet through shmem_init",
-        State::Finalized => "through shmem_finalize",
-        State::Gone => "ended without shmem_finalize",
-    };
-    vec![word.into()]
+fn words(one: &Witness, known: &[Witness], pes: u32, network: &str) -> Vec<String> {
+    if one.state == State::Running && !one.waits.is_empty() && one.activity != Activity::Ended {
+        let stopped = if one.activity == Activity::Stopped { "stopped, " } else { "" };
+        let line = |wait| format!("{stopped}{}{}", describe(wait, one.pe, known, pes, network), sites(wait));
+        return one.waits.iter().map(line).collect();
+    }
+    vec![condition_of(one) + &latest(one)]
 }
 
-fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32) -> String {
+/// The condition of a PE that does not wait in the library.
+fn condition_of(one: &Witness) -> String {
+    let word = match (&one.activity, one.state) {
+        (Activity::Hidden(why), _) => return format!("not to be seen: {why}"),
+        (_, State::Finalized) => "through shmem_finalize",
+        (Activity::Ended, State::Starting) => "ended before shmem_init",
+        (_, State::Gone) | (Activity::Ended, _) => "ended without shmem_finalize",
+        (_, State::Starting) => "not yet through shmem_init",
+        (Activity::Stopped, State::Running) => "stopped by a signal or a debugger, outside of the library",
+        (Activity::Computes, State::Running) => "not waiting in the library, but computing",
+        (Activity::Sleeps, State::Running) => "not waiting in the library, but sleeping in the system",
+        (Activity::Unknown, State::Running) => "not waiting in the library",
+    };
+    word.into()
+}
+
+/// Where a wait is in the program.
+fn sites(wait: &WaitEntry) -> String {
+    if wait.sites.is_empty() { String::new() } else { format!("\n    called from {}", wait.sites.join(", from ")) }
+}
+
+/// The last call of a PE that is in none.
+fn latest(one: &Witness) -> String {
+    let Some(call) = one.calls.first().filter(|_| one.state == State::Running) else { return String::new() };
+    format!("; its last call was {}, {} s ago", named_call(call), call.age / 1_000_000_000)
+}
+
+/// A call with its peer, its bytes and its number.
+fn named_call(CallEntry { name, subject, .. }: &CallEntry) -> String {
+    let peer = subject.peer.map_or_else(String::new, |peer| format!(" with PE {peer}"));
+    let bytes = if subject.bytes > 0 { format!(" of {} bytes", subject.bytes) } else { String::new() };
+    let meeting = subject.team.map_or_else(String::new, |(slot, number)| match slot {
+        0 => format!(" (all PEs, meeting {number})"),
+        _ => format!(" (team {slot}, meeting {number})"),
+    });
+    format!("{name}{bytes}{peer}{meeting}")
+}
+
+/// The last calls of each PE, the latest first; as many as were read.
+pub fn histories(known: &[Witness]) -> String {
+    let mut text = String::new();
+    for one in known.iter().filter(|one| !one.calls.is_empty()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  PE {}, the last of {} recorded calls:", one.pe, one.made);
+        for call in &one.calls {
+            let seconds = call.age as f64 / 1e9;
+            let took = if call.took.is_none() { ", not ended" } else { "" };
+            let _ = writeln!(text, "    {:>10.3} s ago  #{} {}{took}", seconds, call.number, named_call(call));
+        }
+    }
+    text
+}
+
+/// The whole picture of a job of `pes` PEs: who waits for whom, and why that does not end.
+pub fn picture(known: &[Witness], pes: u32) -> String {
+    let unseen = pes as usize - known.len().min(pes as usize);
+    let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
+    let verdict = if known.iter().any(|one| !one.waits.is_empty()) { cause(known) } else { String::new() };
+    lines(known, pes, "the network") + &unseen + &verdict
+}
+
+fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &str) -> String {
     let WaitEntry { call, address, seconds, .. } = wait;
     let what = match wait.subject {
         Subject::Operation { peer: None } => String::new(),
         Subject::Operation { peer: Some(peer) } => format!(" for PE {peer}"),
-        Subject::Room { peer } => {
-            let network = network::name().unwrap_or_else(|| "the network".into());
-            format!(" for room to send to PE {peer} over {network}")
+        Subject::Room { peer } => format!(" for room to send to PE {peer} over {network}"),
+        Subject::Lock { after } => {
+            let object = wait.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
+            format!(" of the lock at {address:#x}{object}, behind PE {after}")
         }
-        Subject::Lock { after } => format!(" of the lock at {address:#x}, behind PE {after}"),
         Subject::Variables { wanted, seen, .. } if wanted.bytes > 0 => {
-            format!(" at {address:#x}, which holds {} and is to be {}", number(wanted, seen), condition(wanted))
+            let object = wait.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
+            format!(" at {address:#x}{object}, which holds {} and is to be {}", number(wanted, seen), condition(wanted))
         }
         Subject::Variables { count, .. } => {
             let plural = if count == 1 { "" } else { "s" };
-            format!(" for {count} variable{plural} at {address:#x}")
+            let object = wait.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
+            format!(" for {count} variable{plural} at {address:#x}{object}")
         }
         Subject::Meeting(meeting) => {
             let missing = missing(&meeting, pe, known);
@@ -146,8 +195,8 @@ fn named(pes: &[u32]) -> String {
     }
 }
 
-/// The reason why the waits cannot end, and the remedy. All PEs wait.
-pub(crate) fn cause(known: &[Witness]) -> String {
+/// The reason why the waits do not end, and the remedy.
+pub fn cause(known: &[Witness]) -> String {
     if let Some((one, other, calls)) = different_calls(known) {
         return format!(
             "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
@@ -162,14 +211,26 @@ pub(crate) fn cause(known: &[Witness]) -> String {
     if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {
         return why + "  That is a circle. Let all PEs make these calls in the same order.\n";
     }
-    let variables = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
-    match variables.and_then(|one| one.waits.first()) {
+    let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
+    if let Some(one) = last.filter(|one| one.waits.is_empty()) {
+        return why + &format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
+    }
+    let active: Vec<u32> = known.iter().filter(|one| is_active(one)).map(|one| one.pe).collect();
+    match last.and_then(|one| one.waits.first()) {
+        Some(wait) if matches!(wait.subject, Subject::Variables { .. }) && !active.is_empty() => {
+            why + &format!("  {} could still change this variable.\n", named(&active))
+        }
         Some(wait) if matches!(wait.subject, Subject::Variables { .. }) => {
             why + "  No PE is left that could change this variable. Look for the put, atomic or signal that should have come: its PE, \
                    its address, its value, and whether it comes before the wait.\n"
         }
         _ => why + "  Let all members of a team make the same collective calls in the same order.\n",
     }
+}
+
+/// Whether a PE may still act.
+fn is_active(one: &Witness) -> bool {
+    one.waits.is_empty() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
 }
 
 /// The PEs that must act for a PE's waits to end, as far as they can be named.
@@ -201,7 +262,8 @@ fn chain(known: &[Witness]) -> Vec<u32> {
         }
     }
     if longest.is_empty() {
-        longest.extend(known.first().map(|one| one.pe));
+        let waiting = known.iter().find(|one| !one.waits.is_empty());
+        longest.extend(waiting.or(known.first()).map(|one| one.pe));
     }
     longest
 }
@@ -209,7 +271,8 @@ fn chain(known: &[Witness]) -> Vec<u32> {
 /// One step of the chain in words.
 fn step(from: u32, to: u32, known: &[Witness]) -> String {
     let waits = |pe: u32| known.iter().find(|one| one.pe == pe).and_then(|one| one.waits.first());
-    let doing = waits(to).map_or_else(String::new, |wait| format!(", which waits in {}", wait.call));
+    let at = |wait: &WaitEntry| wait.sites.first().map_or_else(String::new, |site| format!(" ({site})"));
+    let doing = waits(to).map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
     match waits(from) {
         Some(WaitEntry { call, subject: Subject::Meeting(_), .. }) => {
             format!(

@@ -3,7 +3,17 @@ use super::*;
 const WORLD: Named = Named::Triplet { start: 0, stride: 1 };
 
 fn wait(call: &str, subject: Subject) -> WaitEntry {
-    WaitEntry { call: call.into(), address: 0x1000, seconds: 3, thread: 1, looks: 9, subject }
+    WaitEntry {
+        call: call.into(),
+        address: 0x1000,
+        seconds: 3,
+        thread: 1,
+        looks: 9,
+        subject,
+        frames: Vec::new(),
+        sites: Vec::new(),
+        object: None,
+    }
 }
 
 fn meeting(slot: u64, number: u64, size: u32) -> Subject {
@@ -15,7 +25,7 @@ fn variable(bytes: u8, signed: bool, value: u64, seen: u64) -> Subject {
 }
 
 fn waits(pe: u32, call: &str, subject: Subject) -> Witness {
-    Witness { pe, state: State::Running, waits: vec![wait(call, subject)] }
+    Witness::new(pe, State::Running, vec![wait(call, subject)])
 }
 
 #[test]
@@ -25,7 +35,7 @@ fn fault_D1_a_line_says_call_team_variable_and_who_is_missing() {
         waits(1, "shmem_barrier_all", meeting(0, 7, 3)),
         waits(2, "shmem_set_lock", Subject::Lock { after: 1 }),
     ];
-    let text = lines(&known, 3);
+    let text = lines(&known, 3, "tcp");
     let expected = "  PE 0: in shmem_wait_until at 0x1000, which holds -2 and is to be == 5, for 3 s\n  \
                     PE 1: in shmem_barrier_all of all PEs, its meeting 7 without PEs 0 and 2, for 3 s\n  \
                     PE 2: in shmem_set_lock of the lock at 0x1000, behind PE 1, for 3 s\n";
@@ -37,9 +47,9 @@ fn fault_D1_states_other_than_running_are_told() {
     let known: Vec<Witness> = [State::Running, State::Starting, State::Finalized, State::Gone]
         .into_iter()
         .zip(0..)
-        .map(|(state, pe)| Witness { pe, state, waits: Vec::new() })
+        .map(|(state, pe)| Witness::new(pe, state, Vec::new()))
         .collect();
-    let text = lines(&known, 4);
+    let text = lines(&known, 4, "tcp");
     for word in ["PE 0: not waiting", "PE 1: not yet through", "PE 2: through shmem_finalize", "PE 3: ended without"] {
         assert!(text.contains(word), "{text}");
     }
@@ -49,7 +59,7 @@ fn fault_D1_states_other_than_running_are_told() {
 fn fault_D1_many_lines_that_are_alike_are_one() {
     let mut known: Vec<Witness> = (0..40).map(|pe| waits(pe, "shmem_barrier_all", meeting(0, 2, 41))).collect();
     known.push(waits(40, "shmem_wait_until", variable(8, false, 1, 0)));
-    let text = lines(&known, 41);
+    let text = lines(&known, 41, "tcp");
     assert_eq!(text.lines().count(), 2, "{text}");
     assert!(text.contains("PEs 0 to 39: in shmem_barrier_all of all PEs, its meeting 2 without PE 40"), "{text}");
 }
@@ -76,9 +86,9 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
 #[test]
 fn fault_D1_a_member_at_a_later_meeting_of_the_team_is_not_missing() {
     let known = [waits(0, "shmem_barrier_all", meeting(0, 4, 2)), waits(1, "shmem_barrier_all", meeting(0, 5, 2))];
-    assert!(!lines(&known, 2).lines().next().expect("a line").contains("without"));
+    assert!(!lines(&known, 2, "tcp").lines().next().expect("a line").contains("without"));
     let other_team = [waits(0, "shmem_barrier_all", meeting(0, 4, 2)), waits(1, "shmem_team_sync", meeting(3, 5, 2))];
-    assert!(lines(&other_team, 2).contains("without PE 1"));
+    assert!(lines(&other_team, 2, "tcp").contains("without PE 1"));
 }
 
 #[test]
@@ -88,4 +98,56 @@ fn fault_D1_long_lists_of_numbers_are_cut() {
     assert_eq!(named(&[4, 6]), "PEs 4 and 6");
     let odd: Vec<u32> = (0..20).map(|i| 2 * i).collect();
     assert_eq!(named(&odd), "PEs 0, 2, 4, 6, 8, 10, 12, 14 and 12 more");
+}
+
+#[test]
+fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
+    let call = CallEntry {
+        number: 8,
+        name: "shmem_sum_reduce".into(),
+        subject: crate::calls::CallSubject { peer: None, team: Some((0, 6)), bytes: 80 },
+        age: 5_400_000_000,
+        took: Some(10),
+    };
+    let mut known = vec![
+        waits(0, "shmem_barrier_all", meeting(0, 7, 2)),
+        Witness { activity: Activity::Computes, calls: vec![call], ..Witness::new(1, State::Running, Vec::new()) },
+    ];
+    known[0].waits[0].sites = vec!["main at app.c:9".into()];
+    let text = picture(&known, 2);
+    for words in [
+        "without PE 1, for 3 s\n    called from main at app.c:9\n",
+        "PE 1: not waiting in the library, but computing; its last call was shmem_sum_reduce of 80 bytes (all PEs, meeting 6), 5 s ago",
+        "PE 1 is missing: not waiting in the library, but computing",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    known[1].activity = Activity::Stopped;
+    assert!(picture(&known, 2).contains("PE 1 is missing: stopped by a signal or a debugger"));
+    known[1].activity = Activity::Ended;
+    assert!(picture(&known, 3).contains("ended without shmem_finalize") && picture(&known, 3).contains("and 1 PEs"));
+}
+
+#[test]
+fn a_variable_that_others_can_still_change_is_no_deadlock() {
+    let known = [
+        waits(0, "shmem_wait_until", variable(8, false, 1, 0)),
+        Witness { activity: Activity::Sleeps, ..Witness::new(1, State::Running, Vec::new()) },
+    ];
+    let text = picture(&known, 2);
+    assert!(text.contains("PE 1 could still change this variable") && !text.contains("No PE is left"), "{text}");
+}
+
+#[test]
+fn histories_list_calls_with_their_numbers() {
+    let mut one = waits(0, "shmem_wait_until", variable(8, false, 1, 0));
+    let subject = crate::calls::CallSubject { peer: Some(3), team: None, bytes: 8 };
+    one.calls = vec![CallEntry { number: 4, name: "shmem_put".into(), subject, age: 1_500_000_000, took: None }];
+    one.made = 5;
+    let text = histories(&[one]);
+    assert!(
+        text.contains("PE 0, the last of 5 recorded calls")
+            && text.contains("1.500 s ago  #4 shmem_put of 8 bytes with PE 3, not ended"),
+        "{text}"
+    );
 }

@@ -9,12 +9,14 @@ use core::sync::atomic::{
     AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
 };
 
+use serde::{Deserialize, Serialize};
+
 /// How many threads of a PE can say what they wait for.
 const RECORDS: usize = 8;
 
 /// The waits of one PE's threads that are not short.
 #[repr(C)]
-pub(crate) struct Records {
+pub struct Records {
     records: [Record; RECORDS],
     /// Counts what has been opened and closed.
     changes: Word,
@@ -23,7 +25,7 @@ pub(crate) struct Records {
 /// Words of one record.
 const WORDS: usize = size_of::<Record>() / 8;
 /// Bytes of all records, for who reads them over the network.
-pub(crate) const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
+pub const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
 
 #[repr(C)]
 struct Record {
@@ -40,14 +42,18 @@ struct Record {
     call: [Word; 4],
     /// A [`Subject`] in words.
     subject: [Word; SUBJECT],
+    /// Return addresses in the program, the innermost first; zero: no more.
+    frames: [Word; FRAMES],
 }
 
 /// Words of a subject: its kind and what that has.
 const SUBJECT: usize = 10;
+/// How many places of the program a record keeps: the one that made the call, and those that called it.
+pub const FRAMES: usize = 12;
 
 /// The subject of a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Subject {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Subject {
     /// An operation of the network, or anything else whose looks may change something. They prove nothing.
     Operation {
         /// World number of the PE that must act, if it is one.
@@ -77,21 +83,21 @@ pub(crate) enum Subject {
 }
 
 /// One meeting of one team.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct TeamMeeting {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TeamMeeting {
     /// The team's slot.
-    pub(crate) slot: u64,
+    pub slot: u64,
     /// How many meetings the team has begun.
-    pub(crate) number: u64,
+    pub number: u64,
     /// How many members it has.
-    pub(crate) size: u32,
+    pub size: u32,
     /// The members' numbers.
-    pub(crate) members: Named,
+    pub members: Named,
 }
 
 /// The members of a team as far as a record can name them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Named {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Named {
     /// Member i is `start + i * stride`.
     Triplet {
         /// World number of member 0.
@@ -106,21 +112,21 @@ pub(crate) enum Named {
 }
 
 /// The comparison that a variable is to satisfy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Comparand {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Comparand {
     /// The comparison, as the header numbers it.
-    pub(crate) comparison: u8,
+    pub comparison: u8,
     /// Bytes of the variable.
-    pub(crate) bytes: u8,
+    pub bytes: u8,
     /// Whether its type has negative numbers.
-    pub(crate) signed: bool,
+    pub signed: bool,
     /// The other operand, in the low bytes.
-    pub(crate) value: u64,
+    pub value: u64,
 }
 
 impl Comparand {
     /// Of variables that are compared each in its own way: they have no size in common that a report could show.
-    pub(crate) const EACH_ITS_OWN: Self = Self { comparison: 0, bytes: 0, signed: false, value: 0 };
+    pub const EACH_ITS_OWN: Self = Self { comparison: 0, bytes: 0, signed: false, value: 0 };
 }
 
 impl Subject {
@@ -171,19 +177,31 @@ impl Subject {
 }
 
 /// A wait of a thread, as its record tells it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct WaitEntry {
-    pub(crate) call: String,
-    pub(crate) address: u64,
-    pub(crate) seconds: u64,
-    pub(crate) thread: u32,
-    pub(crate) looks: u64,
-    pub(crate) subject: Subject,
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WaitEntry {
+    /// Name of the C call.
+    pub call: String,
+    /// Address that it looks at.
+    pub address: u64,
+    /// How long it has taken.
+    pub seconds: u64,
+    /// Number of the thread.
+    pub thread: u32,
+    /// How often the thread has looked in vain while nothing but waiters was left of its process.
+    pub looks: u64,
+    /// The object of the wait.
+    pub subject: Subject,
+    /// Return addresses in the program, the innermost first.
+    pub frames: Vec<u64>,
+    /// The same in words, if somebody has looked them up.
+    pub sites: Vec<String>,
+    /// The variable's name, if somebody has looked it up.
+    pub object: Option<String>,
 }
 
 impl Records {
     /// Writes a record of a wait that has taken `waited` nanoseconds; `None` if more threads wait than there are records.
-    pub(crate) fn open(&self, call: &str, address: usize, subject: Subject, waited: u64) -> Option<usize> {
+    pub fn open(&self, call: &str, address: usize, subject: Subject, waited: u64, frames: &[usize]) -> Option<usize> {
         let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
         let free = |record: &Record| record.since.compare_exchange(0, since, Relaxed, Relaxed).is_ok();
         let index = self.records.iter().position(free)?;
@@ -193,6 +211,7 @@ impl Records {
         record.thread.store(oxshmem_os::bystanders::thread_number().into(), Relaxed);
         record.address.store(address as u64, Relaxed);
         store(&record.subject, subject.to_words());
+        store(&record.frames, core::array::from_fn(|i| frames.get(i).map_or(0, |frame| *frame as u64)));
         let mut name = [0_u8; 32];
         let n = call.len().min(31);
         name[..n].copy_from_slice(&call.as_bytes()[..n]);
@@ -204,7 +223,7 @@ impl Records {
     }
 
     /// Frees a record.
-    pub(crate) fn close(&self, index: usize) {
+    pub fn close(&self, index: usize) {
         self.change();
         self.records[index].since.store(0, Release);
     }
@@ -215,7 +234,7 @@ impl Records {
     }
 
     /// The thread of a record has looked in vain; its variable holds `seen`.
-    pub(crate) fn has_looked(&self, index: usize, seen: Option<u64>) {
+    pub fn has_looked(&self, index: usize, seen: Option<u64>) {
         let record = &self.records[index];
         record.looked.store(monotonic_nanoseconds(), Relaxed);
         if let Some(seen) = seen {
@@ -226,12 +245,12 @@ impl Records {
     }
 
     /// The count of what has been opened and closed.
-    pub(crate) fn changes(&self) -> u64 {
+    pub fn changes(&self) -> u64 {
         self.changes.load(SeqCst)
     }
 
     /// All waits, oldest first.
-    pub(crate) fn all(&self) -> Vec<WaitEntry> {
+    pub fn all(&self) -> Vec<WaitEntry> {
         decode(&self.records.each_ref().map(Record::read).concat(), Some(monotonic_nanoseconds()))
     }
 }
@@ -244,7 +263,7 @@ impl Record {
         let mut words = [0; WORDS];
         words[..4].copy_from_slice(&head);
         words[4] = self.address.load(Relaxed);
-        let rest = self.call.iter().chain(&self.subject);
+        let rest = self.call.iter().chain(&self.subject).chain(&self.frames);
         words[5..].iter_mut().zip(rest).for_each(|(word, there)| *word = there.load(Relaxed));
         words
     }
@@ -256,7 +275,7 @@ fn store<const N: usize>(words: &[Word; N], values: [u64; N]) {
 
 /// The waits in the words of a PE's records, oldest first. Without `now`, which another host's clock cannot tell, a wait is
 /// as old as it was at its last look.
-pub(crate) fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
+pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
     let mut open: Vec<&[u64]> = words.chunks_exact(WORDS).filter(|record| record[0] != 0).collect();
     open.sort_by_key(|record| record[0]);
     let waiting = |record: &&[u64]| {
@@ -269,7 +288,10 @@ pub(crate) fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
             seconds: now.unwrap_or(looked).saturating_sub(since) / 1_000_000_000,
             thread: record[3] as u32,
             looks: record[2],
-            subject: Subject::of_words(record[9..].try_into().expect("a record ends with its subject")),
+            subject: Subject::of_words(record[9..9 + SUBJECT].try_into().expect("a record has a subject")),
+            frames: record[9 + SUBJECT..].iter().copied().take_while(|frame| *frame != 0).collect(),
+            sites: Vec::new(),
+            object: None,
         }
     };
     open.iter().map(waiting).collect()
@@ -296,6 +318,7 @@ mod tests {
                 address: word(),
                 call: [0; 4].map(Word::new),
                 subject: [0; SUBJECT].map(Word::new),
+                frames: [0; FRAMES].map(Word::new),
             }),
             changes: word(),
         }
@@ -308,8 +331,8 @@ mod tests {
         let records = records();
         assert_eq!(records.all(), []);
         let lock = Subject::Lock { after: 7 };
-        let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0).expect("a record");
-        let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000).expect("a record");
+        let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0, &[]).expect("a record");
+        let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000, &[]).expect("a record");
         let all = records.all();
         let told: Vec<_> = all.iter().map(|wait| (wait.call.as_str(), wait.address, wait.seconds)).collect();
         assert_eq!(told, [("shmem_set_lock", 0x40, 5), ("shmem_barrier_all", 0x80, 0)]);
@@ -340,14 +363,14 @@ mod tests {
     #[test]
     fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
         let records = records();
-        let index = records.open("shmem_wait_until", 0, ANYONE, 0).expect("a record");
+        let index = records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
         let opened = records.changes();
         records.has_looked(index, None);
         assert_eq!((records.changes(), records.all()[0].looks), (opened, 1));
         records.close(index);
         assert_ne!(records.changes(), opened);
         // The next wait in the same record has not looked yet.
-        records.open("shmem_wait_until", 0, ANYONE, 0).expect("a record");
+        records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
         assert_eq!(records.all()[0].looks, 0);
     }
 
@@ -355,17 +378,17 @@ mod tests {
     fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
         let records = records();
         let long = "shmem_ctx_ulonglong_wait_until_some_vector";
-        let index = records.open(long, 0, ANYONE, 0).expect("a record");
+        let index = records.open(long, 0, ANYONE, 0, &[]).expect("a record");
         assert_eq!(records.all()[0].call, &long[..31]);
         records.close(index);
-        assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0), Some(index));
+        assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, &[]), Some(index));
         assert_eq!(records.all()[0].call, "shmem_quiet");
     }
 
     #[test]
     fn more_waits_than_records_are_not_written_down() {
         let records = records();
-        let open = || records.open("shmem_wait_until", 0, ANYONE, 0);
+        let open = || records.open("shmem_wait_until", 0, ANYONE, 0, &[]);
         let all: Vec<_> = (0..RECORDS).map(|_| open()).collect();
         assert_eq!(all, (0..RECORDS).map(Some).collect::<Vec<_>>());
         assert_eq!(open(), None);

@@ -1,0 +1,225 @@
+//! `oxshmem why` tells of each deadlock who waits for whom, on one node and on two, with the place in the program.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use oxshmem_faults::{Job, program, tool};
+
+/// A job that does not say what it should by then never does.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Both kinds of jobs.
+const JOBS: [&str; 2] = ["-n 3", "-n 3 --nodes 2"];
+
+fn start(options: &str, executable: &Path) -> oxshmem_faults::Running {
+    // The report is asked for; none shall come by itself.
+    let job = Job::new(options).env("SHMEM_DEADLOCK", "off").env("SHMEM_TRANSPORT", "tcp");
+    job.start(executable, [""; 0])
+}
+
+/// The output of `oxshmem TASK JOB`.
+fn ask(task: &[&str], job: u32) -> String {
+    let output = tool("oxshmem").args(task).arg(job.to_string()).output().expect("oxshmem starts");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Asks until all these words are there: nobody knows how soon the PEs wait.
+fn until_said(task: &[&str], job: u32, words: &[&str]) -> String {
+    let begun = Instant::now();
+    loop {
+        let said = ask(task, job);
+        match words.iter().find(|word| !said.contains(**word)) {
+            None => return said,
+            Some(word) => assert!(begun.elapsed() < LIMIT, "nothing says `{word}`:\n{said}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Runs a deadlock on one node and on two; of both, `oxshmem why` says all these words.
+fn explained(name: &str, words: &[&str]) {
+    let executable = program(&format!("deadlocks/{name}.c"));
+    let running = JOBS.map(|options| start(options, &executable));
+    for job in &running {
+        println!("{}", until_said(&["why"], job.pid(), words));
+    }
+}
+
+/// Runs a job that ends by itself with such a sentence.
+fn ends(name: &str, words: &[&str]) {
+    let executable = program(&format!("deadlocks/{name}.c"));
+    for running in JOBS.map(|options| start(options, &executable)) {
+        running.wait(LIMIT).expect(1).says(words);
+    }
+}
+
+#[test]
+fn a_pe_that_computes_is_missing_in_a_barrier() {
+    explained(
+        "missing_in_barrier",
+        &[
+            "PE 0: in shmem_barrier_all of all PEs",
+            "without PE 1",
+            "called from meet at missing_in_barrier.c:12, from main at missing_in_barrier.c:20",
+            "PE 1 is missing: not waiting in the library, but computing",
+        ],
+    );
+}
+
+#[test]
+fn a_stopped_pe_is_missing() {
+    explained(
+        "stopped",
+        &[
+            "PE 2 is missing: stopped by a signal or a debugger",
+            "its last call was shmem_barrier_all (all PEs, meeting",
+        ],
+    );
+}
+
+#[test]
+fn two_teams_meet_in_opposite_orders() {
+    explained(
+        "opposite_teams",
+        &["PE 1: in shmem_team_sync of all PEs", "main at opposite_teams.c:11", "That is a circle"],
+    );
+}
+
+#[test]
+fn a_signal_is_never_sent() {
+    explained(
+        "signal_never_sent",
+        &["PE 0: in shmem_signal_wait_until at 0x", "(arrived), which holds 2 and is to be >= 3", "No PE is left"],
+    );
+}
+
+#[test]
+fn the_holder_of_a_lock_is_dead() {
+    ends("lock_of_dead", &["PE 1 has ended without shmem_finalize", "this call waits for it"]);
+}
+
+#[test]
+fn the_holder_of_a_lock_waits_for_us() {
+    explained(
+        "lock_of_waiter",
+        &[
+            "PE 0: in shmem_set_lock of the lock at 0x",
+            "(lock), behind PE 1",
+            "called from want at lock_of_waiter.c:8",
+            "PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_barrier_all",
+            "That is a circle",
+        ],
+    );
+}
+
+#[test]
+fn members_make_different_collective_calls() {
+    ends(
+        "different_collectives",
+        &["the members of the team make different calls", "shmem_broadcast", "a barrier or sync"],
+    );
+}
+
+#[test]
+fn members_make_the_same_calls_in_different_orders() {
+    ends(
+        "alltoall_or_broadcast",
+        &["the members of the team make different calls", "shmem_alltoall", "shmem_broadcast"],
+    );
+}
+
+#[test]
+fn the_wrong_variable_is_written() {
+    explained(
+        "wrong_address",
+        &[
+            "PE 1: in shmem_wait_until at 0x",
+            "(flags+16), which holds 0 and is to be == 1",
+            "main at wrong_address.c:13",
+        ],
+    );
+}
+
+#[test]
+fn a_pe_leaves_while_others_wait_for_it() {
+    explained("left_early", &["PE 0: in shmem_finalize of all PEs", "without PEs 1 and 2", "(go), which holds 0"]);
+}
+
+#[test]
+fn a_member_does_not_join_a_split() {
+    // On one node the split itself needs nobody, so the others are told by their first meeting.
+    explained("split_without_one", &["PE 0: in shmem_team_s", "without PE 2", "PE 2: in shmem_wait_until"]);
+}
+
+#[test]
+fn one_of_several_flags_is_missing() {
+    explained(
+        "all_but_one",
+        &["PE 0: in shmem_wait_until_all for 3 variables at 0x", "(flags)", "main at all_but_one.c:14"],
+    );
+}
+
+#[test]
+fn data_and_signal_go_to_the_wrong_pe() {
+    explained("signal_to_wrong_pe", &["PE 1: in shmem_signal_wait_until", "(signal), which holds 0 and is to be == 1"]);
+}
+
+#[test]
+fn a_variable_of_the_heap_never_changes() {
+    explained(
+        "heap_variable",
+        &["in shmem_wait_until at 0x", "(in the symmetric heap), which holds 0", "main at heap_variable.c:9"],
+    );
+}
+
+#[test]
+fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
+    let executable = program("deadlocks/opposite_teams.c");
+    let words = ["the PEs of the job do this", "PE 1: in shmem_team_sync", "That is a circle"];
+    // Waits are told from the beginning, but PEs have to come that far.
+    let running = start("--timeout 15 -n 3 --nodes 2", &executable);
+    running.wait(LIMIT).expect(124).says(&words).says(&["(--timeout)"]);
+    for (signal, status) in [("-INT", Some(130)), ("-USR1", None)] {
+        let running = start("-n 3", &executable);
+        let pid = running.pid();
+        until_said(&["why"], pid, &["for 2 s", "That is a circle"]);
+        let sent = std::process::Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
+        assert!(sent.success());
+        match status {
+            Some(status) => drop(running.wait(LIMIT).expect(status).says(&words)),
+            None => {
+                // The question does not end the job. Its answer has come before the next one.
+                until_said(&["why"], pid, &["That is a circle"]);
+                let sent = std::process::Command::new("kill").args(["-TERM", &pid.to_string()]).status();
+                assert!(sent.expect("kill starts").success());
+                running.wait(LIMIT).expect(143).says(&words);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_table_and_the_calls_of_a_job_are_told() {
+    let executable = program("deadlocks/missing_in_barrier.c");
+    let running = start("-n 3 --nodes 2", &executable);
+    let pid = running.pid();
+    until_said(&["why"], pid, &["PE 1 is missing"]);
+    until_said(&["top", "--once", "-d", "0.2"], pid, &["waits      shmem_barrier_all", "1 computes"]);
+    until_said(&["top", "--once", "--json"], pid, &["\"Meeting\"", "\"Computes\""]);
+    until_said(&["why", "--json"], pid, &["missing_in_barrier.c:12"]);
+    until_said(&["why", "--calls", "4"], pid, &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
+}
+
+#[test]
+fn a_job_that_does_not_exist_is_told_so() {
+    let output = tool("oxshmem").args(["why", "1"]).output().expect("oxshmem starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("1 is no running job of yours") || said.contains("no job of yours runs"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn an_error_shows_the_stack_if_that_is_wanted() {
+    let job = Job::new("-n 3").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
+    let ended = job.run(&program("deadlocks/different_collectives.c"), [""; 0]).expect(1);
+    ended.says(&["called from: main (", "different_collectives.c:"]);
+}

@@ -1,0 +1,90 @@
+//! The call stack of the calling thread, as return addresses.
+
+use std::ffi::{c_int, c_void};
+
+/// The unwinder's own state.
+#[repr(C)]
+struct Unwinding {
+    _private: [u8; 0],
+}
+
+/// The unwinder's words for "go on" and "stop".
+const GO_ON: c_int = 0;
+const STOP: c_int = 4;
+
+// The unwinder that the standard library is linked with.
+unsafe extern "C" {
+    fn _Unwind_Backtrace(step: extern "C" fn(*mut Unwinding, *mut c_void) -> c_int, argument: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(unwinding: *mut Unwinding) -> usize;
+}
+
+/// Return addresses that have been found.
+struct FoundFrames<'a> {
+    frames: &'a mut [usize],
+    count: usize,
+    /// Where the object that asks is loaded, unless that is the executable: its frames are not wanted.
+    skipped: Option<usize>,
+}
+
+/// The return addresses of the calling thread in the program, the innermost first; zero: no more. Frames of the library that
+/// asks are left out if it is a shared library.
+#[cold]
+#[inline(never)]
+pub fn callers<const N: usize>() -> [usize; N] {
+    let mut frames = [0; N];
+    let own = object_of(callers::<N> as *const () as usize);
+    let skipped = own.filter(|own| object_of(main_program()) != Some(*own));
+    let mut found = FoundFrames { frames: &mut frames, count: 0, skipped };
+    // SAFETY: the unwinder calls `step` with a state of its own and with the pointer it was given, while `found` is alive.
+    unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
+    frames
+}
+
+extern "C" fn step(unwinding: *mut Unwinding, found: *mut c_void) -> c_int {
+    // SAFETY: `callers` passes its own `FoundFrames`, which nobody else touches while the unwinder runs.
+    let found = unsafe { &mut *found.cast::<FoundFrames<'_>>() };
+    // SAFETY: the unwinder passes its state, which is valid during this call.
+    let address = unsafe { _Unwind_GetIP(unwinding) };
+    if address == 0 || found.count == found.frames.len() {
+        return STOP;
+    }
+    // A return address is behind the call, which may end its function.
+    if found.skipped.is_none() || object_of(address - 1) != found.skipped {
+        found.frames[found.count] = address;
+        found.count += 1;
+    }
+    GO_ON
+}
+
+/// An address in the executable.
+fn main_program() -> usize {
+    // SAFETY: reads the auxiliary vector of this process; the entry exists on Linux.
+    unsafe { libc::getauxval(libc::AT_ENTRY) as usize }
+}
+
+/// Where the object that holds an address is loaded.
+fn object_of(address: usize) -> Option<usize> {
+    // SAFETY: all-zero is an answer of dladdr, which writes only to it.
+    unsafe {
+        let mut place: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(address as *const c_void, &raw mut place) != 0).then_some(place.dli_fbase as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_has_frames_of_this_program() {
+        let frames = callers::<8>();
+        assert!(frames.iter().take(3).all(|frame| *frame != 0), "{frames:x?}");
+        assert_eq!(object_of(frames[0]), object_of(main_program()));
+    }
+
+    #[test]
+    fn a_short_array_takes_the_innermost_frames() {
+        assert!(callers::<1>()[0] != 0);
+        assert_eq!(callers::<0>(), [0; 0]);
+    }
+}

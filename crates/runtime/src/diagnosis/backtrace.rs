@@ -1,0 +1,55 @@
+//! The call stack below an error message: `SHMEM_BACKTRACE`.
+
+use std::backtrace::Backtrace;
+
+use crate::start::state;
+
+/// The program's part of the caller's stack in lines of their own, if the user wants to see it.
+pub(super) fn wanted() -> String {
+    match state::current().is_some_and(|life| life.settings.backtrace) {
+        true => program_part(&Backtrace::force_capture().to_string()),
+        false => String::new(),
+    }
+}
+
+/// The frames from the call of the library on, out to `main`.
+fn program_part(all: &str) -> String {
+    let mut frames: Vec<(&str, Option<&str>)> = Vec::new();
+    for line in all.lines().map(str::trim) {
+        match (line.strip_prefix("at "), line.split_once(": ")) {
+            (Some(place), _) => frames.iter_mut().last().into_iter().for_each(|frame| frame.1 = Some(place)),
+            (None, Some((_, name))) => frames.push((name, None)),
+            (None, None) => {}
+        }
+    }
+    let begin = frames.iter().rposition(|(name, _)| is_library(name)).map_or(0, |last| last + 1);
+    let end = frames.iter().position(|(name, _)| *name == "main").map_or(frames.len(), |main| main + 1);
+    let line = |(name, place): &(&str, Option<&str>)| {
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        format!("\n  called from: {name}{place}")
+    };
+    frames.get(begin..end.max(begin)).unwrap_or_default().iter().map(line).collect()
+}
+
+/// Whether a function is ours, or of what captures the stack.
+fn is_library(name: &str) -> bool {
+    let name = name.trim_start_matches('<');
+    ["oxshmem_", "std::backtrace", "pshmem", "shmem", "pstart_pes", "start_pes"]
+        .iter()
+        .any(|ours| name.starts_with(ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_s_part_of_a_stack_begins_behind_the_library() {
+        let all = "   0: std::backtrace::Backtrace::create\n   1: oxshmem_runtime::diagnosis::errors::fail\n             at ./x.rs:9:1\n   \
+                   2: pshmem_long_p\n   3: exchange\n             at /home/me/app.c:12\n   4: main\n             at /home/me/app.c:30\n   \
+                   5: __libc_start_call_main\n";
+        let expected = "\n  called from: exchange (/home/me/app.c:12)\n  called from: main (/home/me/app.c:30)";
+        assert_eq!(program_part(all), expected);
+        assert_eq!(program_part("disabled backtrace"), "");
+    }
+}

@@ -1,0 +1,134 @@
+//! The conversation between a running job and the programs of its user that ask what it does.
+//!
+//! The launcher listens on a socket whose name is in no file system (`@oxshmem/USER/PROCESS`), so that nothing is left of it when the
+//! launcher is killed. Both sides make sure that the other one belongs to the same user. A question is a connection; the answer
+//! is a [`JobView`] in JSON, and then the connection ends.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use oxshmem_base::Error;
+use oxshmem_flight::Witness;
+use oxshmem_os::descriptors;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+
+/// The beginning of the names of all jobs' sockets.
+const PREFIX: &str = "oxshmem/";
+/// How long a launcher may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Everything that a job says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobView {
+    /// The process number of its launcher, which is its name.
+    pub job: u32,
+    /// How many PEs it has.
+    pub pes: u32,
+    /// How long it has been running.
+    pub seconds: f64,
+    /// The programs and their arguments.
+    pub command: String,
+    /// The host of each PE; empty: the launcher's own.
+    pub hosts: Vec<String>,
+    /// The state of each PE.
+    pub witnesses: Vec<Witness>,
+}
+
+/// Somebody who waits for an answer.
+pub(crate) struct Visitor(tokio::net::UnixStream);
+
+/// Those who come.
+pub(crate) type Visitors = mpsc::UnboundedReceiver<Visitor>;
+
+impl Visitor {
+    /// Answers, in the background: a visitor who does not read keeps nobody.
+    pub(crate) fn answer(self, view: &JobView) {
+        let text = serde_json::to_vec(view).expect("numbers and words have a JSON form");
+        let Self(mut stream) = self;
+        tokio::task::spawn_local(async move {
+            // One that has gone needs no answer.
+            let _ = tokio::time::timeout(PATIENCE, stream.write_all(&text)).await;
+        });
+    }
+}
+
+/// Lets programs of the same user ask. Without a socket nobody can, and the job runs as well.
+pub(crate) fn listen() -> Visitors {
+    let (tell, visitors) = mpsc::unbounded_channel();
+    if let Ok(listener) = bind() {
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let is_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == descriptors::own_uid());
+                if is_user && tell.send(Visitor(stream)).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    visitors
+}
+
+fn bind() -> io::Result<tokio::net::UnixListener> {
+    let listener = descriptors::listen(name(std::process::id()).as_bytes())?;
+    listener.set_nonblocking(true)?;
+    tokio::net::UnixListener::from_std(listener)
+}
+
+fn name(job: u32) -> String {
+    format!("{PREFIX}{}/{job}", descriptors::own_uid())
+}
+
+/// The jobs of this user on this machine, by the process numbers of their launchers.
+pub fn jobs() -> Vec<u32> {
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let own = format!("@{PREFIX}{}/", descriptors::own_uid());
+    let mut jobs: Vec<u32> =
+        sockets.lines().filter_map(|line| line.rsplit_once(' ')?.1.strip_prefix(&own)?.parse().ok()).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
+}
+
+/// The job that is meant: the named one, or the only one.
+pub fn meant(job: Option<u32>) -> Result<u32, Error> {
+    let all = jobs();
+    match (job, &all[..]) {
+        (Some(job), _) if all.contains(&job) => Ok(job),
+        (None, [only]) => Ok(*only),
+        (_, []) => Err(Error::new("no job of yours runs on this machine")
+            .because("a job is seen on the host on which its oshrun runs, by the user who has started it")
+            .fix("look there; a job under another launcher prints who waits for whom with SHMEM_HANG_SECS=10")),
+        (Some(job), _) => Err(Error::new(format!("{job} is no running job of yours")).fix(choices(&all))),
+        (None, _) => Err(Error::new(format!("{} jobs of yours run here", all.len())).fix(choices(&all))),
+    }
+}
+
+fn choices(all: &[u32]) -> String {
+    let one = |job: &u32| {
+        let words = std::fs::read(format!("/proc/{job}/cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
+        format!("\n           {job}  {words}")
+    };
+    format!("name one of these:{}", all.iter().map(one).collect::<String>())
+}
+
+/// Asks a job what it does.
+pub fn view(job: u32) -> Result<JobView, Error> {
+    let silent = |why: &dyn std::fmt::Display| Error::new(format!("job {job} does not answer")).because(why);
+    let ask = || {
+        let mut stream = descriptors::connect(name(job).as_bytes())?;
+        if descriptors::peer_uid(&stream)? != descriptors::own_uid() {
+            return Err(io::Error::other("another user has taken its name"));
+        }
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = ask().map_err(|error| silent(&error))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        silent(&format!("what it says cannot be read: {error}")).fix("use the oxshmem that belongs to the job's oshrun")
+    })
+}

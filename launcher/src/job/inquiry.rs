@@ -1,0 +1,145 @@
+//! The question what all PEs do: who asks it, whose answers are still on their way, and what becomes of them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use oxshmem_flight::{Activity, State, Witness, report};
+use tokio::time::Instant;
+
+use super::{PeState, RunningJob};
+use crate::ask::{JobView, Visitor};
+use crate::link::frame::AgentOrder;
+use crate::say;
+
+/// How long hosts may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many of the last calls of each PE are read.
+const CALLS: u32 = 32;
+/// After an interrupt waits are told that are at least so old.
+const LONG: u64 = 1;
+
+/// Why somebody asks.
+pub(super) enum ReportReason {
+    /// The time of `--timeout` is over.
+    TimeIsOver,
+    /// The user has interrupted the job.
+    Interrupt,
+    /// The user wants a report.
+    Report,
+    /// Another program of the user does.
+    Visit(Visitor),
+}
+
+/// A question whose answers are on their way.
+pub(super) struct JobQuestion {
+    number: u32,
+    /// Hosts that owe an answer.
+    hosts: BTreeSet<u32>,
+    answer_by: Instant,
+    known: Vec<Witness>,
+    purposes: Vec<ReportReason>,
+}
+
+impl JobQuestion {
+    /// When it is answered with what is known then.
+    pub(super) fn answer_by(&self) -> Instant {
+        self.answer_by
+    }
+}
+
+impl RunningJob {
+    /// Asks all hosts what their PEs do. Questions that come meanwhile get the same answer.
+    pub(super) fn ask(&mut self, purpose: ReportReason) {
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.purposes.push(purpose);
+            return;
+        }
+        self.inquiries += 1;
+        let number = self.inquiries;
+        let running = (0..self.pes.len() as u32).filter(|&pe| self.runs(pe));
+        let hosts: BTreeSet<u32> = running.map(|pe| self.hosts[pe as usize]).collect();
+        let answer_by = Instant::now() + PATIENCE;
+        let nobody = hosts.is_empty();
+        self.inquiry = Some(JobQuestion { number, hosts, answer_by, known: Vec::new(), purposes: vec![purpose] });
+        self.subtree.obey(AgentOrder::Look { question: number, calls: CALLS });
+        if nobody {
+            self.answer();
+        }
+    }
+
+    /// A host has answered.
+    pub(super) fn seen(&mut self, host: u32, question: u32, witnesses: Vec<Witness>) {
+        if let Some(inquiry) = self.inquiry.as_mut().filter(|inquiry| inquiry.number == question) {
+            inquiry.hosts.remove(&host);
+            inquiry.known.extend(witnesses);
+            if inquiry.hosts.is_empty() {
+                self.answer();
+            }
+        }
+    }
+
+    /// Everybody has answered, or has had the time to.
+    pub(super) fn answer(&mut self) {
+        let Some(JobQuestion { mut known, purposes, .. }) = self.inquiry.take() else { return };
+        for pe in 0..self.pes.len() as u32 {
+            match self.pes[pe as usize] {
+                PeState::Ended { pid } => {
+                    known.retain(|one| one.pe != pe);
+                    let state = if self.finalized.contains(&pe) { State::Finalized } else { State::Gone };
+                    let activity = Activity::Ended;
+                    known.push(Witness { activity, process: pid, ..Witness::new(pe, state, Vec::new()) });
+                }
+                PeState::Expected | PeState::Running { .. } => {}
+            }
+        }
+        known.sort_by_key(|one| one.pe);
+        for purpose in purposes {
+            self.serve(purpose, &known);
+        }
+    }
+
+    fn serve(&mut self, purpose: ReportReason, known: &[Witness]) {
+        let waits = |least: u64| known.iter().any(|one| one.waits.iter().any(|wait| wait.seconds >= least));
+        match purpose {
+            // It has ended meanwhile, and its output is what is left.
+            ReportReason::TimeIsOver if self.left == 0 => self.timeout = Some(Instant::now()),
+            ReportReason::TimeIsOver => {
+                if waits(0) {
+                    self.tell(known);
+                }
+                self.timed_out();
+            }
+            // The second interrupt has been obeyed already.
+            ReportReason::Interrupt if self.ending.is_some() => {}
+            ReportReason::Interrupt => {
+                if waits(LONG) {
+                    self.tell(known);
+                }
+                self.interrupt();
+            }
+            ReportReason::Report => self.tell(known),
+            ReportReason::Visit(visitor) => visitor.answer(&self.view(known)),
+        }
+    }
+
+    /// Prints who waits for whom.
+    fn tell(&self, known: &[Witness]) {
+        let seconds = self.begun.elapsed().as_secs();
+        say(&format!(
+            "after {seconds} s the PEs of the job do this:\n{}",
+            report::picture(known, self.pes.len() as u32).trim_end()
+        ));
+    }
+
+    fn view(&self, known: &[Witness]) -> JobView {
+        let words = self.plan().programs.iter().flat_map(|program| &program.command);
+        JobView {
+            job: std::process::id(),
+            pes: self.pes.len() as u32,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            command: words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
+            hosts: (0..self.pes.len() as u32).map(|pe| self.host_name(pe).unwrap_or_default().to_owned()).collect(),
+            witnesses: known.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Looking at the PEs of this host from outside, through `/proc`: they need not help, so that one which is stopped or computes is
+//! seen as well. A launcher and its agents may, because they are the ancestors of their PEs.
+
+mod maps;
+mod symbols;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use oxshmem_flight::index::{self, WindowLayout};
+use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject, WaitEntry};
+use oxshmem_flight::{Activity, State, Witness, calls};
+use oxshmem_os::signals::Process;
+
+use maps::Maps;
+use symbols::Symbols;
+
+/// So many places of the program are told of a wait.
+const SITES: usize = 3;
+
+/// The states of these PEs, each with the number of the process that the launcher has started for it, and with so many of its last
+/// calls.
+pub(crate) fn witnesses(pes: &[(u32, u32)], calls: usize) -> Vec<Witness> {
+    let mut symbols = Symbols::default();
+    pes.iter().map(|&(pe, pid)| witness(pe, pid, calls, &mut symbols)).collect()
+}
+
+fn witness(pe: u32, started: u32, calls: usize, symbols: &mut Symbols) -> Witness {
+    let family = family(started);
+    let found = family.iter().find_map(|&pid| Maps::of(pid).filter(Maps::is_pe).map(|maps| (pid, maps)));
+    let Some((pid, maps)) = found else {
+        let activity = activity(started);
+        return Witness { activity, process: Some(started), ..Witness::new(pe, State::Starting, Vec::new()) };
+    };
+    let known =
+        Witness { activity: activity(pid), process: Some(pid), ..Witness::new(pe, State::Starting, Vec::new()) };
+    match read(known.clone(), pid, &maps, calls, symbols) {
+        Ok(witness) => witness,
+        // It may have ended meanwhile.
+        Err(_) if known.activity == Activity::Ended => known,
+        Err(error) => Witness { activity: Activity::Hidden(format!("/proc/{pid}/mem: {error}")), ..known },
+    }
+}
+
+/// Reads the control window of a PE.
+fn read(mut known: Witness, pid: u32, maps: &Maps, calls: usize, symbols: &mut Symbols) -> std::io::Result<Witness> {
+    let memory = File::open(format!("/proc/{pid}/mem"))?;
+    let Some((window, layout)) = window(&memory, maps, known.pe)? else { return Ok(known) };
+    let mut state = [0; 4];
+    memory.read_exact_at(&mut state, window + u64::from(layout.state))?;
+    known.state = State::of(u32::from_ne_bytes(state));
+    let now = oxshmem_os::time::fine();
+    known.waits = waits::decode(&words(&memory, window + u64::from(layout.waits), RECORDS_BYTES)?, Some(now));
+    for wait in &mut known.waits {
+        refresh(wait, &memory);
+        wait.sites = symbols.sites(&wait.frames, maps, SITES);
+        wait.object = symbols.object(wait.address, maps);
+    }
+    let ring = || words(&memory, window + u64::from(layout.calls), calls::BYTES);
+    let name = |address: u64, length: usize| {
+        let mut name = vec![0; length];
+        memory.read_exact_at(&mut name, address).ok()?;
+        String::from_utf8(name).ok()
+    };
+    let made = calls::decode(&ring()?, &ring()?, calls, now, name);
+    (known.calls, known.made, known.bytes) = (made.last, made.made, made.bytes);
+    Ok(known)
+}
+
+/// The window of a PE and its layout; `None`: it is not that far.
+fn window(memory: &File, maps: &Maps, pe: u32) -> std::io::Result<Option<(u64, WindowLayout)>> {
+    let Some((base, length)) = maps.control() else { return Ok(None) };
+    let layout = |at: u64| Ok::<_, std::io::Error>(WindowLayout::of_words(&words(memory, at, index::BYTES)?));
+    let Some(first) = layout(base)? else { return Ok(None) };
+    for window in (base..base + length).step_by(1 << first.shift) {
+        if let Some(layout) = layout(window)?
+            && layout.pe == pe
+        {
+            return Ok(Some((window, layout)));
+        }
+    }
+    Ok(None)
+}
+
+/// The present value of a wait's variable.
+fn refresh(wait: &mut WaitEntry, memory: &File) {
+    if let Subject::Variables { wanted, seen, .. } = &mut wait.subject {
+        let mut value = [0; 8];
+        let bytes = usize::from(wanted.bytes).min(8);
+        if bytes > 0 && memory.read_exact_at(&mut value[..bytes], wait.address).is_ok() {
+            *seen = u64::from_le_bytes(value);
+        }
+    }
+}
+
+fn words(memory: &File, at: u64, bytes: usize) -> std::io::Result<Vec<u64>> {
+    let mut raw = vec![0; bytes];
+    memory.read_exact_at(&mut raw, at)?;
+    Ok(raw.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("chunks of eight"))).collect())
+}
+
+/// A process and its descendants.
+fn family(pid: u32) -> Vec<u32> {
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            family.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
+        next += 1;
+    }
+    family
+}
+
+/// The state of a process: it computes if any of its threads uses a processor.
+fn activity(pid: u32) -> Activity {
+    let letter = |path: std::path::PathBuf| {
+        let stat = fs::read_to_string(path.join("stat")).ok()?;
+        stat.rsplit_once(')')?.1.trim_start().chars().next()
+    };
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let letters: Vec<char> = threads.filter_map(|thread| letter(thread.path())).collect();
+    match letters.first() {
+        None | Some('Z' | 'X') => Activity::Ended,
+        _ if letters.iter().any(|letter| matches!(letter, 'T' | 't')) => Activity::Stopped,
+        _ if letters.contains(&'R') => Activity::Computes,
+        _ => Activity::Sleeps,
+    }
+}
+
+/// Sends a signal to those of a process and its descendants that handle it.
+pub(crate) fn signal_handlers(started: u32, signal: i32) {
+    let handles = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    };
+    for pid in family(started).into_iter().filter(handles) {
+        // One that has ended needs no signal.
+        let _ = Process::hold(pid).and_then(|process| process.signal(signal));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_no_pe_is_told_by_what_the_system_knows() {
+        let own = std::process::id();
+        let witness = &witnesses(&[(3, own)], 4)[0];
+        assert_eq!((witness.pe, witness.state), (3, State::Starting));
+        assert!(matches!(witness.activity, Activity::Computes | Activity::Sleeps));
+        assert!(family(own).contains(&own));
+        // No process has this number.
+        assert_eq!(witnesses(&[(0, u32::MAX / 2)], 4)[0].activity, Activity::Ended);
+    }
+}

@@ -1,0 +1,134 @@
+//! Addresses of a program in words: functions with file and line where the program has debug information, variables by name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+
+use super::maps::Maps;
+
+/// The files whose symbols have been read.
+#[derive(Default)]
+pub(super) struct Symbols {
+    files: BTreeMap<PathBuf, Option<Loader>>,
+}
+
+/// The memory files of variables and of the heap, by the names that the library gives them.
+const STATICS: &str = "oxshmem statics";
+const HEAP: &str = "oxshmem heap";
+
+impl Symbols {
+    /// The places of return addresses, as many as that; frames of the library and outside of `main` are left out.
+    pub(super) fn sites(&mut self, frames: &[u64], maps: &Maps, most: usize) -> Vec<String> {
+        let mut sites = Vec::new();
+        for &frame in frames {
+            // A return address is behind the call.
+            for (function, place) in self.places(frame - 1, maps) {
+                if is_library(&function) {
+                    continue;
+                }
+                let is_last = function == "main" || function == "MAIN__";
+                sites.push(format!("{function}{place}"));
+                if is_last || sites.len() == most {
+                    return sites;
+                }
+            }
+        }
+        sites
+    }
+
+    /// Functions at an address, the innermost first: more than one if they are inlined.
+    fn places(&mut self, address: u64, maps: &Maps) -> Vec<(String, String)> {
+        let Some((path, base)) = maps.file(address) else { return Vec::new() };
+        let name = shown(&path);
+        let Some(file) = self.file(&path) else { return Vec::new() };
+        let probe = address - bias(&path, base);
+        let mut places = Vec::new();
+        if let Ok(mut frames) = file.find_frames(probe) {
+            while let Ok(Some(frame)) = frames.next() {
+                let function =
+                    frame.function.as_ref().and_then(|function| Some(function.demangle().ok()?.into_owned()));
+                let place = frame
+                    .location
+                    .and_then(|location| Some(format!(" at {}:{}", base_name(location.file?), location.line?)));
+                if let Some(function) = function {
+                    places.push((function, place.unwrap_or_default()));
+                }
+            }
+        }
+        if places.is_empty()
+            && let Some(symbol) = file.find_symbol_info(probe)
+        {
+            let place = format!("+{:#x} in {name}", probe - symbol.address());
+            places.push((symbol.name().to_owned(), place));
+        }
+        places
+    }
+
+    /// The name of a symmetric object.
+    pub(super) fn object(&mut self, address: u64, maps: &Maps) -> Option<String> {
+        if maps.is_in(address, HEAP) {
+            return Some("in the symmetric heap".into());
+        }
+        let in_file = maps.file(address).is_some();
+        if !in_file && !maps.is_in(address, STATICS) {
+            return None;
+        }
+        let (path, base) = maps.executable()?;
+        let file = self.file(&path)?;
+        let probe = address.checked_sub(bias(&path, base))?;
+        let symbol = file.find_symbol_info(probe)?;
+        Some(match probe - symbol.address() {
+            0 => symbol.name().to_owned(),
+            offset => format!("{}+{offset}", symbol.name()),
+        })
+    }
+
+    fn file(&mut self, path: &Path) -> Option<&Loader> {
+        self.files.entry(path.to_owned()).or_insert_with(|| Loader::new(path).ok()).as_ref()
+    }
+}
+
+/// The difference between addresses in memory and in the file: none for an executable with fixed addresses.
+fn bias(path: &Path, base: u64) -> u64 {
+    use std::io::Read;
+    const FIXED: [u8; 2] = 2_u16.to_ne_bytes();
+    let mut head = [0; 18];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    if read.is_ok() && head[16..] == FIXED { 0 } else { base }
+}
+
+fn base_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
+/// The name of a file as it is shown.
+fn shown(path: &Path) -> String {
+    let path = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
+    base_name(&path.display().to_string()).to_owned()
+}
+
+/// Whether a function belongs to the library.
+fn is_library(function: &str) -> bool {
+    let name = function.trim_start_matches('<');
+    ["oxshmem_", "shmem_", "pshmem", "start_pes", "pstart_pes"].iter().any(|ours| name.starts_with(ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static KNOWN: [u64; 4] = [1, 2, 3, 4];
+
+    #[test]
+    fn functions_and_variables_of_this_program_have_names() {
+        let maps = Maps::of(std::process::id()).expect("this process");
+        let mut symbols = Symbols::default();
+        let here = functions_and_variables_of_this_program_have_names as fn() as usize as u64;
+        let sites = symbols.sites(&[here + 2], &maps, 1);
+        assert!(sites[0].contains("functions_and_variables_of_this_program_have_names"), "{sites:?}");
+        let object = symbols.object(&raw const KNOWN[1] as u64, &maps);
+        assert!(object.as_ref().is_some_and(|object| object.contains("KNOWN") && object.ends_with("+8")), "{object:?}");
+        assert_eq!(symbols.sites(&[8], &maps, 3), Vec::<String>::new());
+    }
+}
