@@ -17,7 +17,7 @@ use crate::calibrate::{run, time};
 /// The most PEs that are simulated on a node.
 const MOST_PES: u32 = 1024;
 
-/// Simulates today's protocols and those for many cores: the table, and the drawing.
+/// Simulates the protocols of a node, flat and through levels: the table, and the drawing.
 pub fn simulate(
     name: &str,
     collective: Collective,

@@ -98,6 +98,18 @@ pub enum NicPolicy {
     User,
 }
 
+/// How collectives on one node take its caches, NUMA nodes and packages into account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodeLevels {
+    /// Through the levels that the node has, where a team is large enough to gain by it.
+    #[default]
+    Auto,
+    /// All members of a team are as close to each other.
+    Off,
+    /// So many consecutive PEs of the node are a group, from the smallest groups to the widest, whatever the node is.
+    Groups(Vec<u32>),
+}
+
 /// The end of a job whose waits nothing can end any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deadlock {
@@ -162,6 +174,7 @@ pub struct Settings {
     pub algorithms: Algorithms,
     pub transport: String,
     pub atomics: Atomics,
+    pub node_levels: NodeLevels,
     pub tuning_file: Option<String>,
     pub alltoallv_target_sizes: TargetSizes,
     pub hang_seconds: u64,
@@ -213,6 +226,7 @@ impl Default for Settings {
             },
             transport: auto(),
             atomics: Atomics::Auto,
+            node_levels: NodeLevels::Auto,
             tuning_file: None,
             alltoallv_target_sizes: TargetSizes::Results,
             hang_seconds: 0,
@@ -347,6 +361,17 @@ impl Reading<'_> {
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(format!("it wants a whole number from 0 to {most}"))
                 .fix(format!("set {} to such a number or unset it", self.name))
+        })
+    }
+
+    /// Whole numbers that grow, separated by commas; three at most.
+    fn growing(&self) -> Result<Vec<u32>, Error> {
+        let numbers: Option<Vec<u32>> = self.value.split(',').map(|part| part.trim().parse().ok()).collect();
+        let grow = |numbers: &Vec<u32>| numbers[0] > 1 && numbers.len() <= 3 && numbers.is_sorted();
+        numbers.filter(grow).ok_or_else(|| {
+            Error::new(format!("{}={} cannot be read", self.name, self.value))
+                .because("it wants auto, off, or one to three numbers from 2 that grow, separated by commas")
+                .fix(format!("set for example {}=4,16,64", self.name))
         })
     }
 

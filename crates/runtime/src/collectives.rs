@@ -2,13 +2,15 @@
 //!
 //! A collective is one [`call`] with a [`signature`]. Its file ([`broadcast`], [`gather`], [`alltoall`], [`variable`], [`reduce`],
 //! [`scan`], [`sync`]) begins with the choice of the way: a schedule that the job wants ([`executor`]), the ways between nodes
-//! ([`between_nodes`]), the payload of a [`barrier`], or loads from the members' memory ([`on_node`]). [`limits`] has the
+//! ([`between_nodes`]), the payload of a [`barrier`], the
+//! levels of a large node ([`levels`]), or loads from the members' memory ([`on_node`]). [`limits`] has the
 //! sizes by which it chooses. An active set comes here as
 //! a team whose slot is found by its pSync array.
 
 pub(crate) mod active_set;
 mod agreement;
 mod alltoall;
+pub(crate) mod arguments;
 pub(crate) mod arrivals;
 pub(crate) mod barrier;
 pub(crate) mod between_nodes;
@@ -17,7 +19,9 @@ pub(crate) mod call;
 pub(crate) mod choice;
 pub(crate) mod executor;
 mod gather;
+pub(crate) mod levels;
 mod limits;
+mod lookout;
 pub(crate) mod on_node;
 mod reduce;
 mod scan;

@@ -35,6 +35,17 @@ pub use shape::{Groups, Level, Shape};
 use crate::algorithm::Operator;
 use crate::step::{Traffic, Turn};
 
+/// Whether levels are quicker than reading each other's lines, as on a flat shape, for so many members around so many
+/// caches. By the simulator: a dozen lines are read at once, a few more are if most of them come from near caches.
+pub const fn levels_pay(size: u32, caches: u32) -> bool {
+    size > 16 || size > 12 && caches > 8
+}
+
+/// Subgroups of a group, in trees.
+pub const WIDTH: u32 = 8;
+/// Bytes of a piece of a long array.
+pub const PIECE: u64 = 16 << 10;
+
 /// One memory object of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -228,6 +239,8 @@ pub trait Protocol {
     fn hand(&self, _shape: &Shape, _plan: &Plan) -> u64 {
         0
     }
+    /// The `index`-th of the members that may wait for a line of member `rank`, so that the writer can end their naps.
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32>;
     /// The step at `pc`. After the first [`Move::Done`] nobody asks further.
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move;
 }

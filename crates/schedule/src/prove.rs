@@ -103,6 +103,8 @@ pub enum FaultKind {
     Unseen,
     /// A PE left early.
     Early,
+    /// A member waits for a line, and its writer does not wake it.
+    Unheard,
     /// The algorithm answers differently when asked twice, or never ends.
     Impure,
 }

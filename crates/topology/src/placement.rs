@@ -23,6 +23,8 @@ pub struct Place {
     pub numa: Option<u32>,
     /// The L3 that all of them share, if it is one.
     pub l3: Option<u32>,
+    /// The package that all of them belong to, if it is one.
+    pub package: Option<u32>,
     /// The place (in [`Node::nics`]) of the card it uses.
     pub nic: Option<u32>,
     /// How many NUMA nodes away the card is; see [`Node::hops`].
@@ -92,6 +94,7 @@ pub fn places(node: &Node, cpus: &[Vec<u32>]) -> Vec<Place> {
         cpus: cpus.clone(),
         numa: node.shared(cpus, |p| p.numa),
         l3: node.shared(cpus, |p| p.l3),
+        package: node.shared(cpus, |p| p.package),
         nic: None,
         hops: 0,
     };
@@ -106,6 +109,8 @@ pub struct Groups {
     pub l3: Vec<u32>,
     /// The NUMA node.
     pub numa: Vec<u32>,
+    /// The package.
+    pub package: Vec<u32>,
 }
 
 /// The groups of PEs at these places.
@@ -121,7 +126,11 @@ pub fn groups(places: &[Place]) -> Groups {
         };
         values.into_iter().map(&mut number).collect()
     };
-    Groups { l3: numbered(|place| place.l3), numa: numbered(|place| place.numa) }
+    Groups {
+        l3: numbered(|place| place.l3),
+        numa: numbered(|place| place.numa),
+        package: numbered(|place| place.package),
+    }
 }
 
 #[cfg(test)]
@@ -184,8 +193,11 @@ mod tests {
     #[test]
     fn groups_are_those_that_are_certain() {
         let of = |pes, bind| groups(&places(&node(), &processors(&node(), &all(), pes, bind, Map::Numa)));
-        assert_eq!(of(4, Bind::Core), Groups { l3: vec![0, 1, 0, 1], numa: vec![0, 1, 0, 1] });
-        assert_eq!(of(3, Bind::None), Groups { l3: vec![0; 3], numa: vec![0; 3] });
+        assert_eq!(
+            of(4, Bind::Core),
+            Groups { l3: vec![0, 1, 0, 1], numa: vec![0, 1, 0, 1], package: vec![0, 1, 0, 1] }
+        );
+        assert_eq!(of(3, Bind::None), Groups { l3: vec![0; 3], numa: vec![0; 3], package: vec![0; 3] });
     }
 
     proptest::proptest! {

@@ -16,6 +16,8 @@ pub struct Share {
     pub l3_group: u32,
     /// Which group of PEs on one NUMA node it belongs to.
     pub numa_group: u32,
+    /// Which group of PEs on one package it belongs to.
+    pub package_group: u32,
 }
 
 /// The parts of PEs at these places, with their cards (`nic::rails`); `bind` says whether the places are still to be taken.
@@ -28,6 +30,7 @@ pub fn shares(node: &Node, places: &[Place], rails: &[Vec<u32>], bind: bool) -> 
         nics: rails[pe].iter().map(|&nic| node.nics[nic as usize].name.clone()).collect(),
         l3_group: groups.l3[pe],
         numa_group: groups.numa[pe],
+        package_group: groups.package[pe],
     };
     places.iter().enumerate().map(share).collect()
 }
@@ -39,8 +42,9 @@ pub fn encode(shares: &[Share]) -> Vec<u8> {
         // No name of a device has a line's end.
         let names = share.nics.join("\n");
         let numa = share.numa.unwrap_or(u32::MAX);
-        let words = [share.bind.len() as u32, names.len() as u32, numa, share.l3_group, share.numa_group];
-        bytes.extend(words.iter().chain(&share.bind).flat_map(|word| word.to_le_bytes()));
+        let groups = [share.l3_group, share.numa_group, share.package_group];
+        let words = [share.bind.len() as u32, names.len() as u32, numa];
+        bytes.extend(words.iter().chain(&groups).chain(&share.bind).flat_map(|word| word.to_le_bytes()));
         bytes.extend(names.as_bytes());
     }
     bytes
@@ -56,12 +60,13 @@ pub fn decode(mut bytes: &[u8]) -> Option<Vec<Share>> {
     };
     while !bytes.is_empty() {
         let (cpus, names) = (word(&mut bytes)?, word(&mut bytes)?);
-        let (numa, l3_group, numa_group) = (word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?);
+        let numa = Some(word(&mut bytes)?).filter(|&numa| numa != u32::MAX);
+        let (l3_group, numa_group, package_group) = (word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?);
         let bind = (0..cpus).map(|_| word(&mut bytes)).collect::<Option<_>>()?;
         let (names, rest) = bytes.split_at_checked(names as usize)?;
         bytes = rest;
         let nics = str::from_utf8(names).ok()?.lines().map(String::from).collect();
-        shares.push(Share { bind, numa: Some(numa).filter(|&numa| numa != u32::MAX), nics, l3_group, numa_group });
+        shares.push(Share { bind, numa, nics, l3_group, numa_group, package_group });
     }
     Some(shares)
 }
@@ -79,6 +84,7 @@ mod tests {
                 nics: vec!["mlx5_0".into(), "mlx5_1".into()],
                 l3_group: 4,
                 numa_group: 1,
+                package_group: 2,
             },
             Share::default(),
         ];

@@ -99,4 +99,5 @@ fn groups_for_collectives() {
     let groups = placement::groups(&places);
     assert_eq!(groups.numa, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
     assert_eq!(groups.l3, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+    assert_eq!(groups.package, [0; 16]);
 }

@@ -1,6 +1,6 @@
 //! The table itself: one row per variable.
 
-use super::{Atomics, Bind, Deadlock, Knob, NicPolicy, Reading, Settings, TargetSizes, Value, Wait};
+use super::{Atomics, Bind, Deadlock, Knob, NicPolicy, NodeLevels, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
 
 /// The ways to speak to a launcher.
@@ -209,6 +209,22 @@ pub static KNOBS: &[Knob] = &[
         settings.algorithms.alltoall = reading.text_or_auto();
         Ok(())
     }),
+    Knob {
+        name: "SHMEM_NODE_LEVELS",
+        aliases: &[],
+        value: Value::Text,
+        default: "auto",
+        doc: "collectives of many PEs on a node go through its caches, NUMA nodes and packages (auto), or not (off); \
+              `4,16,64`: through groups of 4, 16 and 64 PEs, whatever the node is",
+        apply: |settings, reading| {
+            settings.node_levels = match reading.text_or_auto().as_str() {
+                "auto" => NodeLevels::Auto,
+                "off" => NodeLevels::Off,
+                _ => NodeLevels::Groups(reading.growing()?),
+            };
+            Ok(())
+        },
+    },
     Knob {
         name: "SHMEM_TUNING",
         aliases: &[],

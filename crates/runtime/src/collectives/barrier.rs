@@ -20,6 +20,8 @@
 //! that no member's line has reached (the lease carries it). Who still looks at a line for an earlier number sees a
 //! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
 //!
+//! **In large teams** everybody's line would travel to everybody. There the members meet level by level: see `levels`.
+//!
 //! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
 //! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
 
@@ -30,11 +32,10 @@ use crate::collectives::arrivals;
 #[cfg(not(loom))]
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::signature::{self, Signature, number_of, signature_of};
-#[cfg(not(loom))]
-use crate::memory::control::ControlBlock;
+use crate::collectives::levels;
+use crate::collectives::lookout::{nudge, others, until_reached, until_told};
+use crate::collectives::signature::number_of;
 use crate::memory::control::{PAYLOAD_WORDS, Slot};
-use crate::sync::AtomicU64;
 use crate::teams::team::TeamState;
 use crate::wait::bell::Bell;
 use crate::wait::pace;
@@ -65,7 +66,9 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
             words[..payload.len()].copy_from_slice(payload);
         });
     }
-    if size <= READ_ALL && !pace::crowded() {
+    if team.leveled {
+        levels::meet(call, number);
+    } else if size <= READ_ALL && !pace::crowded() {
         mine.lines[parity].sequence.store(stamp, Release);
         for other in others(my, size) {
             nudge(team, other);
@@ -78,78 +81,6 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     }
     if !payload.is_empty() {
         visit_all(team, parity, visit);
-    }
-}
-
-/// The other members, beginning with the next one, so that not all look at the same line first.
-#[inline(always)]
-fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
-    (my + 1..size).chain(0..my)
-}
-
-/// Cuts a member's nap short. No part of the protocol, since naps end by themselves: the models go without.
-#[inline(always)]
-fn nudge(team: &TeamState, member: u32) {
-    #[cfg(not(loom))]
-    ControlBlock::of(team.window(member)).bell().nudge();
-    #[cfg(loom)]
-    let _ = (team, member);
-}
-
-/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one tells nothing:
-/// its owner has compared this one.
-#[inline(always)]
-fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
-    let first = stamp >> signature::BITS << signature::BITS;
-    let seen = wait::until(reason, None, move || {
-        let seen = word.load(Acquire);
-        (seen >= first).then_some(seen)
-    });
-    if seen != stamp && number_of(seen) == number_of(stamp) {
-        call.differs(Some(member), signature_of(seen));
-    }
-}
-
-/// Looks between two looks whether the one who is waited for is elsewhere.
-const LOOKS: u32 = 128;
-
-/// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
-/// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
-fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
-    let first = stamp >> signature::BITS << signature::BITS;
-    let next = call.team.counts().0 + 1;
-    let mut looks = 0_u32;
-    #[cfg(not(loom))]
-    let mut suspected = None::<Signature>;
-    let seen = wait::until(reason, None, move || {
-        looks = looks.wrapping_add(1);
-        // Seen before the word: a member that has come and gone on has written the word first.
-        let line = if looks.is_multiple_of(LOOKS) {
-            call.team.place(member).lines[next as usize & 1].sequence.load(Acquire)
-        } else {
-            0
-        };
-        let seen = word.load(Acquire);
-        if seen >= first {
-            return Some(seen);
-        }
-        if number_of(line) == next {
-            call.differs(Some(member), signature_of(line));
-        }
-        #[cfg(not(loom))]
-        if looks.is_multiple_of(LOOKS) {
-            let contradiction = call.contradiction(member);
-            if let Some(theirs) = contradiction.filter(|_| contradiction == suspected) {
-                call.differs(Some(member), theirs);
-            }
-            suspected = contradiction;
-        }
-        None
-    });
-    if seen != stamp && number_of(seen) == number_of(stamp) {
-        call.differs(Some(member), signature_of(seen));
     }
 }
 

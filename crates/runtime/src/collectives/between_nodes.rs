@@ -13,7 +13,6 @@
 //! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
 //! k do so before they enter k+1.
 
-pub(crate) mod arguments;
 pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod eager;
@@ -46,7 +45,7 @@ use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
-use arguments::Reduction;
+use crate::collectives::arguments::Reduction;
 use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};

@@ -2,11 +2,12 @@
 
 use core::ptr;
 
+use crate::collectives::arguments::Spread;
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
-use crate::collectives::between_nodes::arguments::Spread;
 use crate::collectives::call::Call;
 use crate::collectives::executor;
+use crate::collectives::levels;
 use crate::collectives::signature::CallKind;
 
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
@@ -41,6 +42,10 @@ pub(crate) unsafe fn broadcast(
                 return;
             }
         }
+    }
+    // SAFETY: both arrays have the bytes, as this function demands.
+    if call.team.leveled && unsafe { levels::broadcast(call, Spread { dest, source, bytes, root, to_root }) } {
+        return;
     }
     if call.team.my == root {
         // Finds out here, not in the others, whether the source is symmetric.

@@ -13,6 +13,9 @@ pub(crate) const SHORT: usize = 256;
 pub(crate) const EAGER_REDUCTION: (usize, usize) = (32 << 10, 128 << 10);
 const _: () = assert!(EAGER_REDUCTION.0 <= OPEN_BOARD);
 
+/// Pieces of one call at most. Longer arrays have longer pieces.
+pub(crate) const MOST_PIECES: u64 = 1 << 15;
+
 /// Bytes of a broadcast between nodes whose root does not wait.
 pub(crate) const EAGER_BROADCAST: usize = 64 << 10;
 

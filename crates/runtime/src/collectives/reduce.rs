@@ -4,11 +4,12 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
 
+use crate::collectives::arguments::Reduction;
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
-use crate::collectives::between_nodes::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor;
+use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
@@ -43,6 +44,12 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     {
         return;
     }
+    if call.team.leveled {
+        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
+        if unsafe { levels::reduce(call, reduction_of::<O, T>(dest, source, n)) } {
+            return;
+        }
+    }
     if n == 1 && size_of::<T>() <= 8 {
         // SAFETY: the caller promises symmetric arrays of `n` elements, and `n` is 1 here.
         unsafe { of_one::<O, T>(call, dest, source) }
@@ -71,6 +78,18 @@ const fn kind_of(op: Op) -> CallKind {
     }
 }
 
+/// A reduction without its types.
+fn reduction_of<O: Operator, T: Operand<O>>(dest: *mut T, source: *const T, n: usize) -> Reduction {
+    Reduction {
+        operator: executor::allowed(O::OP, T::KIND),
+        kernel: Kernel::of::<O, T>(),
+        element: size_of::<T>(),
+        dest: dest.cast(),
+        source: source.cast(),
+        n,
+    }
+}
+
 /// The ways of teams that span nodes. `false`: everybody's operands travel with one exchange.
 #[cold]
 unsafe fn between_nodes<O: Operator, T: Operand<O>>(
@@ -80,14 +99,7 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
     source: *const T,
     n: usize,
 ) -> bool {
-    let reduction = Reduction {
-        operator: executor::allowed(O::OP, T::KIND),
-        kernel: Kernel::of::<O, T>(),
-        element: size_of::<T>(),
-        dest: dest.cast(),
-        source: source.cast(),
-        n,
-    };
+    let reduction = reduction_of::<O, T>(dest, source, n);
     let (in_order, short) = (reduction.operator == Allowed::FixedTree, reduction.bytes() <= PAYLOAD_BYTES);
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {

@@ -6,6 +6,7 @@
 //! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
 //! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
+//! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
 //! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
 //! ```
@@ -14,6 +15,7 @@
 
 pub(crate) mod area;
 mod demand;
+pub(crate) mod lines;
 pub(crate) mod mail;
 mod statement;
 
@@ -29,6 +31,7 @@ use crate::wait::bell::Bell;
 
 use area::{AREAS, Area};
 pub(crate) use demand::{Demand, Wanted};
+use lines::TeamLines;
 use mail::{Mail, ZONES, Zones};
 use statement::Statement;
 
@@ -44,9 +47,12 @@ const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
 /// The part that other nodes reach.
 pub(crate) const REACHED: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
 const SETS_AT: usize = REACHED;
+/// The lines of a slot begin a page.
+const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
 /// Room for active sets.
-pub(crate) const SETS_BYTES: usize = 30 << 20;
-const AREAS_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<Area>());
+pub(crate) const SETS_BYTES: usize = 60 << 20;
+const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
+const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
 /// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
 /// span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
@@ -265,6 +271,15 @@ pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
     // SAFETY: windows of the node and slot numbers below `SLOTS` only, so `at` is inside the mapped control arena,
     // aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Slot) }
+}
+
+/// The lines of slot `slot` of the PE in window `window`.
+pub(crate) fn lines(window: u32, slot: u32) -> &'static TeamLines {
+    debug_assert!((slot as usize) < SLOTS);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + LINES_AT + slot as usize * LINES_APART;
+    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
+    // control arena and aligned by construction; fields are atomics or cells.
+    unsafe { &*(at as *const TeamLines) }
 }
 
 /// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.

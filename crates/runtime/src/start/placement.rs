@@ -117,12 +117,12 @@ pub(crate) fn cards() -> (Vec<String>, usize) {
 }
 
 /// Which PEs of the node are close to each other, by window.
-#[allow(dead_code, reason = "for collectives of two levels on the node")]
 pub(crate) fn groups() -> Groups {
     let (shares, _) = &*lock();
     Groups {
         l3: shares.iter().map(|share| share.l3_group).collect(),
         numa: shares.iter().map(|share| share.numa_group).collect(),
+        package: shares.iter().map(|share| share.package_group).collect(),
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn place(cpus: &[u32]) -> Place {
-        Place { cpus: cpus.into(), numa: None, l3: None, nic: None, hops: 0 }
+        Place { cpus: cpus.into(), numa: None, l3: None, package: None, nic: None, hops: 0 }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod gathering;
 mod handle;
 
+use std::sync::OnceLock;
+
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::lease::Leases;
@@ -11,9 +13,12 @@ use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
 use crate::collectives::zones::Lent;
+use crate::memory::control::lines::TeamLines;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
 use crate::start::state;
+use crate::sync::AtomicU64 as AtomicWord;
+use crate::teams::hierarchy::{self, Hierarchy};
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::members::Members;
 use crate::teams::predefined_handles;
@@ -61,6 +66,9 @@ pub(crate) struct TeamState {
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
+    /// Whether its members, who are on one node, meet level by level.
+    pub(crate) leveled: bool,
+    hierarchy: OnceLock<Hierarchy>,
     /// Whether some of its collectives may run a schedule.
     pub(crate) scheduled: bool,
     /// The number of the last call that ran a schedule, and of those that synchronised.
@@ -96,18 +104,26 @@ impl TeamState {
         let looked_up = stride == 0;
         let scheduled = size > 1 && slot < AREAS && state::wants_schedules();
         let calls = AtomicU64::new(base);
-        Self {
+        let mut team = Self {
             slot: Some(slot),
             looked_up,
             scheduled: scheduled && span.is_none(),
             span,
             calls,
-            ..Self::at(members, size, my, places, step, base)
-        }
+            ..Self::unleveled(members, size, my, places, step, base)
+        };
+        team.leveled = team.span.is_none() && hierarchy::serves(size, |member| team.window(member));
+        team
     }
 
     /// A team whose members synchronise at `places`, `step` bytes apart.
     pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
+        let mut team = Self::unleveled(members, size, my, places, step, base);
+        team.leveled = hierarchy::serves(size, |member| team.window(member));
+        team
+    }
+
+    fn unleveled(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
         Self {
             members,
             size,
@@ -120,6 +136,8 @@ impl TeamState {
             zone: Lent::default(),
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
+            leveled: false,
+            hierarchy: OnceLock::new(),
             scheduled: false,
             calls: AtomicU64::new(base),
             generation: AtomicU32::new(0),
@@ -171,6 +189,38 @@ impl TeamState {
         unsafe { &*((self.places as isize + distance) as *const Slot) }
     }
 
+    /// How the members lie on the node's levels, for a team that is [`Self::leveled`].
+    pub(crate) fn hierarchy(&self) -> &Hierarchy {
+        self.hierarchy.get_or_init(|| {
+            let windows: Vec<u32> = (0..self.size).map(|member| self.window(member)).collect();
+            let lines = |(member, &window): (u32, &u32)| -> &'static TeamLines {
+                match self.slot {
+                    Some(slot) => control::lines(window, slot),
+                    // SAFETY: members without a slot meet in the seats of an active set.
+                    None => unsafe { TeamLines::behind(self.place(member)) },
+                }
+            };
+            let lines = (0..).zip(&windows).map(lines).collect();
+            Hierarchy::new(self.my, &windows, lines)
+        })
+    }
+
+    /// The same team, whose members meet level by level through these domains.
+    #[cfg(test)]
+    pub(crate) fn through(self, domains: &[Vec<u32>], lines: Box<[&'static TeamLines]>) -> Self {
+        let hierarchy = OnceLock::from(Hierarchy::of(self.my, domains, lines));
+        Self { leveled: true, hierarchy, ..self }
+    }
+
+    /// The word by which a member says that it has entered the exchange of this number.
+    pub(crate) fn entrance(&self, member: u32, number: u64) -> &AtomicWord {
+        let parity = number as usize & 1;
+        match self.leveled {
+            true => &self.hierarchy().lines[member as usize].line(Traffic::Synchronising, parity, 0).sequence,
+            false => &self.place(member).lines[parity].sequence,
+        }
+    }
+
     /// The window of member `member` on this node.
     #[inline(always)]
     pub(crate) fn window(&self, member: u32) -> u32 {
@@ -213,6 +263,17 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn next_announcement(&self) -> u64 {
         next(&self.announcements)
+    }
+
+    /// The number before those of a synchronisation that takes `stages`. An odd number of them passes, so that the parity
+    /// changes from each synchronisation to the next.
+    pub(crate) fn pass_exchanges(&self, stages: u64) -> u64 {
+        pass(&self.exchanges, stages | 1)
+    }
+
+    /// The number before those of a one-way call of so many stages.
+    pub(crate) fn pass_announcements(&self, stages: u64) -> u64 {
+        pass(&self.announcements, stages)
     }
 
     /// The turn of the scheduled call that begins now.
@@ -266,9 +327,15 @@ impl TeamState {
 /// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
 #[inline(always)]
 fn next(counter: &AtomicU64) -> u64 {
-    let number = counter.load(Relaxed) + 1;
-    counter.store(number, Relaxed);
-    number
+    pass(counter, 1) + 1
+}
+
+/// Counts on by more than one; returns the number before.
+#[inline(always)]
+fn pass(counter: &AtomicU64, by: u64) -> u64 {
+    let before = counter.load(Relaxed);
+    counter.store(before + by, Relaxed);
+    before
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! The owner's dest is free to hold what is on its way: in place it is the owner's own source, which nobody but the
 //! owner reads at this piece.
 
-use super::slices::{meeting, meeting_lines};
+use super::slices::{meeting, meeting_lines, meeting_reader};
 use super::{Cursor, Members, Move, Operands, Plan, Protocol, Shape, dest};
 
 /// The line by which a member says that it has entered.
@@ -29,9 +29,38 @@ pub struct Chain {
     pub in_order: bool,
 }
 
+/// Bytes of an array from which the way from group to group is shorter than everybody's way to everybody.
+const LONG: u64 = 64 << 10;
+
+impl Chain {
+    /// Whether it is the quickest way for arrays of so many bytes: around one memory slices are, and a chain of many groups
+    /// takes its time.
+    pub fn pays(self, shape: &Shape, bytes: u64) -> bool {
+        let groups = shape.groups(self.in_order).len();
+        bytes >= LONG && groups >= 2 && groups * 2 <= shape.size()
+    }
+}
+
 impl Protocol for Chain {
     fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
         MEETING + meeting_lines(shape, plan)
+    }
+
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        if let Some(line) = line.checked_sub(MEETING) {
+            return meeting_reader(shape, plan, rank, line, index);
+        }
+        let groups = shape.groups(self.in_order);
+        let group = groups.of(rank);
+        let of =
+            |group: Option<u32>| group.filter(|&group| group < groups.len()).map_or(&[][..], |g| groups.members(g));
+        // Owners of the same pieces: before the caller's group those who fetch the result, behind it those who go on.
+        let beyond = match line {
+            COMBINED => of(Some(group + 1)),
+            FINISHED => of(group.checked_sub(1)),
+            _ => &[],
+        };
+        groups.members(group).iter().filter(|&&member| member != rank).chain(beyond).nth(index as usize).copied()
     }
 
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {

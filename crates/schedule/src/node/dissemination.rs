@@ -27,6 +27,10 @@ impl Protocol for Dissemination {
         2 * self.load().len(plan)
     }
 
+    fn reader(&self, shape: &Shape, _plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        (index == 0).then(|| (rank + (1 << line)) % shape.size())
+    }
+
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
         let (size, len, number) = (shape.size(), self.load().len(plan), plan.mark(1));
         let mut at = Cursor(pc);

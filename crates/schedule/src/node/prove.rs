@@ -9,6 +9,7 @@
 //! | race | whoever reads an element or a payload knows (by a chain of numbers) that it is written, whoever writes one knows that all who read what was there before are done; when a member leaves a call its arrays are its user's again |
 //! | entry | nobody touches a member's arrays before it knows that the member has entered |
 //! | deadlock | everybody arrives |
+//! | unheard | whoever waits for a line is among those whom its writer wakes |
 //! | numbers | lines are in bounds, numbers grow, an awaited number is written in the call that awaits it, a payload is the one that came with the number |
 //! | synchronising | nobody leaves before it knows that all have entered, if the protocol says so |
 //! | purity | same answer when asked twice |
@@ -231,6 +232,7 @@ impl<'a> Machine<'a> {
             }
             Move::Wait { of, line, number } => {
                 self.in_bounds(p, line, of)?;
+                self.is_heard(p, line, of)?;
                 let Some(known) = self.pes[of as usize].lines[area][line as usize].reached(number)? else {
                     return Ok(false);
                 };
@@ -358,6 +360,16 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         Err(fault!(Bounds, "PE {p}: line {line} of {lines}, of member {of}"))
+    }
+
+    /// Whoever waits for a line is one of those whom its writer wakes.
+    fn is_heard(&self, p: usize, line: u32, of: u32) -> Result<(), Fault> {
+        let (index, shape) = (self.pes[p].call, self.case.shape);
+        let reader = |i| self.case.calls[index].protocol.reader(shape, &self.plans[index], of, line, i);
+        if (0..).map_while(reader).any(|reader| reader == p as u32) {
+            return Ok(());
+        }
+        Err(fault!(Unheard, "PE {p} waits for line {line} of PE {of}, which wakes others only"))
     }
 
     /// The user reads dest, and may write it from now on.

@@ -17,6 +17,13 @@ const READY: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relay;
 
+/// The place that leads the group of `place` at a level.
+fn leader(shape: &Shape, level: u32, place: u32, root: u32) -> u32 {
+    let level = shape.level(level);
+    let group = level.group(place);
+    if level.group(root) == group { root } else { level.start(group) }
+}
+
 impl Protocol for Relay {
     fn traffic(&self) -> Traffic {
         Traffic::OneWay { lane: 0 }
@@ -28,6 +35,17 @@ impl Protocol for Relay {
 
     fn hand(&self, _shape: &Shape, plan: &Plan) -> u64 {
         if plan.count <= plan.line { plan.count } else { 0 }
+    }
+
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        let (place, root) = (shape.place(rank), shape.place(plan.root));
+        match line.checked_sub(READY) {
+            Some(level) => {
+                (index < shape.others(level, place)).then(|| shape.member(shape.other(level, place, index).0))
+            }
+            None => (index == 0 && place != root)
+                .then(|| shape.member(leader(shape, shape.led_until(place, root), place, root))),
+        }
     }
 
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
@@ -55,9 +73,7 @@ impl Protocol for Relay {
                 return Move::Copy { into: dest(rank, 0), from: source(rank, 0), len: plan.count };
             }
         } else {
-            let level = shape.level(own);
-            let group = level.group(place);
-            let leader = if level.group(root) == group { root } else { level.start(group) };
+            let leader = leader(shape, own, place, root);
             let (of, line) = (shape.member(leader), READY + own);
             let each = 2 + telling;
             if let Some(step) = at.within(each * pieces) {

@@ -134,10 +134,8 @@ impl Shape {
     pub fn nested(size: u32, domains: &[&[u32]], width: u32) -> Self {
         assert!(size > 0 && width > 1 && domains.iter().all(|domain| domain.len() == size as usize));
         // A domain counts only inside the wider ones, so that groups nest whatever the numbers are.
-        let key = |member: u32| -> Vec<u32> {
-            let first = |domain: &&[u32]| (0..).find(|&m: &u32| domain[m as usize] == domain[member as usize]);
-            domains.iter().rev().map(|domain| first(domain).expect("the member itself")).collect()
-        };
+        let firsts: Vec<Vec<u32>> = domains.iter().rev().map(|domain| firsts(domain)).collect();
+        let key = |member: u32| -> Vec<u32> { firsts.iter().map(|first| first[member as usize]).collect() };
         let mut order: Vec<u32> = (0..size).collect();
         let keys: Vec<Vec<u32>> = (0..size).map(key).collect();
         order.sort_by_key(|&member| (&keys[member as usize], member));
@@ -188,6 +186,14 @@ impl Shape {
     /// How many levels there are, at least 1.
     pub fn depth(&self) -> u32 {
         self.levels.len() as u32
+    }
+
+    /// The most places that one subgroup of the whole team has.
+    pub(super) fn widest(&self) -> u32 {
+        match self.levels.len().checked_sub(2) {
+            None => 1,
+            Some(inner) => self.levels[inner].starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(1),
+        }
     }
 
     /// A level; 0 is the innermost.
@@ -254,6 +260,19 @@ impl Shape {
             }
         }
     }
+}
+
+/// For each member the first one with the same number.
+fn firsts(domain: &[u32]) -> Vec<u32> {
+    let mut met: Vec<(u32, u32)> = Vec::new();
+    let first = |(member, &number): (u32, &u32)| match met.iter().find(|(known, _)| *known == number) {
+        Some((_, first)) => *first,
+        None => {
+            met.push((number, member));
+            member
+        }
+    };
+    (0..).zip(domain).map(first).collect()
 }
 
 /// Groups between the subgroups `below` and the groups `starts`, at most `width` subgroups each and as even as can be;

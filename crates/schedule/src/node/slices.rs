@@ -26,9 +26,18 @@ pub(super) fn meeting_lines(shape: &Shape, plan: &Plan) -> u32 {
     MEETING.lines(shape, plan)
 }
 
+/// Who may wait for a line of a synchronisation.
+pub(super) fn meeting_reader(shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+    MEETING.reader(shape, plan, rank, line, index)
+}
+
 impl Protocol for Slices {
     fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
         2 * meeting_lines(shape, plan)
+    }
+
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        meeting_reader(shape, plan, rank, line % meeting_lines(shape, plan), index)
     }
 
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {

@@ -68,7 +68,7 @@ impl Tree {
             Load::Operands => self.at(plan, shape.size()),
             _ => self.at(plan, place),
         };
-        let release = self.told(plan, shape.size());
+        let release = self.told(plan, shape.widest());
         if at.here(loaded) {
             return Some(Move::Copy { into: hand(rank, self.at(plan, place)), from: source(rank, 0), len: plan.count });
         }
@@ -114,11 +114,26 @@ impl Tree {
 
 impl Protocol for Tree {
     fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
-        self.told(plan, shape.size()) + shape.depth()
+        self.told(plan, shape.widest()) + shape.depth()
     }
 
     fn hand(&self, shape: &Shape, plan: &Plan) -> u64 {
         self.at(plan, shape.size() + 1)
+    }
+
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        let (place, top) = (shape.place(rank), shape.depth() - 1);
+        let own = shape.led_until(place, 0).min(top);
+        let others =
+            |level: u32| (index < shape.others(level, place)).then(|| shape.member(shape.other(level, place, index).0));
+        match line.checked_sub(self.told(plan, shape.widest())) {
+            Some(level) => others(level),
+            None if own == top => others(top),
+            None => (index == 0).then(|| {
+                let level = shape.level(own);
+                shape.member(level.start(level.group(place)))
+            }),
+        }
     }
 
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {

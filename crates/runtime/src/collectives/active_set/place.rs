@@ -4,7 +4,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use super::key::Key;
 use crate::memory::control::Slot;
+#[cfg(not(loom))]
+use crate::memory::control::lines::{BEHIND_SLOT, TeamLines};
 use crate::sync::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
+#[cfg(not(loom))]
+use crate::teams::hierarchy;
 
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -30,7 +34,13 @@ pub(crate) struct Seat {
     pub(crate) slot: Slot,
     /// How many threads of the PE are inside.
     pub(crate) mark: Apart<AtomicU32>,
+    /// What the member writes where the set meets level by level.
+    #[cfg(not(loom))]
+    lines: TeamLines,
 }
+
+#[cfg(not(loom))]
+const _: () = assert!(core::mem::offset_of!(Seat, lines) == BEHIND_SLOT && core::mem::offset_of!(Seat, slot) == 0);
 
 impl Place {
     /// Nobody's.
@@ -158,6 +168,11 @@ impl Places {
         let index = candidates.into_iter().find(|&index| self.close(index))?;
         let place = self.place(index);
         (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
+        // Untouched lines take no memory, and stay so where nobody uses them.
+        #[cfg(not(loom))]
+        if hierarchy::is_possible() {
+            (0..self.pes).for_each(|member| self.seat(index, member).lines.clear());
+        }
         place.triplet.store(key.triplet(), Relaxed);
         place.size.store(key.size.into(), Relaxed);
         place.array.store(key.array, Relaxed);

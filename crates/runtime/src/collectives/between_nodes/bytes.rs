@@ -11,8 +11,8 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::arguments::{Reduction, Spread};
 use super::{NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::memory::control::PAYLOAD_WORDS;

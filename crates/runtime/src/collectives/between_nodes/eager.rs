@@ -13,8 +13,8 @@ use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
-use super::arguments::{Reduction, Spread};
 use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, gather, gather_parts, gathering, lending, release, run, way};
+use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::{EAGER_BROADCAST, EAGER_REDUCTION};

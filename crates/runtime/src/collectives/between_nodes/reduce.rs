@@ -10,9 +10,9 @@ use oxshmem_reduce::{Kernel, Operand, Store, Sum};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
-use super::arguments::Reduction;
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
 use super::{NO_SHARE, Reach, There, lending, meet_here, run, way};
+use crate::collectives::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::WORKING;

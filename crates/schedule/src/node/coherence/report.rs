@@ -1,4 +1,4 @@
-//! Today's protocols and those for many cores side by side, on one machine.
+//! The protocols that know no levels and those for many cores side by side, on one machine, and what the library chooses.
 
 use super::{Call, Machine, Outcome, Stuck, simulate};
 use crate::algorithm::{Collective, Operator};
@@ -8,7 +8,7 @@ use crate::node::dissemination::Dissemination;
 use crate::node::relay::Relay;
 use crate::node::slices::Slices;
 use crate::node::tree::Tree;
-use crate::node::{Load, Protocol, Shape};
+use crate::node::{Load, PIECE, Protocol, Shape, WIDTH, levels_pay};
 use crate::simulate::chart;
 use alloc::boxed::Box;
 use alloc::format;
@@ -35,10 +35,6 @@ pub struct Entry {
     pub outcomes: Vec<(u32, Result<Outcome, Stuck>)>,
 }
 
-/// Subgroups of a group, in trees.
-const WIDTH: u32 = 8;
-/// Bytes of a piece of a long array.
-const PIECE: u64 = 16 << 10;
 /// Bytes of an element in every report.
 const ELEMENT: u64 = 8;
 /// Bytes that travel in a line.
@@ -48,21 +44,31 @@ const INLINE: u64 = 56;
 type Row = (&'static str, Box<dyn Protocol>, bool);
 
 impl Question {
-    /// The protocols that answer it, those of today first; `None` where the node has none as data.
+    /// Whether the library lets a team of this shape go through its levels.
+    fn takes_levels(&self, shape: &Shape, caches: u32) -> bool {
+        let long = |operator| Chain { in_order: operator == Operator::FixedTree }.pays(shape, self.bytes);
+        match self.collective {
+            _ if !levels_pay(shape.size(), caches) => false,
+            Collective::Reduce(operator) if self.bytes > INLINE => long(operator),
+            _ => true,
+        }
+    }
+
+    /// The protocols that answer it, first the one of small teams, last the one through levels; `None` where the node has none as data.
     fn rows(&self) -> Option<Vec<Row>> {
         let row = |name, protocol: Box<dyn Protocol>, levels| (name, protocol, levels);
         let short = self.bytes <= INLINE;
         Some(match self.collective {
             Collective::Sync => vec![
-                row("all read (today to 16)", Box::new(Tree { load: Load::Nothing }), false),
-                row("counted (today from 17)", Box::new(Counted { payload: false }), false),
+                row("all read (flat)", Box::new(Tree { load: Load::Nothing }), false),
+                row("counted (flat)", Box::new(Counted { payload: false }), false),
                 row("dissemination", Box::new(Dissemination { payload: false }), false),
                 row("tree", Box::new(Tree { load: Load::Nothing }), true),
             ],
             Collective::Reduce(operator) if short => {
                 let mut rows = vec![
-                    row("all read (today to 16)", Box::new(Tree { load: Load::Operands }), false),
-                    row("counted (today from 17)", Box::new(Counted { payload: true }), false),
+                    row("all read (flat)", Box::new(Tree { load: Load::Operands }), false),
+                    row("counted (flat)", Box::new(Counted { payload: true }), false),
                 ];
                 if operator == Operator::Idempotent {
                     rows.push(row("dissemination", Box::new(Dissemination { payload: true }), false));
@@ -71,11 +77,11 @@ impl Question {
                 rows
             }
             Collective::Reduce(operator) => vec![
-                row("slices (today)", Box::new(Slices), false),
+                row("slices (flat)", Box::new(Slices), false),
                 row("chain", Box::new(Chain { in_order: operator == Operator::FixedTree }), true),
             ],
             Collective::Broadcast => {
-                vec![row("from the root (today)", Box::new(Relay), false), row("relay", Box::new(Relay), true)]
+                vec![row("from the root (flat)", Box::new(Relay), false), row("relay", Box::new(Relay), true)]
             }
             _ => return None,
         })
@@ -95,14 +101,25 @@ pub fn compare(question: &Question, sizes: &[u32], machine: &Machine) -> Option<
     let entry = |(name, protocol, levels): Row| {
         let run = |&size: &u32| {
             let shape = if levels { shape(machine, size) } else { Shape::flat(size) };
-            // Today everybody fetches all at once.
+            // Without levels everybody fetches all at once.
             let piece = if levels { PIECE } else { question.bytes.max(ELEMENT) };
             let call = Call { bytes: question.bytes, element: ELEMENT, root: 0, piece };
             (size, simulate(&*protocol, &shape, machine, &call))
         };
         Entry { name, outcomes: sizes.iter().map(run).collect() }
     };
-    Some(question.rows()?.into_iter().map(entry).collect())
+    let mut entries: Vec<Entry> = question.rows()?.into_iter().map(entry).collect();
+    let (flat, leveled) = (&entries[0], &entries[entries.len() - 1]);
+    let chosen = |(index, size): (usize, &u32)| {
+        let mut caches: Vec<u32> = machine.seats(*size).iter().map(|&seat| machine.domains(seat)[0]).collect();
+        caches.dedup();
+        let through = question.takes_levels(&shape(machine, *size), caches.len() as u32);
+        let from = if through { leveled } else { flat };
+        from.outcomes[index]
+    };
+    let outcomes = sizes.iter().enumerate().map(chosen).collect();
+    entries.push(Entry { name: "chosen", outcomes });
+    Some(entries)
 }
 
 fn head(question: &Question, machine: &Machine) -> String {
@@ -138,7 +155,7 @@ pub fn table(entries: &[Entry], question: &Question, machine: &Machine) -> Strin
 pub fn svg(entries: &[Entry], question: &Question, machine: &Machine) -> String {
     let series = |entry: &Entry| {
         let points = entry.outcomes.iter().filter_map(|(size, outcome)| Some((*size, outcome.ok()?.time)));
-        (String::from(entry.name), entry.name.contains("today"), points.collect())
+        (String::from(entry.name), entry.name.contains("flat"), points.collect())
     };
     chart(&head(question, machine), &entries.iter().map(series).collect::<Vec<_>>())
 }

@@ -30,6 +30,9 @@ impl Protocol for Mutant<'_> {
     fn hand(&self, shape: &Shape, plan: &Plan) -> u64 {
         self.of.hand(shape, plan)
     }
+    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+        self.of.reader(shape, plan, rank, line, index)
+    }
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
         (self.step)(plan, rank, pc, self.of.step(shape, plan, rank, pc))
     }
@@ -83,6 +86,32 @@ fn a_member_that_does_not_wait_is_rejected() {
     };
     assert!(rejected(&Relay, BROADCAST, 7, last).contains(&FaultKind::Race));
     assert!(rejected(&Relay, BROADCAST, 3, last).contains(&FaultKind::Race));
+}
+
+#[test]
+fn a_writer_that_wakes_all_but_one_is_rejected() {
+    struct Deaf<'a>(&'a dyn Protocol);
+    impl Protocol for Deaf<'_> {
+        fn traffic(&self) -> Traffic {
+            self.0.traffic()
+        }
+        fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
+            self.0.lines(shape, plan)
+        }
+        fn hand(&self, shape: &Shape, plan: &Plan) -> u64 {
+            self.0.hand(shape, plan)
+        }
+        fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+            self.0.reader(shape, plan, rank, line, index).filter(|reader| *reader != 1)
+        }
+        fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+            self.0.step(shape, plan, rank, pc)
+        }
+    }
+    for (of, wanted) in [(&Tree { load: Load::Nothing } as &dyn Protocol, SYNC), (&Chain { in_order: true }, FLOAT)] {
+        let found: Vec<FaultKind> = shapes(7).iter().flat_map(|shape| faults(&Deaf(of), wanted, shape, 1)).collect();
+        assert!(found.contains(&FaultKind::Unheard), "{wanted:?}: {found:?}");
+    }
 }
 
 #[test]

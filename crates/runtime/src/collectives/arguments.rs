@@ -1,4 +1,4 @@
-//! The arguments that the ways between nodes have in common.
+//! The arguments that the ways of a collective have in common.
 
 use oxshmem_reduce::Kernel;
 use oxshmem_schedule::algorithm::Operator;

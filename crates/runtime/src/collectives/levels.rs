@@ -1,0 +1,311 @@
+//! Collectives of large teams on one node, level by level: members around one cache, caches of a NUMA node, NUMA nodes of a
+//! package, packages.
+//!
+//! The protocols are those of `oxshmem_schedule::node`, whose prover has run them on every shape. [`Play`] does their
+//! steps: a line of the protocol is a line of the team's [`hierarchy`], a number of the protocol is a number of the team's
+//! exchanges (or announcements, for one-way calls), and each word carries the signature of the call. A member that waits
+//! compares it, so members in different calls notice it at the first line that passes between them.
+//!
+//! * [`meet`]: a tree of lines with one writer each, the synchronisation of every exchange.
+//! * [`reduce`]: short operands travel in the lines of that tree; long arrays go from NUMA node to NUMA node in pieces.
+//! * [`broadcast`]: pieces follow each other down the levels, so that each byte enters a package, a NUMA node and a cache
+//!   once.
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use core::ptr;
+use core::sync::atomic::Ordering::Release;
+
+use oxshmem_reduce::{And, Kernel, Store};
+use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::node::chain::Chain;
+use oxshmem_schedule::node::relay::Relay;
+use oxshmem_schedule::node::tree::Tree;
+use oxshmem_schedule::node::{Load, Members, Move, Operands, PIECE, Place, Plan, Protocol, Spot};
+use oxshmem_schedule::step::Traffic;
+
+use crate::collectives::arguments::{Reduction, Spread};
+use crate::collectives::call::Call;
+use crate::collectives::limits::{MOST_PIECES, PAYLOAD_BYTES};
+use crate::collectives::lookout::{nudge, until_reached, until_told};
+use crate::collectives::on_node::place_of;
+use crate::memory::control::lines::{CASTING, MEETING};
+use crate::memory::control::{Line, PAYLOAD_WORDS};
+use crate::teams::hierarchy::{self, Hierarchy};
+
+/// Operands of a member and of a result that fit a line, aligned for every type.
+type LineRoom = [u128; PAYLOAD_WORDS.div_ceil(2)];
+
+/// Synchronises the members for the exchange of this number.
+#[inline(never)]
+pub(crate) fn meet(call: Call<'_>, number: u64) {
+    let hierarchy = call.team.hierarchy();
+    let protocol = Tree { load: Load::Nothing };
+    let plan = hierarchy::plan(0, 8);
+    let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before: number - 1, data: Data::NONE };
+    // SAFETY: a barrier moves nothing.
+    unsafe { play.all(hierarchy.barrier.iter().copied()) };
+}
+
+/// A reduction through the levels. `false`, on all members alike: another way is quicker, or there are not enough lines.
+///
+/// # Safety
+/// `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
+#[inline(never)]
+pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) -> bool {
+    if reduction.bytes() <= PAYLOAD_BYTES {
+        // SAFETY: the caller promises symmetric arrays of `n` elements.
+        return unsafe { reduce_short(call, reduction) };
+    }
+    let shape = &call.team.hierarchy().shape;
+    let chain = Chain { in_order: reduction.operator == Operator::FixedTree };
+    if !chain.pays(shape, reduction.bytes() as u64) {
+        return false;
+    }
+    let element = reduction.element as u64;
+    let piece = piece(reduction.bytes()) / element;
+    let plan = Plan { piece, ..hierarchy::plan(reduction.n as u64, element) };
+    if chain.lines(shape, &plan) > MEETING {
+        return false;
+    }
+    agree_on_dest(call, reduction);
+    let before = call.team.pass_exchanges(plan.pieces() + 1);
+    // SAFETY: all members name the same destination, and the caller vouches for the arrays.
+    unsafe { run(call, &chain, &plan, before, Data::of(reduction)) };
+    true
+}
+
+/// # Safety
+/// See [`reduce`]; the elements fit a line.
+unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
+    let (hierarchy, load) = (call.team.hierarchy(), Load::of(reduction.operator));
+    let (n, element) = (reduction.n as u64, reduction.element as u64);
+    let Some((steps, mut short)) = hierarchy.short(load, n, element) else { return false };
+    let (protocol, plan) = (Tree { load }, hierarchy::plan(n, element));
+    let before = call.team.pass_exchanges(1);
+    let data = Data { hand: short.hand(), ..Data::of(reduction) };
+    let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before, data };
+    // SAFETY: the hand has the room that the protocol needs, and the caller vouches for the arrays.
+    unsafe { play.all(steps.iter().copied()) };
+    true
+}
+
+/// Ends the job with a sentence unless all members name the same destination.
+fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
+    let words = [place_of(reduction.dest), reduction.bytes() as u64];
+    let mut both: [u64; 4] = [words[0], words[1], !words[0], !words[1]];
+    let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
+    let and = Reduction {
+        operator: Operator::Idempotent,
+        kernel: Kernel::of::<And, u64>(),
+        element: size_of::<u64>(),
+        dest,
+        source: dest,
+        n,
+    };
+    // SAFETY: a short reduction touches no other member's arrays, and these are the caller's.
+    let agreed = unsafe { reduce_short(call, and) } && both[0] == !both[2] && both[1] == !both[3];
+    if !agreed {
+        call.enter_to_write(reduction.dest, reduction.bytes());
+    }
+}
+
+/// A broadcast through the levels. `false`, on all members alike: there are not enough lines.
+///
+/// # Safety
+/// `dest` and `source` are symmetric and have the bytes.
+#[inline(never)]
+pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) -> bool {
+    let Spread { dest, source, bytes, root, to_root } = spread;
+    let shape = &call.team.hierarchy().shape;
+    let plan = Plan { root, piece: piece(bytes), ..hierarchy::plan(bytes as u64, 1) };
+    if Relay.lines(shape, &plan) > CASTING {
+        return false;
+    }
+    if call.team.my == root {
+        // Finds out here, not in the others, whether the source is symmetric.
+        call.at(root, source, bytes);
+    }
+    let before = call.team.pass_announcements(plan.pieces());
+    let mut hand: LineRoom = [0; PAYLOAD_WORDS.div_ceil(2)];
+    let spared = !to_root && call.team.my == root;
+    let data = Data { dest, source, element: 1, kernel: None, hand: hand.as_mut_ptr().cast(), spared };
+    // SAFETY: the caller vouches for both arrays; the hand has room for what fits a line.
+    unsafe { run(call, &Relay, &plan, before, data) };
+    true
+}
+
+/// Bytes of a piece of a long array.
+fn piece(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(MOST_PIECES).next_multiple_of(PIECE).max(PIECE)
+}
+
+/// Does all steps of one member in one call, as the protocol names them.
+///
+/// # Safety
+/// As for [`Play::all`].
+unsafe fn run(call: Call<'_>, protocol: &dyn Protocol, plan: &Plan, before: u64, data: Data) {
+    let hierarchy = call.team.hierarchy();
+    let play = Play { call, hierarchy, protocol, plan, before, data };
+    // SAFETY: the caller keeps the promises of `all`.
+    unsafe { play.all(hierarchy::steps(protocol, &hierarchy.shape, plan, call.team.my)) };
+}
+
+/// The arrays of the caller.
+#[derive(Clone, Copy)]
+struct Data {
+    dest: *mut u8,
+    source: *const u8,
+    /// Bytes of an element.
+    element: usize,
+    /// The operator of a reduction.
+    kernel: Option<Kernel>,
+    /// Room for what the protocol has in the member's hand.
+    hand: *mut u8,
+    /// Nothing goes to the caller's own destination.
+    spared: bool,
+}
+
+impl Data {
+    const NONE: Self = Self {
+        dest: ptr::null_mut(),
+        source: ptr::null(),
+        element: 1,
+        kernel: None,
+        hand: ptr::null_mut(),
+        spared: false,
+    };
+
+    fn of(reduction: Reduction) -> Self {
+        let Reduction { kernel, element, dest, source, .. } = reduction;
+        Self { dest, source, element, kernel: Some(kernel), ..Self::NONE }
+    }
+}
+
+/// One member in one call.
+struct Play<'a> {
+    call: Call<'a>,
+    hierarchy: &'a Hierarchy,
+    protocol: &'a dyn Protocol,
+    plan: &'a Plan,
+    /// The numbers of the call follow this one.
+    before: u64,
+    data: Data,
+}
+
+impl Play<'_> {
+    /// Does these steps, which are those of the protocol for this member.
+    ///
+    /// # Safety
+    /// The arrays have the elements of the plan on all members, who make the same call; the hand has the room that the
+    /// protocol asks for.
+    unsafe fn all(&self, steps: impl Iterator<Item = Move>) {
+        let mut operands = Vec::new();
+        for step in steps {
+            match step {
+                Move::Write { line, number, from, len } => self.write(line, number, from, len),
+                Move::Wait { of, line, number } => self.wait(of, line, number),
+                // SAFETY: the hand has room for what the protocol takes, and a payload is never longer than a line.
+                Move::Take { of, line, into, len, .. } => self.line(of, line).payload.with(|words| unsafe {
+                    let into = self.data.hand.add(into as usize * self.data.element);
+                    ptr::copy_nonoverlapping(words.cast(), into, len as usize * self.data.element);
+                }),
+                // SAFETY: the arrays and the hand have the elements; the prover has shown that nobody else writes them now.
+                Move::Copy { into, from, len } => unsafe { self.copy(into, from, len) },
+                // SAFETY: the arrays and the hand have the elements; the prover has shown that nobody else writes them now.
+                Move::Fold { into, operands: of, len } => unsafe { self.fold(into, of, len, &mut operands) },
+                Move::Meet { .. } => unreachable!("no protocol of levels counts in"),
+                Move::Skip | Move::Done => {}
+            }
+        }
+    }
+
+    fn line(&self, of: u32, line: u32) -> &'static Line {
+        // The parity of a synchronisation is that of its first number.
+        let parity = (self.before as usize + 1) & 1;
+        self.hierarchy.lines[of as usize].line(self.protocol.traffic(), parity, line)
+    }
+
+    fn stamp(&self, number: u64) -> u64 {
+        self.call.signature.stamp(self.before + number)
+    }
+
+    fn write(&self, line: u32, number: u64, from: u64, len: u64) {
+        let (team, mine) = (self.call.team, self.line(self.call.team.my, line));
+        if len > 0 {
+            // SAFETY: nobody else writes this line, and the prover has shown that nobody reads it now; the hand has the
+            // elements, which fit the payload.
+            mine.payload.with_mut(|words| unsafe {
+                let from = self.data.hand.add(from as usize * self.data.element);
+                ptr::copy_nonoverlapping(from, words.cast(), len as usize * self.data.element);
+            });
+        }
+        mine.sequence.store(self.stamp(number), Release);
+        let reader = |index| self.protocol.reader(&self.hierarchy.shape, self.plan, team.my, line, index);
+        (0..).map_while(reader).for_each(|reader| nudge(team, reader));
+    }
+
+    fn wait(&self, of: u32, line: u32, number: u64) {
+        let word = &self.line(of, line).sequence;
+        match self.protocol.traffic() {
+            Traffic::Synchronising => until_reached(self.call, of, word, self.stamp(number)),
+            Traffic::OneWay { .. } => until_told(self.call, of, word, self.stamp(number)),
+        }
+    }
+
+    /// Where `len` elements at a spot are in the caller's memory.
+    fn locate(&self, spot: Spot, len: u64) -> *mut u8 {
+        let (offset, bytes) = (spot.at as usize * self.data.element, len as usize * self.data.element);
+        let own = match spot.place {
+            Place::Hand => return self.data.hand.wrapping_add(offset),
+            Place::Source => self.data.source.cast_mut(),
+            Place::Dest => self.data.dest,
+        };
+        if spot.of == self.call.team.my {
+            return own.wrapping_add(offset);
+        }
+        self.call.at(spot.of, own.wrapping_add(offset), bytes)
+    }
+
+    /// # Safety
+    /// The elements are there, and nobody else writes them now.
+    unsafe fn copy(&self, into: Spot, from: Spot, len: u64) {
+        if self.data.spared && into.place == Place::Dest {
+            return;
+        }
+        let (into, from) = (self.locate(into, len), self.locate(from, len));
+        if !ptr::eq(into, from) {
+            // SAFETY: the caller vouches for both.
+            unsafe { ptr::copy(from, into, len as usize * self.data.element) };
+        }
+    }
+
+    /// # Safety
+    /// The elements are there, and nobody else writes them now.
+    unsafe fn fold(&self, into: Spot, operands: Operands, len: u64, sources: &mut Vec<*const u8>) {
+        let kernel = self.data.kernel.expect("only reductions fold");
+        let shape = &self.hierarchy.shape;
+        let at = |spot: Spot| self.locate(spot, len).cast_const();
+        let source = |of: u32, begin: u64| at(Spot { of, place: Place::Source, at: begin });
+        sources.clear();
+        match operands {
+            Operands::Pair(left, right) => sources.extend([left, right].map(at)),
+            Operands::Hands => sources.extend((0..shape.size()).map(|member| {
+                at(Spot { of: self.call.team.my, place: Place::Hand, at: u64::from(shape.place(member)) * len })
+            })),
+            Operands::Sources { before, of, at: begin } => {
+                sources.extend(before.map(at));
+                match of {
+                    Members::All => sources.extend((0..shape.size()).map(|member| source(member, begin))),
+                    Members::Group { in_order, group } => {
+                        let members = shape.groups(in_order).members(group);
+                        sources.extend(members.iter().map(|&member| source(member, begin)));
+                    }
+                }
+            }
+        }
+        // SAFETY: the caller vouches for the elements; the result lies in the place of an operand or apart from all.
+        unsafe { kernel.fold(self.locate(into, len), sources, len as usize, Store::Cached) };
+    }
+}

@@ -1,0 +1,87 @@
+//! Threads as members of a team that meets level by level.
+
+use oxshmem_reduce::{Max, Sum};
+
+use super::*;
+use crate::collectives::barrier;
+use crate::collectives::executor::allowed;
+use crate::memory::control;
+use crate::teams::members::Members;
+use crate::teams::team::TeamState;
+use oxshmem_reduce::{Operand as Reducible, Operator as Reducer};
+
+/// Member `my` of a team whose caches, NUMA nodes and packages have 2, 4 and 8 members.
+fn member(size: u32, my: u32, slot: u32, base: u64) -> TeamState {
+    let domains = [2, 4, 8].map(|width| (0..size).map(|member| member / width).collect());
+    let lines = (0..size).map(|window| control::lines(window, slot)).collect();
+    TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base).through(&domains, lines)
+}
+
+fn meet(size: u32, slot: u32, base: u64, act: impl Fn(&TeamState) + Sync) {
+    control::tests::windows();
+    std::thread::scope(|scope| {
+        for my in 0..size {
+            let act = &act;
+            scope.spawn(move || act(&member(size, my, slot, base)));
+        }
+    });
+}
+
+fn reduce_by<O: Reducer, T: Reducible<O>>(team: &TeamState, values: &mut [T]) {
+    let dest = values.as_mut_ptr().cast::<u8>();
+    let reduction = Reduction {
+        operator: allowed(O::OP, T::KIND),
+        kernel: Kernel::of::<O, T>(),
+        element: size_of::<T>(),
+        dest,
+        source: dest,
+        n: values.len(),
+    };
+    // SAFETY: a short reduction touches the caller's arrays only, and these have the elements.
+    assert!(unsafe { reduce(Call::new(team, "test"), reduction) });
+}
+
+#[test]
+fn everybody_sees_everybodys_payload_of_this_exchange() {
+    for (slot, size, base) in [(20, 2, 0), (21, 7, (1 << 32) - 3), (22, 16, 1 << 40), (23, 19, 9)] {
+        meet(size, slot, base, |team| {
+            for round in 0..6 {
+                let word = |member: u32| round << 8 | u64::from(member);
+                let mut seen = 0;
+                barrier::exchange(Call::new(team, "test"), &[word(team.my); PAYLOAD_WORDS], |member, words| {
+                    assert_eq!(*words, [word(member); PAYLOAD_WORDS]);
+                    seen += 1;
+                });
+                assert_eq!(seen, size);
+            }
+            assert_eq!(team.counts().0, base + 6);
+        });
+    }
+}
+
+#[test]
+fn short_reductions_have_the_result_of_a_fold_in_team_order() {
+    for (slot, size) in [(24, 3), (25, 8), (26, 17)] {
+        meet(size, slot, 5, |team| {
+            let own = |my: u32, i: usize| f64::from(my + 1) * 0.1 + i as f64 * 1e10;
+            for n in [1, 3, 7] {
+                let mut values: Vec<f64> = (0..n).map(|i| own(team.my, i)).collect();
+                reduce_by::<Sum, f64>(team, &mut values);
+                let folded: Vec<f64> =
+                    (0..n).map(|i| (1..size).fold(own(0, i), |sum, member| sum + own(member, i))).collect();
+                assert_eq!(values, folded);
+                let mut greatest: Vec<i32> = (0..2 * n as i32).map(|i| i * 100 + team.my as i32).collect();
+                reduce_by::<Max, i32>(team, &mut greatest);
+                assert_eq!(greatest, (0..2 * n as i32).map(|i| i * 100 + size as i32 - 1).collect::<Vec<_>>());
+                barrier::synchronise(Call::new(team, "test"));
+            }
+        });
+    }
+}
+
+#[test]
+fn arrays_have_pieces_of_their_length() {
+    assert_eq!([1, 16 << 10, 1 << 29].map(piece), [PIECE; 3]);
+    assert_eq!(piece((1 << 29) + 1), 2 * PIECE);
+    assert!((1_u64 << 40).div_ceil(piece(1 << 40)) <= MOST_PIECES);
+}

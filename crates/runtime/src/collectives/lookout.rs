@@ -1,0 +1,82 @@
+//! Waits for the words of other members, which find out whether the member is in another call.
+
+use core::ptr;
+use core::sync::atomic::Ordering::Acquire;
+
+use crate::collectives::call::Call;
+#[cfg(not(loom))]
+use crate::collectives::signature::Signature;
+use crate::collectives::signature::{self, number_of, signature_of};
+#[cfg(not(loom))]
+use crate::memory::control::ControlBlock;
+use crate::sync::AtomicU64;
+use crate::teams::team::TeamState;
+use crate::wait::{self, Reason};
+
+/// The other members, beginning with the next one, so that not all look at the same line first.
+#[inline(always)]
+pub(crate) fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
+    (my + 1..size).chain(0..my)
+}
+
+/// Cuts a member's nap short. No part of the protocol, since naps end by themselves: the models go without.
+#[inline(always)]
+pub(crate) fn nudge(team: &TeamState, member: u32) {
+    #[cfg(not(loom))]
+    ControlBlock::of(team.window(member)).bell().nudge();
+    #[cfg(loom)]
+    let _ = (team, member);
+}
+
+/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one tells nothing:
+/// its owner has compared this one.
+#[inline(always)]
+pub(crate) fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let seen = wait::until(reason, None, move || {
+        let seen = word.load(Acquire);
+        (seen >= first).then_some(seen)
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// Looks between two looks whether the one who is waited for is elsewhere.
+const LOOKS: u32 = 128;
+
+/// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
+/// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
+pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let first = stamp >> signature::BITS << signature::BITS;
+    let next = call.team.counts().0 + 1;
+    let mut looks = 0_u32;
+    #[cfg(not(loom))]
+    let mut suspected = None::<Signature>;
+    let seen = wait::until(reason, None, move || {
+        looks = looks.wrapping_add(1);
+        // Seen before the word: a member that has come and gone on has written the word first.
+        let line = if looks.is_multiple_of(LOOKS) { call.team.entrance(member, next).load(Acquire) } else { 0 };
+        let seen = word.load(Acquire);
+        if seen >= first {
+            return Some(seen);
+        }
+        if number_of(line) == next {
+            call.differs(Some(member), signature_of(line));
+        }
+        #[cfg(not(loom))]
+        if looks.is_multiple_of(LOOKS) {
+            let contradiction = call.contradiction(member);
+            if let Some(theirs) = contradiction.filter(|_| contradiction == suspected) {
+                call.differs(Some(member), theirs);
+            }
+            suspected = contradiction;
+        }
+        None
+    });
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}

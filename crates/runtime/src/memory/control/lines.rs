@@ -1,0 +1,66 @@
+//! The lines of one member by which a team meets level by level: what `oxshmem_schedule::node` calls lines.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use oxshmem_schedule::step::Traffic;
+
+use super::{Line, Slot};
+
+/// TeamLines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
+/// release.
+pub(crate) const MEETING: u32 = 24;
+/// TeamLines of a one-way call: one to say that it is done, and one for each level.
+pub(crate) const CASTING: u32 = 9;
+
+/// Each line has one writer, the owner. Its number grows for ever, across teams too; a number is stored with release behind
+/// the payload, and read with acquire. When a line may be written again is the promise of the protocols, which their prover
+/// checks.
+#[repr(C)]
+pub(crate) struct TeamLines {
+    /// Those of synchronising calls, by parity.
+    meeting: [[Line; MEETING as usize]; 2],
+    /// Those of one-way calls.
+    casting: [Line; CASTING as usize],
+}
+
+// SAFETY: a payload is reached under the protocols of `oxshmem_schedule::node` only, whose prover shows that nobody writes it
+// while somebody else looks at it.
+unsafe impl Sync for TeamLines {}
+
+/// In the seat of an active set, the lines lie so many bytes behind the slot.
+pub(crate) const BEHIND_SLOT: usize = 640;
+
+impl TeamLines {
+    /// As nobody has used them.
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
+        use crate::sync::{AtomicU64, Cell};
+        fn line<T>(_: T) -> Line {
+            Line { sequence: AtomicU64::new(0), payload: Cell::new([0; super::PAYLOAD_WORDS]) }
+        }
+        Self { meeting: [(); 2].map(|()| [(); MEETING as usize].map(line)), casting: [(); CASTING as usize].map(line) }
+    }
+
+    /// Those of a seat, by its slot.
+    ///
+    /// # Safety
+    /// The slot is that of a seat of an active set.
+    pub(crate) unsafe fn behind(slot: &'static Slot) -> &'static Self {
+        // SAFETY: the caller promises a seat, in which lines follow the slot at this distance.
+        unsafe { &*((core::ptr::from_ref(slot) as usize + BEHIND_SLOT) as *const Self) }
+    }
+
+    /// One line of a call.
+    #[inline(always)]
+    pub(crate) fn line(&self, traffic: Traffic, parity: usize, line: u32) -> &Line {
+        match traffic {
+            Traffic::Synchronising => &self.meeting[parity][line as usize],
+            Traffic::OneWay { .. } => &self.casting[line as usize],
+        }
+    }
+
+    /// As they were in the beginning. Nobody else looks at them.
+    pub(crate) fn clear(&self) {
+        self.meeting.iter().flatten().chain(&self.casting).for_each(|line| line.sequence.store(0, Relaxed));
+    }
+}
