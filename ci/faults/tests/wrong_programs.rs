@@ -58,7 +58,12 @@ fn may_meet(one: &str, other: &str) -> bool {
 
 /// Runs a pair: it ends with a sentence, or waits until it is ended.
 fn try_pair(options: &str, check: &str, one: &str, other: &str) {
-    let job = Job::new(options).env("SHMEM_CHECK", check).limit(Duration::from_secs(2));
+    try_pair_of(Job::new(options), options, check, one, other);
+}
+
+/// [`try_pair`] of a job that was started with these options and others.
+fn try_pair_of(job: Job, options: &str, check: &str, one: &str, other: &str) {
+    let job = job.env("SHMEM_CHECK", check).limit(Duration::from_secs(2));
     let ended = job.run(mismatch(), [one, other]);
     let about = format!("oshrun {options}, SHMEM_CHECK={check}: {one} against {other}: {ended}");
     assert!(!ended.crashed() && !ended.stderr.contains("panicked"), "{about}");
@@ -81,6 +86,14 @@ fn fault_W1_members_in_different_calls_end_with_a_sentence_or_wait() {
     for (i, (one, other)) in some_pairs().iter().enumerate() {
         let options = ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"][i % 3];
         try_pair(options, ["0", "1", "2", "3"][i / 3 % 4], one, other);
+    }
+}
+
+#[test]
+fn fault_W1_members_that_meet_level_by_level_end_with_a_sentence_or_wait() {
+    for (i, (one, other)) in some_pairs().iter().enumerate() {
+        let job = Job::new("-n 6").env("SHMEM_NODE_LEVELS", "2,4");
+        try_pair_of(job, "-n 6 with levels", ["0", "1", "2", "3"][i % 4], one, other);
     }
 }
 

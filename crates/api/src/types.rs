@@ -75,6 +75,7 @@ pub fn rust_type(ctype: &str) -> String {
         "real16_t" => "Quad",
         "void *" => "*mut c_void",
         "uint64_t (*)(void)" => r#"Option<unsafe extern "C" fn() -> u64>"#,
+        "shmem_req_h" => "calls::request::RequestHandle",
         "shmemx_ct_t" => "calls::counting::CountingEvent",
         "shmemx_pcntr_t" => "calls::traffic::AllCounters",
         "shmem_ctx_t" => "Context",

@@ -212,6 +212,8 @@ fn known() -> BTreeSet<String> {
     known.extend(fortran::GENERICS.iter().map(|(name, _)| name.to_string()));
     known.extend(
         [
+            "shmem_req_h",
+            "SHMEM_REQ_INVALID",
             "shmemx_ct_t",
             "shmemx_pcntr_t",
             "shmemx_broadcast",

@@ -1,10 +1,12 @@
 //! The environment variables of oxshmem. One table says what they are called, what they mean and how they are read;
 //! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for misspelt names all come from it.
 
+mod node_levels;
 mod table;
 mod warnings;
 
 use crate::{Error, names};
+pub use node_levels::NodeLevels;
 pub use table::KNOBS;
 use warnings::{letters_behind_a_size, misspelt};
 
@@ -96,18 +98,6 @@ pub enum NicPolicy {
     Numa,
     /// As `SHMEM_OFI_NIC_MAPPING` says.
     User,
-}
-
-/// How collectives on one node take its caches, NUMA nodes and packages into account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum NodeLevels {
-    /// Through the levels that the node has, where a team is large enough to gain by it.
-    #[default]
-    Auto,
-    /// All members of a team are as close to each other.
-    Off,
-    /// So many consecutive PEs of the node are a group, from the smallest groups to the widest, whatever the node is.
-    Groups(Vec<u32>),
 }
 
 /// The end of a job whose waits nothing can end any more.
@@ -361,17 +351,6 @@ impl Reading<'_> {
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(format!("it wants a whole number from 0 to {most}"))
                 .fix(format!("set {} to such a number or unset it", self.name))
-        })
-    }
-
-    /// Whole numbers that grow, separated by commas; three at most.
-    fn growing(&self) -> Result<Vec<u32>, Error> {
-        let numbers: Option<Vec<u32>> = self.value.split(',').map(|part| part.trim().parse().ok()).collect();
-        let grow = |numbers: &Vec<u32>| numbers[0] > 1 && numbers.len() <= 3 && numbers.is_sorted();
-        numbers.filter(grow).ok_or_else(|| {
-            Error::new(format!("{}={} cannot be read", self.name, self.value))
-                .because("it wants auto, off, or one to three numbers from 2 that grow, separated by commas")
-                .fix(format!("set for example {}=4,16,64", self.name))
         })
     }
 

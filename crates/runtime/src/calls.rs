@@ -19,6 +19,7 @@ pub mod lock;
 pub mod memory;
 pub mod order;
 pub mod p2p;
+pub mod request;
 pub mod rma;
 pub mod session;
 pub mod signal;

@@ -6,6 +6,7 @@
 //! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
 //! rings the waiter's [`Bell`] and the nap ends at once.
 
+pub(crate) mod aside;
 pub(crate) mod bell;
 pub(crate) mod departed;
 pub(crate) mod pace;
@@ -119,12 +120,18 @@ fn wait_long<R>(
         _ => None,
     };
     let mut result = None;
-    climb(Reason { call, address, needs }, bell, &mut || {
+    let mut look = || {
         result = ready();
         result.is_some()
-    });
+    };
+    if !aside::until(&mut look) {
+        climb(Reason { call, address, needs }, bell, &mut look);
+    }
     result.expect("the climb ends when there is a result")
 }
+
+/// A nap while calls are set aside.
+const SHORT_NAP: Duration = Duration::from_micros(20);
 
 /// How a rung was left.
 enum Left {
@@ -169,6 +176,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
                 since = Instant::now();
                 pace::note_caught();
             }
+            aside::move_on();
             if ready() {
                 pace::note_caught();
                 return None;
@@ -185,6 +193,7 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
     for _ in 0..yields {
         std::thread::yield_now();
         let served = network::progress();
+        aside::move_on();
         if ready() {
             return Left::Ready;
         }
@@ -213,6 +222,8 @@ fn sleep(
         *in_vain = Instant::now();
         let most = ((*in_vain - begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
         let most = if bell.is_some() { Duration::from_millis(10) } else { most };
+        // Other PEs may wait for a collective that has been set aside here.
+        let most = if aside::any() { SHORT_NAP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
@@ -223,6 +234,7 @@ fn sleep(
             // The nap was cut short by what ends the wait.
             *in_vain = now;
         }
+        aside::move_on();
         if ready() {
             return Left::Ready;
         }
@@ -244,6 +256,8 @@ impl Reason<'_> {
     /// The reason as a record tells it.
     fn describe(&self) -> WaitReason {
         let subject = match self.needs {
+            // A look moves on what is set aside, and so changes more than it sees.
+            _ if aside::any() => Subject::Operation { peer: None },
             Needs::Anyone => Subject::Operation { peer: None },
             Needs::One(pe) => Subject::Operation { peer: Some(pe) },
             Needs::Room(pe) => Subject::Room { peer: pe },

@@ -27,6 +27,10 @@ extern const shmem_team_t SHMEM_TEAM_NODE;
 /* A counting event of Sandia OpenSHMEM. */
 typedef struct oxshmem_counter *shmemx_ct_t;
 
+/* A collective that has been issued. */
+typedef struct oxshmem_request *shmem_req_h;
+#define SHMEM_REQ_INVALID ((shmem_req_h)0)
+
 /* Performance counters of Sandia OpenSHMEM. */
 typedef struct {
     uint64_t pending_put;
@@ -439,6 +443,266 @@ int shmemx_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source
 int shmemx_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
 int shmemx_complexd_sum_exscan(shmem_team_t team, oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, size_t nelems);
 int shmemx_complexf_sum_exscan(shmem_team_t team, oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, size_t nelems);
+int shmemx_sync_nb(shmem_team_t team, shmem_req_h *request);
+int shmemx_barrier_all_nb(shmem_req_h *request);
+int shmemx_float_broadcast_nb(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_double_broadcast_nb(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_longdouble_broadcast_nb(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_short_broadcast_nb(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_int_broadcast_nb(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_long_broadcast_nb(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_longlong_broadcast_nb(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_char_broadcast_nb(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_schar_broadcast_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uchar_broadcast_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_ushort_broadcast_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uint_broadcast_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_ulong_broadcast_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_ulonglong_broadcast_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_int8_broadcast_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_int16_broadcast_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_int32_broadcast_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_int64_broadcast_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uint8_broadcast_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uint16_broadcast_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uint32_broadcast_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_uint64_broadcast_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_size_broadcast_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_ptrdiff_broadcast_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_broadcastmem_nb(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, shmem_req_h *request);
+int shmemx_float_collect_nb(shmem_team_t team, float *dest, const float *source, size_t nelems, shmem_req_h *request);
+int shmemx_double_collect_nb(shmem_team_t team, double *dest, const double *source, size_t nelems, shmem_req_h *request);
+int shmemx_longdouble_collect_nb(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmem_req_h *request);
+int shmemx_short_collect_nb(shmem_team_t team, short *dest, const short *source, size_t nelems, shmem_req_h *request);
+int shmemx_int_collect_nb(shmem_team_t team, int *dest, const int *source, size_t nelems, shmem_req_h *request);
+int shmemx_long_collect_nb(shmem_team_t team, long *dest, const long *source, size_t nelems, shmem_req_h *request);
+int shmemx_longlong_collect_nb(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_char_collect_nb(shmem_team_t team, char *dest, const char *source, size_t nelems, shmem_req_h *request);
+int shmemx_schar_collect_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmem_req_h *request);
+int shmemx_uchar_collect_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmem_req_h *request);
+int shmemx_ushort_collect_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint_collect_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulong_collect_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulonglong_collect_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_int8_collect_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int16_collect_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int32_collect_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int64_collect_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint8_collect_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint16_collect_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint32_collect_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint64_collect_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_size_collect_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_ptrdiff_collect_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_collectmem_nb(shmem_team_t team, void *dest, const void *source, size_t nelems, shmem_req_h *request);
+int shmemx_float_fcollect_nb(shmem_team_t team, float *dest, const float *source, size_t nelems, shmem_req_h *request);
+int shmemx_double_fcollect_nb(shmem_team_t team, double *dest, const double *source, size_t nelems, shmem_req_h *request);
+int shmemx_longdouble_fcollect_nb(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmem_req_h *request);
+int shmemx_short_fcollect_nb(shmem_team_t team, short *dest, const short *source, size_t nelems, shmem_req_h *request);
+int shmemx_int_fcollect_nb(shmem_team_t team, int *dest, const int *source, size_t nelems, shmem_req_h *request);
+int shmemx_long_fcollect_nb(shmem_team_t team, long *dest, const long *source, size_t nelems, shmem_req_h *request);
+int shmemx_longlong_fcollect_nb(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_char_fcollect_nb(shmem_team_t team, char *dest, const char *source, size_t nelems, shmem_req_h *request);
+int shmemx_schar_fcollect_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmem_req_h *request);
+int shmemx_uchar_fcollect_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmem_req_h *request);
+int shmemx_ushort_fcollect_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint_fcollect_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulong_fcollect_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulonglong_fcollect_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_int8_fcollect_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int16_fcollect_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int32_fcollect_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int64_fcollect_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint8_fcollect_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint16_fcollect_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint32_fcollect_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint64_fcollect_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_size_fcollect_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_ptrdiff_fcollect_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_fcollectmem_nb(shmem_team_t team, void *dest, const void *source, size_t nelems, shmem_req_h *request);
+int shmemx_float_alltoall_nb(shmem_team_t team, float *dest, const float *source, size_t nelems, shmem_req_h *request);
+int shmemx_double_alltoall_nb(shmem_team_t team, double *dest, const double *source, size_t nelems, shmem_req_h *request);
+int shmemx_longdouble_alltoall_nb(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmem_req_h *request);
+int shmemx_short_alltoall_nb(shmem_team_t team, short *dest, const short *source, size_t nelems, shmem_req_h *request);
+int shmemx_int_alltoall_nb(shmem_team_t team, int *dest, const int *source, size_t nelems, shmem_req_h *request);
+int shmemx_long_alltoall_nb(shmem_team_t team, long *dest, const long *source, size_t nelems, shmem_req_h *request);
+int shmemx_longlong_alltoall_nb(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_char_alltoall_nb(shmem_team_t team, char *dest, const char *source, size_t nelems, shmem_req_h *request);
+int shmemx_schar_alltoall_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmem_req_h *request);
+int shmemx_uchar_alltoall_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmem_req_h *request);
+int shmemx_ushort_alltoall_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint_alltoall_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulong_alltoall_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmem_req_h *request);
+int shmemx_ulonglong_alltoall_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmem_req_h *request);
+int shmemx_int8_alltoall_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int16_alltoall_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int32_alltoall_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_int64_alltoall_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint8_alltoall_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint16_alltoall_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint32_alltoall_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_uint64_alltoall_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_size_alltoall_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_ptrdiff_alltoall_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmem_req_h *request);
+int shmemx_alltoallmem_nb(shmem_team_t team, void *dest, const void *source, size_t nelems, shmem_req_h *request);
+int shmemx_uchar_and_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_and_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_and_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_and_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_and_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_and_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_and_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_and_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_and_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_and_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_and_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_and_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_and_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_and_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_and_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_and_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_and_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_and_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_or_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_or_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_or_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_or_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_or_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_or_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_or_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_or_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_or_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_or_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_or_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_or_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_or_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_or_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_or_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_or_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_or_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_or_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_xor_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_xor_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_xor_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_xor_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_xor_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_xor_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_xor_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_xor_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_xor_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_xor_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_xor_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_xor_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_xor_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_xor_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_xor_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_xor_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_xor_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_xor_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_float_max_reduce_nb(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmem_req_h *request);
+int shmemx_double_max_reduce_nb(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longdouble_max_reduce_nb(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_max_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_max_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_max_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_max_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_char_max_reduce_nb(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_schar_max_reduce_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_max_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_max_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_max_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_max_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_max_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_max_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_max_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_max_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_max_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_max_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_max_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_max_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_max_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_max_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ptrdiff_max_reduce_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_float_min_reduce_nb(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmem_req_h *request);
+int shmemx_double_min_reduce_nb(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longdouble_min_reduce_nb(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_min_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_min_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_min_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_min_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_char_min_reduce_nb(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_schar_min_reduce_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_min_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_min_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_min_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_min_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_min_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_min_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_min_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_min_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_min_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_min_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_min_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_min_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_min_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_min_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ptrdiff_min_reduce_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_float_sum_reduce_nb(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmem_req_h *request);
+int shmemx_double_sum_reduce_nb(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longdouble_sum_reduce_nb(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_sum_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_sum_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_sum_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_sum_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_char_sum_reduce_nb(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_schar_sum_reduce_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_sum_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_sum_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_sum_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_sum_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_sum_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_sum_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_sum_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_sum_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_sum_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_sum_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_sum_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_sum_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_sum_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_sum_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ptrdiff_sum_reduce_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_complexd_sum_reduce_nb(shmem_team_t team, oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_complexf_sum_reduce_nb(shmem_team_t team, oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_float_prod_reduce_nb(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmem_req_h *request);
+int shmemx_double_prod_reduce_nb(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longdouble_prod_reduce_nb(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmem_req_h *request);
+int shmemx_short_prod_reduce_nb(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int_prod_reduce_nb(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_long_prod_reduce_nb(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_longlong_prod_reduce_nb(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_char_prod_reduce_nb(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_schar_prod_reduce_nb(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uchar_prod_reduce_nb(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ushort_prod_reduce_nb(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint_prod_reduce_nb(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulong_prod_reduce_nb(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ulonglong_prod_reduce_nb(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int8_prod_reduce_nb(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int16_prod_reduce_nb(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int32_prod_reduce_nb(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_int64_prod_reduce_nb(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint8_prod_reduce_nb(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint16_prod_reduce_nb(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint32_prod_reduce_nb(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_uint64_prod_reduce_nb(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_size_prod_reduce_nb(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_ptrdiff_prod_reduce_nb(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_complexd_prod_reduce_nb(shmem_team_t team, oxshmem_complexd_t *dest, const oxshmem_complexd_t *source, size_t nreduce, shmem_req_h *request);
+int shmemx_complexf_prod_reduce_nb(shmem_team_t team, oxshmem_complexf_t *dest, const oxshmem_complexf_t *source, size_t nreduce, shmem_req_h *request);
+int shmem_req_test(shmem_req_h *request);
+int shmem_req_wait(shmem_req_h *request);
+int shmemx_req_test(shmem_req_h *request);
+int shmemx_req_wait(shmem_req_h *request);
 int shmemx_ctx_quiet_test(shmem_ctx_t ctx);
 int shmemx_ctx_fence_test(shmem_ctx_t ctx);
 void shmemx_ctx_float_put_nb(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
@@ -623,6 +887,45 @@ void oxshmem_no_such_routine_for_this_type(void);
 #define shmemx_ibget(...) OXSHMEM_CTX(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _ibget, __VA_ARGS__)
 #define shmemx_signal_set(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_set, default: shmemx_signal_set)(__VA_ARGS__)
 #define shmemx_signal_add(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmemx_ctx_signal_add, default: shmemx_signal_add)(__VA_ARGS__)
+#define shmemx_broadcast_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _broadcast_nb, __VA_ARGS__)
+#define shmemx_collect_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _collect_nb, __VA_ARGS__)
+#define shmemx_fcollect_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _fcollect_nb, __VA_ARGS__)
+#define shmemx_alltoall_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _alltoall_nb, __VA_ARGS__)
+#define OXSHMEM_ARMS_shmemx_and_reduce_nb(q, head, tail) \
+    q int8_t *: head##int8##tail, \
+    q short *: head##short##tail, \
+    q int *: head##int##tail, \
+    q long *: head##long##tail, \
+    q long long *: head##longlong##tail, \
+    q unsigned char *: head##uchar##tail, \
+    q unsigned short *: head##ushort##tail, \
+    q unsigned int *: head##uint##tail, \
+    q unsigned long *: head##ulong##tail, \
+    q unsigned long long *: head##ulonglong##tail
+#define shmemx_and_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_and_reduce_nb, shmemx_, _and_reduce_nb, __VA_ARGS__)
+#define shmemx_or_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_and_reduce_nb, shmemx_, _or_reduce_nb, __VA_ARGS__)
+#define shmemx_xor_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_and_reduce_nb, shmemx_, _xor_reduce_nb, __VA_ARGS__)
+#define shmemx_max_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _max_reduce_nb, __VA_ARGS__)
+#define shmemx_min_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_put_nb, shmemx_, _min_reduce_nb, __VA_ARGS__)
+#define OXSHMEM_ARMS_shmemx_sum_reduce_nb(q, head, tail) \
+    q float *: head##float##tail, \
+    q double *: head##double##tail, \
+    q long double *: head##longdouble##tail, \
+    q char *: head##char##tail, \
+    q signed char *: head##schar##tail, \
+    q short *: head##short##tail, \
+    q int *: head##int##tail, \
+    q long *: head##long##tail, \
+    q long long *: head##longlong##tail, \
+    q unsigned char *: head##uchar##tail, \
+    q unsigned short *: head##ushort##tail, \
+    q unsigned int *: head##uint##tail, \
+    q unsigned long *: head##ulong##tail, \
+    q unsigned long long *: head##ulonglong##tail, \
+    q oxshmem_complexd_t *: head##complexd##tail, \
+    q oxshmem_complexf_t *: head##complexf##tail
+#define shmemx_sum_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_sum_reduce_nb, shmemx_, _sum_reduce_nb, __VA_ARGS__)
+#define shmemx_prod_reduce_nb(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmemx_sum_reduce_nb, shmemx_, _prod_reduce_nb, __VA_ARGS__)
 /* A team, or the older active set. */
 #define shmemx_broadcast(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     shmem_team_t: _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), OXSHMEM_ARMS_shmemx_put_nb(, shmem_, _broadcast), \
@@ -639,6 +942,8 @@ void oxshmem_no_such_routine_for_this_type(void);
 
 /* Overloads for C++. */
 #ifdef __cplusplus
+#define OXSHMEM_TWO_PARTS(complex, part) \
+    (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmemx_put_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     inline void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
@@ -666,6 +971,56 @@ OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 inline void shmemx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_set(ctx, sig_addr, signal, pe); }
 inline void shmemx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_add(ctx, sig_addr, signal, pe); }
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_broadcast_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root, shmem_req_h *request) { return shmemx_##N##_broadcast_nb(team, dest, source, nelems, PE_root, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_collect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_collect_nb(team, dest, source, nelems, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_fcollect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_fcollect_nb(team, dest, source, nelems, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_alltoall_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_alltoall_nb(team, dest, source, nelems, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_EACH_shmemx_and_reduce_nb(F) F(int8_t, int8) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_and_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_and_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_or_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_or_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_xor_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_xor_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_max_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_max_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_min_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_min_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_EACH_shmemx_sum_reduce_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong) F(oxshmem_complexd_t, complexd) F(oxshmem_complexf_t, complexf)
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_sum_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_sum_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_sum_reduce_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+template <template <typename> class Z> inline int shmemx_sum_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
+template <template <typename> class Z> inline int shmemx_sum_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
+#define OXSHMEM_OVERLOAD(T, N) \
+    inline int shmemx_prod_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_prod_reduce_nb(team, dest, source, nreduce, request); }
+OXSHMEM_EACH_shmemx_sum_reduce_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+template <template <typename> class Z> inline int shmemx_prod_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
+template <template <typename> class Z> inline int shmemx_prod_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
 template <typename T> inline int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }
 inline void shmemx_broadcast(float *dest, const float *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
 inline void shmemx_broadcast(int *dest, const int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
@@ -676,6 +1031,8 @@ inline void shmemx_broadcast(long long *dest, const long long *source, size_t ne
 inline void shmemx_broadcast(unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
 inline void shmemx_broadcast(unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
 #undef OXSHMEM_EACH_shmemx_put_nb
+#undef OXSHMEM_EACH_shmemx_and_reduce_nb
+#undef OXSHMEM_EACH_shmemx_sum_reduce_nb
 #endif
 
 /* A fifth argument, the handle of former days, is dropped. */

@@ -128,6 +128,10 @@ const TYPES: &str = "
 /* A counting event of Sandia OpenSHMEM. */
 typedef struct oxshmem_counter *shmemx_ct_t;
 
+/* A collective that has been issued. */
+typedef struct oxshmem_request *shmem_req_h;
+#define SHMEM_REQ_INVALID ((shmem_req_h)0)
+
 /* Performance counters of Sandia OpenSHMEM. */
 typedef struct {
     uint64_t pending_put;

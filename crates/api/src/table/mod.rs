@@ -8,6 +8,7 @@ mod amo;
 mod collective;
 mod control;
 mod extension;
+mod nonblocking;
 mod p2p;
 mod rma;
 
@@ -218,7 +219,9 @@ pub const NOT_YET: &[&str] = &[];
 
 /// All rows in the order of the header.
 pub fn families() -> impl Iterator<Item = &'static Family> {
-    [control::ROWS, rma::ROWS, amo::ROWS, p2p::ROWS, collective::ROWS, extension::ROWS].into_iter().flatten()
+    [control::ROWS, rma::ROWS, amo::ROWS, p2p::ROWS, collective::ROWS, extension::ROWS, nonblocking::ROWS]
+        .into_iter()
+        .flatten()
 }
 
 // The standard's groups of element types, as its editions introduced them.

@@ -217,11 +217,7 @@ pub static KNOBS: &[Knob] = &[
         doc: "collectives of many PEs on a node go through its caches, NUMA nodes and packages (auto), or not (off); \
               `4,16,64`: through groups of 4, 16 and 64 PEs, whatever the node is",
         apply: |settings, reading| {
-            settings.node_levels = match reading.text_or_auto().as_str() {
-                "auto" => NodeLevels::Auto,
-                "off" => NodeLevels::Off,
-                _ => NodeLevels::Groups(reading.growing()?),
-            };
+            settings.node_levels = NodeLevels::read(reading.name, &reading.text_or_auto())?;
             Ok(())
         },
     },

@@ -87,11 +87,17 @@ pub unsafe fn barrier_all() {
 /// [`barrier_all`] inside another call, which is named in messages.
 #[inline(always)]
 pub(crate) fn barrier_all_named(call: &'static str, kind: CallKind) {
+    complete_default(call);
+    sync_world(call, kind);
+}
+
+/// Completes the operations of the default context, as a barrier does before all meet.
+#[inline(always)]
+pub(crate) fn complete_default(call: &'static str) {
     store_fence();
     if FAST.orders_more() {
         Context::default_context().quiet(call);
     }
-    sync_world(call, kind);
 }
 
 /// Waits for all PEs.

@@ -111,7 +111,7 @@ pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -
 
 /// A test that fails will be called again: where PEs outnumber processors, let the one that is waited for run.
 #[inline(always)]
-fn polled() {
+pub(crate) fn polled() {
     if pace::crowded() {
         std::thread::yield_now();
     }

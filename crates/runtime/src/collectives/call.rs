@@ -13,6 +13,7 @@ use crate::network::lane;
 use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
+use crate::wait::{self, Reason, aside};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -31,12 +32,18 @@ impl<'a> Call<'a> {
     /// A barrier or a sync, unless [`Self::is`] says otherwise.
     #[inline(always)]
     pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
+        if aside::any() {
+            behind_those_aside(team, name);
+        }
         Self { team, name, signature: Signature::of(CallKind::Barrier) }
     }
 
     /// A call of that kind of which nothing else must be alike.
     #[inline(always)]
     pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
+        if aside::any() {
+            behind_those_aside(team, name);
+        }
         Self { team, name, signature: Signature::of(kind) }
     }
 
@@ -132,6 +139,20 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Returns when the team's collectives that have been set aside are over: its collectives take place in the order of their
+/// calls.
+#[cold]
+#[inline(never)]
+fn behind_those_aside(team: &TeamState, name: &'static str) {
+    let key = Call::key(team);
+    if !aside::is_aside() && aside::pending(key) > 0 {
+        wait::until(Reason { call: name, address: key, needs: team.needed() }, None, || {
+            aside::move_on();
+            (aside::pending(key) == 0).then_some(())
+        });
+    }
+}
+
 /// A call in words; with its numbers if what was said belongs to it.
 fn words(signature: Signature, said: Said) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
@@ -144,6 +165,11 @@ fn words(signature: Signature, said: Said) -> String {
 }
 
 impl Call<'_> {
+    /// The key under which the team's collectives are set aside.
+    pub(crate) fn key(team: &TeamState) -> usize {
+        core::ptr::from_ref(team) as usize
+    }
+
     /// Whether the member is on the caller's node.
     pub(crate) fn is_here(self, member: u32) -> bool {
         self.team.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
@@ -178,6 +204,13 @@ impl Call<'_> {
         };
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
+}
+
+/// Which byte of the symmetric memory `address` is, in terms that are the same on all PEs.
+pub(crate) fn place_of(address: *const u8) -> u64 {
+    let at = address as usize;
+    let (extent, arena) = if FAST.heap.holds(at, 1) { (&FAST.heap, 0) } else { (&FAST.statics, 1) };
+    (at.wrapping_sub(extent.own().0) as u64) << 1 | arena
 }
 
 /// The elements that member `my` of `members` works on: begin and end.

@@ -4,10 +4,10 @@ use core::ptr;
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
-use crate::collectives::call::Call;
+use crate::collectives::call::{Call, place_of};
 use crate::collectives::executor;
 use crate::collectives::limits::PAYLOAD_BYTES;
-use crate::collectives::on_node::{payload, place_of, words_of};
+use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::direct::FAST;

@@ -26,10 +26,9 @@ use oxshmem_schedule::node::{Load, Members, Move, Operands, PIECE, Place, Plan, 
 use oxshmem_schedule::step::Traffic;
 
 use crate::collectives::arguments::{Reduction, Spread};
-use crate::collectives::call::Call;
+use crate::collectives::call::{Call, place_of};
 use crate::collectives::limits::{MOST_PIECES, PAYLOAD_BYTES};
 use crate::collectives::lookout::{nudge, until_reached, until_told};
-use crate::collectives::on_node::place_of;
 use crate::memory::control::lines::{CASTING, MEETING};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::hierarchy::{self, Hierarchy};

@@ -14,10 +14,9 @@ use oxshmem_base::Error;
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
-use crate::collectives::call::Call;
+use crate::collectives::call::{Call, place_of};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
-use crate::transfers::direct::FAST;
 
 impl Call<'_> {
     /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`, where they are after
@@ -92,13 +91,6 @@ impl Call<'_> {
         }
         root as u32
     }
-}
-
-/// Which byte of the symmetric memory `address` is, in terms that are the same on all PEs.
-pub(crate) fn place_of(address: *const u8) -> u64 {
-    let at = address as usize;
-    let (extent, arena) = if FAST.heap.holds(at, 1) { (&FAST.heap, 0) } else { (&FAST.statics, 1) };
-    (at.wrapping_sub(extent.own().0) as u64) << 1 | arena
 }
 
 /// The bytes of `source` as payload words.

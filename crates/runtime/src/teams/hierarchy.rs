@@ -1,7 +1,7 @@
 //! How the members of a large team lie on the caches, NUMA nodes and packages of their node, and the lines by which they
 //! meet level by level.
 //!
-//! What a member does in a barrier or a short reduction is the list of steps of its protocol in `oxshmem_schedule::node`.
+//! In a barrier or a short reduction, a member does the steps of its protocol in `oxshmem_schedule::node`, as a list.
 //! The lists depend on the team alone, and are made when they are first needed.
 
 use std::sync::Arc;
@@ -137,7 +137,7 @@ pub(crate) fn plan(count: u64, element: u64) -> Plan {
     Plan { count, root: 0, turn: Turn::default(), line: (PAYLOAD / element).max(1), piece: 1 }
 }
 
-/// What a member does, to the end.
+/// The steps of a member, to the end.
 pub(crate) fn steps<'a>(
     protocol: &'a dyn Protocol,
     shape: &'a Shape,

@@ -54,6 +54,13 @@ pub(crate) fn eager_looks() -> u32 {
     EAGER_LOOKS.load(Relaxed)
 }
 
+/// Lets every wait that begins meanwhile look once before it goes on to the next rung.
+pub(crate) fn glance(act: impl FnOnce()) {
+    let looks = EAGER_LOOKS.swap(1, Relaxed);
+    act();
+    EAGER_LOOKS.store(looks, Relaxed);
+}
+
 /// For how many microseconds a wait looks with pause.
 pub(crate) fn patience() -> u32 {
     Pace::of_bits(PACE.load(Relaxed)).patience.into()

@@ -232,11 +232,11 @@ impl<'a> Machine<'a> {
             }
             Move::Wait { of, line, number } => {
                 self.in_bounds(p, line, of)?;
-                self.is_heard(p, line, of)?;
                 let Some(known) = self.pes[of as usize].lines[area][line as usize].reached(number)? else {
                     return Ok(false);
                 };
                 let known = known.to_vec();
+                self.is_heard(p, line, of)?;
                 learn(&mut self.pes[p].clock, &known);
             }
             Move::Take { of, line, number, into, len } => {
@@ -362,7 +362,7 @@ impl<'a> Machine<'a> {
         Err(fault!(Bounds, "PE {p}: line {line} of {lines}, of member {of}"))
     }
 
-    /// Whoever waits for a line is one of those whom its writer wakes.
+    /// A member that waits for a line is one of those whom its writer wakes.
     fn is_heard(&self, p: usize, line: u32, of: u32) -> Result<(), Fault> {
         let (index, shape) = (self.pes[p].call, self.case.shape);
         let reader = |i| self.case.calls[index].protocol.reader(shape, &self.plans[index], of, line, i);

@@ -26,7 +26,7 @@ pub(super) fn meeting_lines(shape: &Shape, plan: &Plan) -> u32 {
     MEETING.lines(shape, plan)
 }
 
-/// Who may wait for a line of a synchronisation.
+/// A member that may wait for a line of a synchronisation.
 pub(super) fn meeting_reader(shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
     MEETING.reader(shape, plan, rank, line, index)
 }

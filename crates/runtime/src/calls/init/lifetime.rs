@@ -9,7 +9,7 @@ use oxshmem_bootstrap::Job;
 use oxshmem_os::process;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::calls::order;
+use crate::calls::{order, request};
 use crate::collectives;
 use crate::collectives::active_set;
 use crate::collectives::choice::Choice;
@@ -151,6 +151,7 @@ pub(crate) fn finalize(others: Others) {
     match *inits {
         0 => {}
         1 => {
+            request::complete_all("shmem_finalize");
             // After this barrier a PE no longer serves its peers.
             lane::complete_all("shmem_finalize");
             order::barrier_all_named("shmem_finalize", CallKind::Finalize);

@@ -34,7 +34,7 @@ pub(crate) struct Seat {
     pub(crate) slot: Slot,
     /// How many threads of the PE are inside.
     pub(crate) mark: Apart<AtomicU32>,
-    /// What the member writes where the set meets level by level.
+    /// The lines that the member writes where the set meets level by level.
     #[cfg(not(loom))]
     lines: TeamLines,
 }
