@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "oxshmem-launcher",
     "oxshmem-base",
     "oxshmem-bootstrap",
+    "oxshmem-flight",
     "oxshmem-heap",
     "oxshmem-os",
     "oxshmem-topology",
