@@ -5,6 +5,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use oxshmem_base::Error;
+
 /// A language that has a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -44,6 +46,8 @@ pub enum Action {
     Print(String),
     /// Becomes this command.
     Run(Vec<OsString>),
+    /// Does nothing, and says why.
+    Refuse(Error),
 }
 
 /// Where oxshmem is installed and which compiler serves it.
@@ -53,7 +57,12 @@ pub struct Wrapper {
     compiler: Vec<OsString>,
     include: PathBuf,
     lib: PathBuf,
+    /// Whether the compiler is clang or built on it.
+    clang: bool,
 }
+
+/// Options that are ours and not the compiler's.
+const OURS: [&str; 3] = ["-static-oxshmem", "--race", "-race"];
 
 /// Libraries that a fully static program needs beside the archive: those of Rust's standard library.
 const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
@@ -71,25 +80,30 @@ const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's 
   -showme:command           print the compiler's name
   -showme:version           print the version
   -static-oxshmem           take oxshmem from its archive, the rest as usual
+  --race                    look for data races between PEs when the program runs
 
 OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";
 
 impl Wrapper {
     /// The wrapper of this name in the installation that has `bin` as one of its folders.
+    /// `is_clang` tells whether a compiler is clang or built on it; it is asked only where that matters.
     pub fn new(
         name: &str,
         bin: &Path,
         variable: impl Fn(&str) -> Option<OsString>,
         exists: impl Fn(&Path) -> bool,
+        is_clang: impl Fn(&[OsString]) -> bool,
     ) -> Wrapper {
         let language = Language::of_name(name).unwrap_or(Language::C);
         let (overrides, default) = language.compilers();
         let chosen =
             overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
         let prefix = bin.parent().unwrap_or(Path::new("/"));
+        let compiler = chosen.unwrap_or_else(|| vec![default.into()]);
         Wrapper {
             name: name.into(),
-            compiler: chosen.unwrap_or_else(|| vec![default.into()]),
+            clang: is_clang(&compiler),
+            compiler,
             include: prefix.join("include"),
             lib: libraries(prefix, exists),
         }
@@ -106,14 +120,14 @@ impl Wrapper {
             }
             None => true,
         });
-        let all = self.compile_flags().into_iter().chain(self.link_flags(&arguments));
+        let all = self.compile_flags(&arguments).into_iter().chain(self.link_flags(&arguments));
         match show.as_deref() {
             // Without a file the question is about the wrapper itself: everything it would ever add.
             Some("") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
                 Action::Print(line(self.compiler.iter().cloned().chain(arguments.clone()).chain(all)))
             }
             Some("") => Action::Print(line(self.command(&arguments))),
-            Some("compile") => Action::Print(line(self.compile_flags())),
+            Some("compile") => Action::Print(line(self.compile_flags(&arguments))),
             Some("link") => Action::Print(line(self.link_flags(&arguments))),
             Some("libs") => Action::Print("oxshmem".into()),
             Some("libdirs") => Action::Print(quoted(self.lib.as_os_str())),
@@ -123,6 +137,11 @@ impl Wrapper {
                 Action::Print(format!("{}: oxshmem {} (OpenSHMEM 1.6)", self.name, env!("CARGO_PKG_VERSION")))
             }
             Some(_) => Action::Print(format!("{} {HELP}", self.name)),
+            None if asks_for_races(&arguments) && arguments.iter().any(is_static) => Action::Refuse(
+                Error::new("--race does not go together with a library from an archive")
+                    .because("the race detector puts itself between the program and the shared library")
+                    .fix("leave out -static and -static-oxshmem"),
+            ),
             None => Action::Run(self.command(&arguments)),
         }
     }
@@ -130,9 +149,9 @@ impl Wrapper {
     /// The compiler's command. The user's arguments come first, so that their folders are searched first.
     fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = self.compiler.clone();
-        command.extend(arguments.iter().filter(|argument| *argument != "-static-oxshmem").cloned());
+        command.extend(arguments.iter().filter(|argument| !OURS.iter().any(|ours| argument == ours)).cloned());
         if has_input(arguments) {
-            command.extend(self.compile_flags());
+            command.extend(self.compile_flags(arguments));
             if arguments.iter().all(is_linkable) {
                 command.extend(self.link_flags(arguments));
             }
@@ -140,20 +159,35 @@ impl Wrapper {
         command
     }
 
-    fn compile_flags(&self) -> Vec<OsString> {
-        vec![joined("-I", &self.include)]
+    fn compile_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
+        let mut flags = vec![joined("-I", &self.include)];
+        if asks_for_races(arguments) {
+            // The compiler's instrumentation without its library, and with lines for the reports.
+            flags.push("-g".into());
+            flags.extend(match self.clang {
+                true => CLANG_RACE.map(OsString::from).to_vec(),
+                false => vec![joined("-specs=", &self.lib.join("oxshmem-race.specs"))],
+            });
+        }
+        flags
     }
 
     fn link_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
         let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
-        if has("-static") || has("-static-pie") || has("--static") {
+        if has(STATIC[0]) || has(STATIC[1]) || has(STATIC[2]) {
             return archive().chain(STATIC_LIBRARIES.map(OsString::from)).collect();
         }
         if has("-static-oxshmem") {
             return archive().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect();
         }
-        vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib), "-loxshmem".into()]
+        let mut flags = vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib)];
+        if asks_for_races(arguments) {
+            flags.push("-Wl,--no-as-needed,-l:liboxshmem-race.so.1".into());
+            flags.push("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset".into());
+        }
+        flags.push("-loxshmem".into());
+        flags
     }
 }
 
@@ -163,6 +197,21 @@ fn libraries(prefix: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let folders = ["lib", "lib64", &several].map(|folder| prefix.join(folder));
     let found = folders.iter().find(|folder| exists(&folder.join("liboxshmem.so")));
     found.unwrap_or(&folders[0]).clone()
+}
+
+/// How clang is told to instrument a program without linking its own library.
+const CLANG_RACE: [&str; 2] = ["-fsanitize=thread", "-fno-sanitize-link-runtime"];
+
+/// The compiler's options for a fully static program.
+const STATIC: [&str; 3] = ["-static", "-static-pie", "--static"];
+
+/// Whether the argument asks for oxshmem from its archive.
+fn is_static(argument: &OsString) -> bool {
+    argument == "-static-oxshmem" || STATIC.iter().any(|option| argument == option)
+}
+
+fn asks_for_races(arguments: &[OsString]) -> bool {
+    arguments.iter().any(|argument| argument == "--race" || argument == "-race")
 }
 
 /// The question of the user if the argument is one of ours: empty for the whole command.
@@ -224,7 +273,8 @@ mod tests {
 
     fn wrapper(name: &str, variables: &[(&str, &str)]) -> Wrapper {
         let variable = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
-        Wrapper::new(name, Path::new("/opt/osh/bin"), variable, |_| false)
+        let is_clang = |compiler: &[OsString]| compiler.iter().any(|word| word.to_string_lossy().contains("clang"));
+        Wrapper::new(name, Path::new("/opt/osh/bin"), variable, |_| false, is_clang)
     }
 
     fn acts(name: &str, arguments: &str) -> String {
@@ -232,6 +282,7 @@ mod tests {
         match wrapper(name, &[]).act(&arguments) {
             Action::Print(text) => format!("print {text}"),
             Action::Run(command) => line(command),
+            Action::Refuse(error) => format!("refuse {error}"),
         }
     }
 
@@ -254,6 +305,23 @@ mod tests {
         assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
         let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
         assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
+    }
+
+    #[test]
+    fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first() {
+        let library =
+            "-Wl,--no-as-needed,-l:liboxshmem-race.so.1 -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -loxshmem";
+        let specs = "-I/opt/osh/include -g -specs=/opt/osh/lib/oxshmem-race.specs";
+        assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs}"));
+        assert_eq!(
+            acts("oshfort", "--race a.f90"),
+            format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")
+        );
+        assert!(acts("oshcc", "--race -static a.c").starts_with("refuse --race does not go together"));
+        let clang = wrapper("oshcc", &[("OSHCC", "clang")]).act(&["--race".into(), "-c".into(), "a.c".into()]);
+        let Action::Run(clang) = clang else { panic!("it compiles") };
+        let flags = "-I/opt/osh/include -g -fsanitize=thread -fno-sanitize-link-runtime";
+        assert_eq!(line(clang), format!("clang -c a.c {flags}"));
     }
 
     #[test]

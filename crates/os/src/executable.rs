@@ -42,6 +42,11 @@ impl Executable {
         found
     }
 
+    /// The offset that the loader added to every address of the file.
+    pub(crate) fn bias(&self) -> usize {
+        self.bias
+    }
+
     pub(crate) fn headers(&self) -> &'static [Elf64_Phdr] {
         self.headers
     }

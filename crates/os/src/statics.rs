@@ -41,6 +41,24 @@ pub fn region() -> Result<&'static Statics, &'static str> {
     }
 }
 
+/// Where the loader has put the executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The offset that the loader added to every address of the file.
+    pub bias: usize,
+    /// The end of the highest part.
+    pub end: usize,
+    /// Where the static data begins, and how long it is: what [`region`] shares where it does.
+    pub statics: (usize, usize),
+}
+
+/// The executable of this process, if its static data is in one piece. For tools that are no part of the library.
+pub fn executable() -> Option<Loaded> {
+    let executable = Executable::this()?;
+    let Writable { start, end, .. } = executable.writable(page_size()).ok()?;
+    Some(Loaded { bias: executable.bias(), end, statics: (start, end - start) })
+}
+
 /// Written once by the constructor, when there are no other threads.
 static STATE: OnceLock<Result<Statics, &'static str>> = OnceLock::new();
 

@@ -1,8 +1,9 @@
 //! The memory that the PEs of a node share: its [`windows`], the [`control`] window that the runtime itself uses, the symmetric
-//! [`heap`], and the node's [`account`] of who may take how much.
+//! [`heap`] with its [`guard`], and the node's [`account`] of who may take how much.
 
 pub(crate) mod account;
 pub(crate) mod control;
 pub(crate) mod facts;
+pub(crate) mod guard;
 pub(crate) mod heap;
 pub(crate) mod windows;

@@ -19,13 +19,17 @@ fn main() -> ExitCode {
             return fail(&name, 1, &Error::new("cannot find its own installation").because(error));
         }
     };
+    let arguments: Vec<OsString> = arguments.collect();
+    let matters = arguments.iter().any(|argument| argument == "--race" || argument == "-race");
     let bin = here.parent().unwrap_or(Path::new("/"));
-    let wrapper = Wrapper::new(&name, bin, |name| std::env::var_os(name), Path::exists);
-    match wrapper.act(&arguments.collect::<Vec<OsString>>()) {
+    let variable = |name: &str| std::env::var_os(name);
+    let wrapper = Wrapper::new(&name, bin, variable, Path::exists, |compiler| matters && is_clang(compiler));
+    match wrapper.act(&arguments) {
         Action::Print(text) => {
             println!("{text}");
             ExitCode::SUCCESS
         }
+        Action::Refuse(error) => fail(&name, 1, &error),
         Action::Run(command) => {
             let error = Command::new(&command[0]).args(&command[1..]).exec();
             let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
@@ -35,6 +39,12 @@ fn main() -> ExitCode {
             fail(&name, status, &error)
         }
     }
+}
+
+/// Whether the compiler says that it is clang or built on it.
+fn is_clang(compiler: &[OsString]) -> bool {
+    let answer = Command::new(&compiler[0]).args(&compiler[1..]).arg("--version").output();
+    answer.is_ok_and(|answer| String::from_utf8_lossy(&answer.stdout).contains("clang"))
 }
 
 fn fail(name: &str, status: u8, error: &Error) -> ExitCode {

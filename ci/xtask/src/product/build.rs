@@ -23,7 +23,7 @@ pub(crate) fn install(recipe: &Recipe, root: &Path, prefix: &Path) -> Outcome {
 
 /// Builds the library and the tools and lays them out in a fresh folder, which is returned.
 pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
-    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-c", "--lib"], &[])?;
+    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-c", "--package", "oxshmem-race-c", "--lib"], &[])?;
     recipe.cargo(&["build", "--quiet", "--package", "oxshmem-launcher", "--bins"], &[])?;
     launcher(recipe)?;
     let built = recipe.toolchain.built(recipe.profile);
@@ -31,6 +31,7 @@ pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
     let _ = fs::remove_dir_all(&folder);
     stage::folders(recipe, &folder)?;
     library::link(recipe, &built.join("liboxshmem_c.a"), &folder.join(recipe.libdir))?;
+    library::link_race(recipe, &built.join("liboxshmem_race_c.a"), &folder.join(recipe.libdir))?;
     stage::files(recipe, &built, &folder)?;
     Ok(folder)
 }

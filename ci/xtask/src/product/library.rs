@@ -15,6 +15,12 @@ use crate::{Outcome, command, top};
 pub(crate) const FILE: &str = "liboxshmem.so.1.0";
 /// The name that programs ask the loader for.
 const SONAME: &str = "liboxshmem.so.1";
+/// The race detector's library.
+const RACE: &str = "liboxshmem-race.so.1";
+/// The GNU compilers proper get these options besides. Copies of memory stay calls, so that the detector sees them.
+const RACE_SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fno-tree-loop-distribute-patterns\n\n\
+                          *cc1:\n+ -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset\n\n\
+                          *cc1plus:\n+ -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset\n";
 /// The system libraries that rustc's static libraries need.
 pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
 
@@ -40,6 +46,26 @@ fn shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     command::run(&mut linker)?;
     link_to(FILE, &folder.join(SONAME))?;
     link_to(SONAME, &folder.join("liboxshmem.so"))
+}
+
+/// Makes the race detector's library, which `oshcc --race` links before the other one, in the same folder.
+pub(crate) fn link_race(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
+    let map = top().join("crates/race-c/race.map");
+    let mut linker = recipe.toolchain.cc();
+    linker
+        .args(["-shared", "-o"])
+        .arg(folder.join(RACE))
+        .arg(format!("-Wl,-soname,{RACE}"))
+        .arg(format!("-Wl,--version-script={}", map.display()))
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
+        .arg(folder.join(FILE))
+        .args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
+        .args(SYSTEM);
+    command::run(&mut linker)?;
+    // How the GNU compilers are told to instrument a program without linking their own library.
+    write(&folder.join("oxshmem-race.specs"), RACE_SPECS)
 }
 
 /// One relocatable object that shows the library's symbols and hides Rust's.

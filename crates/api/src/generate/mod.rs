@@ -11,10 +11,12 @@ mod lists;
 mod manual;
 mod manual_synopsis;
 mod overloads;
+mod race;
 
 pub use generics::{TestProgram, test_program as generics_test};
 pub use lists::symbol_list;
 pub use manual::{Help, pages as manual_pages};
+pub use race::calls as race_calls;
 
 /// One generated file.
 #[derive(Debug)]

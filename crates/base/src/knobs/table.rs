@@ -43,7 +43,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Number,
         default: "1",
-        doc: "0 to 3: how much of the program's calls is verified",
+        doc: "0 to 3: how much of the program's calls is verified; 3 also guards blocks of the heap and lists leaks",
         apply: |settings, reading| reading.number(3).map(|level| settings.check = level as u8),
     },
     switch(

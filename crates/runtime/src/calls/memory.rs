@@ -105,9 +105,19 @@ pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
         return;
     }
     let life = open_life(call);
-    let mut least = lock(life).capacity();
-    barrier::exchange(Call::of(world, call, CallKind::Heap), &[least], |_, words| least = least.min(words[0]));
-    lock(life).limit(least);
+    let (mut least, mut guarded) = {
+        let heap = lock(life);
+        (heap.capacity(), heap.is_guarded())
+    };
+    barrier::exchange(Call::of(world, call, CallKind::Heap), &[least, guarded.into()], |_, words| {
+        least = least.min(words[0]);
+        guarded |= words[1] != 0;
+    });
+    let mut heap = lock(life);
+    heap.limit(least);
+    if guarded {
+        heap.guard();
+    }
 }
 
 /// One line about the heap for `SHMEM_INFO`.
@@ -145,6 +155,7 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     let mut filled = || {
         if let (Ok(offset), Some(fill)) = (&placed, fill.take()) {
             fill(address(*offset));
+            lock(life).paint(*offset);
         }
     };
     if missing == 0 {
@@ -185,9 +196,13 @@ fn exhausted(error: &Error) {
 fn warn_once(error: &Error) {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed)
-        && let Some((pe, pes)) = job::identity()
-    {
+    if !SAID.swap(true, Relaxed) {
+        warn(error);
+    }
+}
+
+fn warn(error: &Error) {
+    if let Some((pe, pes)) = job::identity() {
         eprintln!("oxshmem: PE {pe} of {pes}: {error}");
     }
 }
@@ -252,6 +267,7 @@ pub unsafe fn free(ptr: *mut c_void) {
     let sequence = lock(life).sequence();
     // Nobody may still be about to use the block, and nobody's transfer to it may be on its way.
     agree(CALL, 0, true, sequence, 0);
+    errors::check_guards(CALL);
     if !lock(life).free(offset_of(ptr)) {
         no_block(CALL, ptr);
     }
@@ -275,6 +291,9 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     let old = offset_of(ptr);
     if lock(life).outside_block(old, 1).is_some() {
         no_block(CALL, ptr);
+    }
+    if lock(life).is_guarded() {
+        return replace(life, ptr, bytes);
     }
     let (resized, missing, sequence) = {
         let mut heap = lock(life);
@@ -303,6 +322,37 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     };
     agree(CALL, bytes, true, sequence, 0);
     new
+}
+
+/// [`realloc`] of a guarded block: always a new one, so that whoever still uses the old one is found.
+fn replace(life: &LibraryState, ptr: *mut c_void, bytes: usize) -> *mut c_void {
+    const CALL: &str = "shmem_realloc";
+    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(CALL, ptr) };
+    let sequence = lock(life).sequence();
+    // Nobody's transfer to the old block is on its way after this.
+    agree(CALL, bytes, true, sequence, 0);
+    let copied = bytes.min(size as usize);
+    // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.
+    let new =
+        allocate(CALL, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
+    if !new.is_null() {
+        // SAFETY: all PEs have got here, and the program uses the new block from now on.
+        unsafe { free(ptr) };
+    }
+    new
+}
+
+/// At `SHMEM_CHECK=3`: says which blocks were never freed. They are the same on all PEs, so the first one speaks.
+pub(super) fn list_leaks(call: &'static str) {
+    let Some(life) = state::current() else { return };
+    let leaks = lock(life).leaks();
+    if leaks.is_empty() || job::identity().is_none_or(|(pe, _)| pe != 0) {
+        return;
+    }
+    let error = Error::new(format!("{call}: blocks of the symmetric heap were never freed"))
+        .because(leaks.join("\n           "))
+        .fix("free them with shmem_free on all PEs, or lower SHMEM_CHECK: the library frees them itself");
+    warn(&error);
 }
 
 #[cold]

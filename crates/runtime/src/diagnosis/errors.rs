@@ -147,6 +147,15 @@ pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
     )
 }
 
+/// At `SHMEM_CHECK=3`: ends the job if a write has hit what guards the blocks of this PE's heap.
+pub(crate) fn check_guards(call: &'static str) {
+    let Some(life) = state::current().filter(|life| life.settings.check >= 3) else { return };
+    let damage = life.heap.lock().damage(call);
+    if let Some(error) = damage {
+        fail(&error);
+    }
+}
+
 /// At `SHMEM_CHECK=2`: the object must lie inside one allocated block.
 pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
     let Some(life) = state::current().filter(|_| state::is_checked()) else { return };

@@ -50,6 +50,8 @@ pub(crate) struct HeapTerms {
     pub(crate) limited: bool,
     /// The leader's `SHMEM_WAIT` as a number: PEs that wait in different ways would meet in different ways too, and so never.
     pub(crate) wait: u8,
+    /// Whether the leader's `SHMEM_CHECK` asks for guarded blocks, which lie at other offsets.
+    pub(crate) guarded: bool,
 }
 
 impl HeapTerms {
@@ -121,7 +123,14 @@ mod tests {
     }
 
     fn terms() -> HeapTerms {
-        HeapTerms { heap_cap: 3 << 20, heap_shift: 22, page: 4096, limited: true, wait: Wait::Sleep as u8 }
+        HeapTerms {
+            heap_cap: 3 << 20,
+            heap_shift: 22,
+            page: 4096,
+            limited: true,
+            wait: Wait::Sleep as u8,
+            guarded: false,
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
 use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
+use crate::memory::guard::{Guard, OwnHeap, ZONE};
 use crate::network;
 use crate::transfers::direct::FAST;
 
@@ -28,6 +29,8 @@ pub(crate) struct SymmetricHeap {
     limited: bool,
     /// The call on which the PEs have not agreed yet.
     open: Option<Open>,
+    /// At `SHMEM_CHECK=3`.
+    guard: Option<Guard>,
 }
 
 /// A call that may be taken back.
@@ -46,7 +49,7 @@ enum Change {
 
 impl SymmetricHeap {
     pub(crate) fn new(file: SharedMemory, at: u64, cap: u64, page: u64, limited: bool) -> Self {
-        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, open: None }
+        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, open: None, guard: None }
     }
 
     /// Nobody's heap can hold more than this one: what other nodes have, before the first allocation.
@@ -54,6 +57,36 @@ impl SymmetricHeap {
         if cap < self.capacity() {
             self.blocks = Heap::new(cap);
         }
+    }
+
+    /// Guards the blocks from now on: on all PEs, before the first allocation.
+    pub(crate) fn guard(&mut self) {
+        self.guard = Some(Guard::default());
+    }
+
+    /// Whether the blocks are guarded.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// Paints what guards the new block at `offset`, whose memory is there.
+    pub(crate) fn paint(&self, offset: u64) {
+        self.guard.iter().for_each(|guard| guard.paint(&own_memory(), offset));
+    }
+
+    /// A write that should not have been, if blocks are guarded and there was one.
+    pub(crate) fn damage(&self, call: &str) -> Option<Error> {
+        self.guard.as_ref()?.damage(call, &own_memory())
+    }
+
+    /// The blocks that were never freed, if blocks are guarded.
+    pub(crate) fn leaks(&self) -> Vec<String> {
+        self.guard.as_ref().map_or_else(Vec::new, Guard::leaks)
+    }
+
+    /// The size of the guarded block that begins at `offset`.
+    pub(crate) fn guarded_size(&self, offset: u64) -> Option<u64> {
+        self.guard.as_ref()?.size(offset)
     }
 
     /// The most it can hold.
@@ -79,17 +112,38 @@ impl SymmetricHeap {
     /// Finds a place for `bytes` bytes. `call` is for messages.
     pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
         let high_water = self.blocks.high_water();
-        let offset = self.blocks.allocate(bytes, align).map_err(|full| match align > self.capacity() {
-            true => self.unaligned(call, align),
-            false => self.exhausted(call, bytes, &full),
-        })?;
+        let (before, behind) = if self.is_guarded() { (align.max(ZONE), ZONE) } else { (0, 0) };
+        let extent = bytes.saturating_add(before + behind);
+        let mut placed = self.blocks.allocate(extent, align);
+        if placed.is_err() && self.guard.is_some() {
+            self.give_freed();
+            placed = self.blocks.allocate(extent, align);
+        }
+        let offset = before
+            + placed.map_err(|full| match align > self.capacity() {
+                true => self.unaligned(call, align),
+                false => self.exhausted(call, bytes, &full),
+            })?;
+        if let Some(guard) = &mut self.guard {
+            guard.add(offset - before, offset, bytes);
+        }
         self.open = Some(Open { blocks: Change::Placed { offset, high_water }, committed: self.committed });
         Ok(offset)
     }
 
     /// Frees the block at `offset`; `false` if there is none.
     pub(crate) fn free(&mut self, offset: u64) -> bool {
-        self.blocks.free(offset).is_ok()
+        let Some(guard) = &mut self.guard else { return self.blocks.free(offset).is_ok() };
+        let Some(given) = guard.free(&own_memory(), offset) else { return false };
+        given.into_iter().all(|block| self.blocks.free(block).is_ok())
+    }
+
+    /// Lets freed blocks be used again that are only kept to be looked at.
+    fn give_freed(&mut self) {
+        let given = self.guard.as_mut().map_or_else(Vec::new, Guard::give_all);
+        for block in given {
+            self.blocks.free(block).expect("a block that is kept is the allocator's");
+        }
     }
 
     /// Finds a place for a block of another size. Nothing has moved yet.
@@ -115,7 +169,10 @@ impl SymmetricHeap {
     pub(crate) fn take_back(&mut self) {
         let Some(open) = self.open.take() else { return };
         match open.blocks {
-            Change::Placed { offset, high_water } => self.blocks.withdraw(offset, high_water),
+            Change::Placed { offset, high_water } => {
+                let block = self.guard.as_mut().and_then(|guard| guard.withdraw(offset)).unwrap_or(offset);
+                self.blocks.withdraw(block, high_water)
+            }
             Change::Resized(before) => self.blocks.restore(*before),
         }
         if self.committed > open.committed && !network::registers_growth() {
@@ -218,11 +275,17 @@ impl SymmetricHeap {
 
     /// Where the block around `offset` begins.
     pub(crate) fn block_around(&self, offset: u64) -> Option<u64> {
-        self.blocks.block_at(offset).map(|block| block.offset)
+        match &self.guard {
+            Some(guard) => guard.block_around(offset),
+            None => self.blocks.block_at(offset).map(|block| block.offset),
+        }
     }
 
     /// Why `bytes` bytes at `offset` are not inside one block; `None` if they are.
     pub(crate) fn outside_block(&self, offset: u64, bytes: u64) -> Option<String> {
+        if let Some(guard) = &self.guard {
+            return guard.refuses(offset, bytes);
+        }
         match self.blocks.block_at(offset) {
             None => Some(format!("no block is allocated at offset {offset} of the heap")),
             Some(block) if offset + bytes > block.offset + block.size => Some(format!(
@@ -233,4 +296,11 @@ impl SymmetricHeap {
             Some(_) => None,
         }
     }
+}
+
+/// The caller's own heap.
+fn own_memory() -> OwnHeap {
+    let (start, len) = FAST.heap.own();
+    // SAFETY: the data path's table says what is mapped and backed; it is closed after the heap's last use.
+    unsafe { OwnHeap::new(start, len) }
 }

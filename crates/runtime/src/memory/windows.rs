@@ -149,7 +149,10 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
     };
     let quarters = waiting::choose(terms.wait(), &facts, me, bound);
     let heap_at = (me as u64) << terms.heap_shift;
-    let symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
+    let mut symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
+    if terms.guarded {
+        symmetric.guard();
+    }
     let heap_window = 1 << terms.heap_shift;
     let windows = Windows {
         control: Some(control),
@@ -186,7 +189,8 @@ fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io
     let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
-    let terms = HeapTerms { heap_cap, heap_shift, page, limited, wait: settings.wait as u8 };
+    let terms =
+        HeapTerms { heap_cap, heap_shift, page, limited, wait: settings.wait as u8, guarded: settings.check >= 3 };
     let roll = SharedMemory::create(c"oxshmem roll", members as u64, Pages::Small)?;
     let files = [&control, &heap, &roll];
     let fds = files.iter().map(|file| file.fd().try_clone_to_owned()).collect::<Result<_, _>>()?;

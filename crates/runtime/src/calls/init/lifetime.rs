@@ -155,6 +155,7 @@ pub(crate) fn finalize(others: Others) {
             // After this barrier a PE no longer serves its peers.
             lane::complete_all("shmem_finalize");
             order::barrier_all_named("shmem_finalize", CallKind::Finalize);
+            crate::calls::memory::list_leaks("shmem_finalize");
             end(others);
             *inits = 0;
         }

@@ -1,0 +1,137 @@
+//! `oshcc --race` and `SHMEM_CHECK=3`: small wrong programs are named, their corrected twins and correct programs are not.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use oxshmem_faults::{Ended, Job, program, program_with, tool};
+
+/// The status of a PE that has reported a race and would have ended with 0.
+const FOUND: i32 = 66;
+
+/// Each case of `programs/races.c`, with words that its report must contain: what is in a race, and both accesses.
+const CASES: &[(&str, &[&str])] = &[
+    ("put_then_load", &["data race on `data` of PE 1 (8 bytes)", "shmem_long_p by PE 0 at races.c:", "a load by PE 1"]),
+    ("store_then_get", &["`data` of PE 0", "a store by PE 0", "shmem_long_g by PE 1"]),
+    ("two_puts", &["`table`", "shmem_long_put by PE 0", "shmem_long_put by PE 1"]),
+    ("flag_without_fence", &["`table`+24 of PE 1", "shmem_long_put by PE 0", "a load by PE 1"]),
+    ("fence_for_another_pe", &["`data` of PE 1", "shmem_long_p by PE 0", "shmem_long_g by PE 2"]),
+    (
+        "source_changed_early",
+        &["local buffer of a nonblocking operation", "a store by PE 0", "shmem_long_put_nbi by PE 0"],
+    ),
+    ("private_source_changed_early", &["local buffer of a nonblocking operation", "shmem_long_put_nbi by PE 0"]),
+    ("target_read_early", &["local buffer of a nonblocking operation", "a load by PE 0", "shmem_long_get_nbi by PE 0"]),
+    ("get_after_own_put", &["`data` of PE 1", "shmem_long_p by PE 0", "shmem_long_g by PE 0"]),
+    ("next_iteration", &["`table`", "shmem_long_p by PE", "a load by PE"]),
+    ("counter_read_plainly", &["`counter` of PE 0", "shmem_long_atomic_inc by PE", "a load by PE 0"]),
+    ("counter_reset_plainly", &["`counter` of PE 0", "shmem_long_atomic_add by PE", "a store by PE 0"]),
+    ("no_lock", &["`data` of PE 0", "shmem_long_p by PE"]),
+    ("source_of_a_reduction", &["`data` of PE 0", "shmem_long_p by PE 1", "shmem_long_sum_reduce by PE 0"]),
+    ("target_of_a_broadcast", &["`target", "shmem_long_broadcast by PE 1", "shmem_long_g by PE 0"]),
+    ("signal_for_other_data", &["`table`+16 of PE 1", "shmem_long_put_signal by PE 0", "a load by PE 1"]),
+    ("put_before_a_signal", &["`data` of PE 1", "shmem_long_p by PE 0", "a load by PE 1"]),
+    ("wrong_flag", &["`data` of PE 1", "shmem_long_p by PE 0", "a load by PE 1"]),
+    ("sync_of_another_team", &["`data` of PE 2", "shmem_long_p by PE 0", "a load by PE 2"]),
+    ("quiet_of_another_context", &["`data` of PE 1", "shmem_ctx_long_p by PE 0", "a load by PE 1"]),
+    ("store_through_a_pointer", &["`data` of PE 1", "a store by PE 0", "a load by PE 1"]),
+    ("block_of_the_heap", &["of the block of 800 bytes of PE 1, allocated at races.c:", "shmem_long_put by PE 0"]),
+    ("strided_put", &["`table`+32 of PE 1", "shmem_long_iput by PE 0", "a store by PE 1"]),
+    ("fetch_read_early", &["local buffer of a nonblocking operation", "shmem_long_atomic_fetch_add_nbi by PE"]),
+    ("poll_without_wait", &["data race on", "a store by PE 0"]),
+];
+
+/// The cases as one program, compiled once.
+fn races() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program_with("races.c", &["--race"]))
+}
+
+fn is_silent(ended: &Ended) -> bool {
+    ended.status == Some(0) && !ended.stderr.contains("race")
+}
+
+#[test]
+fn each_race_is_named_and_its_corrected_twin_is_silent() {
+    let list = Job::new("-n 1").run(races(), ["list"]).expect(0).stdout;
+    assert_eq!(list.lines().collect::<Vec<_>>(), CASES.iter().map(|(case, _)| *case).collect::<Vec<_>>());
+    for (case, words) in CASES {
+        Job::new("-n 3").run(races(), [case, "wrong"]).expect(FOUND).says(words).says(&["data race", "at races.c:"]);
+        let ended = Job::new("-n 3").run(races(), [case, "right"]);
+        assert!(is_silent(&ended), "{case}: {ended}");
+    }
+}
+
+#[test]
+fn a_pair_of_sites_is_reported_once() {
+    let ended = Job::new("-n 4").run(races(), ["counter_read_plainly", "wrong"]).expect(FOUND);
+    assert_eq!(ended.stderr.matches("data race on").count(), 1, "{ended}");
+}
+
+#[test]
+fn on_several_nodes_each_node_looks_for_itself() {
+    Job::new("-n 4 --nodes 2").run(races(), ["put_then_load", "wrong"]).expect(FOUND).says(&["`data` of PE 1"]);
+    for (case, _) in CASES.iter().filter(|(case, _)| !["store_through_a_pointer", "poll_without_wait"].contains(case)) {
+        let ended = Job::new("-n 4 --nodes 2").run(races(), [case, "right"]);
+        assert!(is_silent(&ended), "{case}: {ended}");
+    }
+}
+
+/// Compiles a file of any folder for the detector. `None`: there is no such compiler here.
+fn compiled(compiler: &str, source: &Path) -> Option<PathBuf> {
+    let name = source.file_stem().expect("a file").to_string_lossy();
+    let program = std::env::temp_dir().join(format!("oxshmem-race-{}-{compiler}-{name}", std::process::id()));
+    let mut wrapper = tool("oshcc");
+    wrapper.env("OSHCC", compiler).args(["--race", "-O2"]).arg(source).arg("-o").arg(&program).arg("-lm");
+    let made = wrapper.output().expect("the wrapper starts");
+    assert!(made.status.success() || made.status.code() == Some(127), "{}", String::from_utf8_lossy(&made.stderr));
+    made.status.success().then_some(program)
+}
+
+#[test]
+fn clang_instruments_programs_too() {
+    let Some(program) = compiled("clang", &oxshmem_faults::source("races.c")) else {
+        println!("not run: clang_instruments_programs_too: clang is not on this machine");
+        return;
+    };
+    Job::new("-n 3").run(&program, ["block_of_the_heap", "wrong"]).expect(FOUND).says(&["shmem_long_put by PE 0"]);
+    let ended = Job::new("-n 3").run(&program, ["block_of_the_heap", "right"]);
+    assert!(is_silent(&ended), "{ended}");
+    std::fs::remove_file(program).expect("our file");
+}
+
+#[test]
+fn examples_are_free_of_races() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    for name in ["ring.c", "histogram.c", "heat.c", "sort.c", "pipeline.c"] {
+        let program = compiled("cc", &folder.join(name)).expect("there is a C compiler");
+        let ended = Job::new("-n 4").run(&program, [""; 0]);
+        assert!(is_silent(&ended), "{name}: {ended}");
+        std::fs::remove_file(program).expect("our file");
+    }
+}
+
+fn guarded(case: &str) -> Ended {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| program("guards.c"));
+    Job::new("-n 2").env("SHMEM_CHECK", "3").run(program, [case])
+}
+
+#[test]
+fn damage_to_the_symmetric_heap_is_named_with_the_block() {
+    let found =
+        |case: &str, words: &[&str]| drop(guarded(case).expect(1).says(words).says(&["allocated at guards.c:"]));
+    found("after", &["PE 1", "shmem_barrier_all: a write has hit", "11 bytes after the block of 400 bytes"]);
+    found("before", &["PE 1", "4 bytes before the block of 400 bytes"]);
+    found("put_after", &["PE 0", "shmem_putmem: 112 bytes", "ends 12 bytes after the block of 400 bytes"]);
+    found("put_zone", &["shmem_putmem: 4 bytes", "begins 12 bytes after the block of 400 bytes"]);
+    found("freed", &["PE 1", "at byte 17 of the block of 400 bytes", "freed at guards.c:"]);
+    found("put_freed", &["PE 0", "at byte 0 of the block of 400 bytes", "freed at guards.c:"]);
+    found("moved", &["PE 1", "at byte 17 of the block of 400 bytes", "freed at guards.c:"]);
+}
+
+#[test]
+fn leaks_are_listed_and_a_correct_program_hears_nothing() {
+    guarded("").expect(0).says(&["never freed", "1 block of 400 bytes, allocated at guards.c:"]);
+    let ended = guarded("right").expect(0);
+    assert!(ended.stderr.is_empty() && ended.stdout.contains("done"), "{ended}");
+}

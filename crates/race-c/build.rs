@@ -1,0 +1,26 @@
+//! Compiles the calls that programs make: of OpenSHMEM, written from the routine table, and of the compiler's thread
+//! instrumentation.
+
+use std::path::PathBuf;
+
+fn main() {
+    println!("cargo::rerun-if-changed=shim");
+    println!("cargo::rerun-if-changed=../shmem-c/include");
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    let calls = folder.join("calls.c");
+    std::fs::write(&calls, oxshmem_api::generate::race_calls()).expect("the folder is the build's own");
+    cc::Build::new()
+        .file(calls)
+        .file("shim/instrumentation.c")
+        .include("shim")
+        .include("../shmem-c/include")
+        .std("gnu11")
+        .pic(true)
+        .opt_level(2)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .flag("-Wno-unused-parameter")
+        .flag("-Wno-type-limits")
+        .compile("oxshmem_race_shim");
+}

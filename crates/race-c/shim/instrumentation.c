@@ -1,0 +1,206 @@
+/* The calls that compilers insert with -fsanitize=thread. Addresses outside of symmetric memory end here. */
+#include "race.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The exit status of a process that has reported a race and would have ended with 0. */
+enum { FOUND = 66 };
+static int found;
+
+static void tell(int status, void *unused)
+{
+    (void)unused;
+    if (status == 0 && __atomic_load_n(&found, __ATOMIC_RELAXED)) {
+        fflush(0);
+        _exit(FOUND);
+    }
+}
+
+void race_prepare(void)
+{
+    static int prepared;
+    if (!__atomic_exchange_n(&prepared, 1, __ATOMIC_RELAXED))
+        on_exit(tell, 0); /* before the library's own handler is registered, so that it runs after that */
+}
+
+void race_found(void) { __atomic_store_n(&found, 1, __ATOMIC_RELAXED); }
+
+void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
+
+static inline int is_watched(uintptr_t address)
+{
+    return address - race_windows[0].start < race_windows[0].len ||
+           address - race_windows[1].start < race_windows[1].len ||
+           address - race_windows[2].start < race_windows[2].len;
+}
+
+static inline void look(const void *address, size_t len, int kind, const void *pc)
+{
+    if (__builtin_expect(is_watched((uintptr_t)address) || __atomic_load_n(&race_lent, __ATOMIC_RELAXED), 0))
+        race_plain((uintptr_t)address, len, kind, pc);
+}
+
+#define PC __builtin_return_address(0)
+#define ACCESS(name, len, kind)                                                                                       \
+    void __tsan_##name(void *address);                                                                                 \
+    void __tsan_##name(void *address) { look(address, len, kind, PC); }
+#define BOTH(len)                                                                                                      \
+    ACCESS(read##len, len, RACE_READ)                                                                                  \
+    ACCESS(write##len, len, RACE_WRITE)                                                                                \
+    ACCESS(unaligned_read##len, len, RACE_READ)                                                                        \
+    ACCESS(unaligned_write##len, len, RACE_WRITE)                                                                      \
+    ACCESS(volatile_read##len, len, RACE_READ)                                                                         \
+    ACCESS(volatile_write##len, len, RACE_WRITE)                                                                       \
+    ACCESS(unaligned_volatile_read##len, len, RACE_READ)                                                               \
+    ACCESS(unaligned_volatile_write##len, len, RACE_WRITE)                                                             \
+    void __tsan_read_write##len(void *address);                                                                        \
+    void __tsan_read_write##len(void *address) { look(address, len, RACE_WRITE, PC); }                                  \
+    void __tsan_unaligned_read_write##len(void *address);                                                              \
+    void __tsan_unaligned_read_write##len(void *address) { look(address, len, RACE_WRITE, PC); }
+
+BOTH(1)
+BOTH(2)
+BOTH(4)
+BOTH(8)
+BOTH(16)
+
+void __tsan_init(void);
+void __tsan_init(void) {}
+void __tsan_func_entry(void *caller);
+void __tsan_func_entry(void *caller) { (void)caller; }
+void __tsan_func_exit(void);
+void __tsan_func_exit(void) {}
+void __tsan_ignore_thread_begin(void);
+void __tsan_ignore_thread_begin(void) {}
+void __tsan_ignore_thread_end(void);
+void __tsan_ignore_thread_end(void) {}
+
+void __tsan_read_range(void *address, size_t len);
+void __tsan_read_range(void *address, size_t len) { look(address, len, RACE_READ, PC); }
+void __tsan_write_range(void *address, size_t len);
+void __tsan_write_range(void *address, size_t len) { look(address, len, RACE_WRITE, PC); }
+void __tsan_vptr_read(void **address);
+void __tsan_vptr_read(void **address) { look(address, sizeof *address, RACE_READ, PC); }
+void __tsan_vptr_update(void **address, void *value);
+void __tsan_vptr_update(void **address, void *value)
+{
+    if (*address != value)
+        look(address, sizeof *address, RACE_WRITE, PC);
+}
+
+/* Copies of memory, which the compiler calls by name. The program is linked with --wrap for them. */
+#define COPY(name, copy)                                                                                               \
+    void *name(void *to, const void *from, size_t len);                                                                \
+    void *name(void *to, const void *from, size_t len)                                                                 \
+    {                                                                                                                  \
+        if (len > 0) {                                                                                                 \
+            look(from, len, RACE_READ, PC);                                                                            \
+            look(to, len, RACE_WRITE, PC);                                                                             \
+        }                                                                                                              \
+        return copy(to, from, len);                                                                                    \
+    }
+#define FILL(name)                                                                                                     \
+    void *name(void *to, int byte, size_t len);                                                                        \
+    void *name(void *to, int byte, size_t len)                                                                         \
+    {                                                                                                                  \
+        if (len > 0)                                                                                                   \
+            look(to, len, RACE_WRITE, PC);                                                                             \
+        return memset(to, byte, len);                                                                                  \
+    }
+COPY(__wrap_memcpy, memcpy)
+COPY(__wrap_memmove, memmove)
+FILL(__wrap_memset)
+COPY(__tsan_memcpy, memcpy)
+COPY(__tsan_memmove, memmove)
+FILL(__tsan_memset)
+
+/* Atomics of the language are done in the strongest order. On symmetric memory they are atomics like the library's. */
+static inline int begin(volatile const void *address, size_t len, int updates, const void *pc)
+{
+    if (!is_watched((uintptr_t)address))
+        return 0;
+    race_atomic((uintptr_t)address, len, updates, pc);
+    return 1;
+}
+
+static inline void end(int watched, volatile const void *address, size_t len)
+{
+    if (watched)
+        race_atomic_done((uintptr_t)address, len);
+}
+
+#define FETCH(bits, type, name, builtin)                                                                               \
+    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                                       \
+    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                                        \
+    {                                                                                                                  \
+        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        type old = builtin(at, value, __ATOMIC_SEQ_CST);                                                               \
+        end(watched, at, sizeof *at);                                                                                  \
+        (void)order;                                                                                                   \
+        return old;                                                                                                    \
+    }
+#define COMPARE(bits, type, name)                                                                                      \
+    int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure);           \
+    int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure)            \
+    {                                                                                                                  \
+        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        int done = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
+        end(watched, at, sizeof *at);                                                                                  \
+        (void)order, (void)failure;                                                                                    \
+        return done;                                                                                                   \
+    }
+#define ATOMIC(bits, type)                                                                                             \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order);                                               \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order)                                                \
+    {                                                                                                                  \
+        int watched = begin(at, sizeof *at, 0, PC);                                                                    \
+        type value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                            \
+        end(watched, at, sizeof *at);                                                                                  \
+        (void)order;                                                                                                   \
+        return value;                                                                                                  \
+    }                                                                                                                  \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                        \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                                         \
+    {                                                                                                                  \
+        begin(at, sizeof *at, 1, PC);                                                                                  \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
+        (void)order;                                                                                                   \
+    }                                                                                                                  \
+    FETCH(bits, type, exchange, __atomic_exchange_n)                                                                   \
+    FETCH(bits, type, fetch_add, __atomic_fetch_add)                                                                   \
+    FETCH(bits, type, fetch_sub, __atomic_fetch_sub)                                                                   \
+    FETCH(bits, type, fetch_and, __atomic_fetch_and)                                                                   \
+    FETCH(bits, type, fetch_or, __atomic_fetch_or)                                                                     \
+    FETCH(bits, type, fetch_xor, __atomic_fetch_xor)                                                                   \
+    FETCH(bits, type, fetch_nand, __atomic_fetch_nand)                                                                 \
+    COMPARE(bits, type, compare_exchange_strong)                                                                       \
+    COMPARE(bits, type, compare_exchange_weak)                                                                         \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure);  \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure)   \
+    {                                                                                                                  \
+        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        __atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
+        end(watched, at, sizeof *at);                                                                                  \
+        (void)order, (void)failure;                                                                                    \
+        return old;                                                                                                    \
+    }
+
+ATOMIC(8, uint8_t)
+ATOMIC(16, uint16_t)
+ATOMIC(32, uint32_t)
+ATOMIC(64, uint64_t)
+
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_thread_fence(int order)
+{
+    (void)order;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}

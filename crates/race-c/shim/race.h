@@ -1,0 +1,79 @@
+/* What the detector is told. The Rust side is in src/. */
+#ifndef OXSHMEM_RACE_H
+#define OXSHMEM_RACE_H
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pshmem.h>
+#include <shmem.h>
+#include <shmemx.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef __float128 real16_t;
+
+/* Where a call is made, and the number of the routine. */
+#define AT(call) __builtin_return_address(0), (uint16_t)(call)
+#define SITE const void *pc, uint16_t call
+
+/* The library's routine of the same name, where it has no profiling name. */
+#define NEXT(name) ((__typeof__(&name))race_next(#name))
+
+void *race_next(const char *name);
+
+void race_prepare(void);
+void race_found(void);
+void race_begin(void);
+uint64_t race_ending(void);
+void race_ended(uint64_t meeting);
+
+void race_allocated(void *block, size_t size, SITE);
+void race_freed(void *block);
+
+void race_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, int nonblocking, SITE);
+void race_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, int nonblocking, SITE);
+void race_blocks(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                 size_t count, int pe, int is_put, SITE);
+void race_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *signal, int pe,
+                     int nonblocking, SITE);
+void race_update(shmem_ctx_t ctx, void *dest, size_t len, int pe, SITE);
+void race_fetch(shmem_ctx_t ctx, const void *place, size_t len, int pe, int updates, SITE);
+void race_fill(shmem_ctx_t ctx, void *fetch, size_t len, SITE);
+void race_fetched(shmem_ctx_t ctx, const void *place, size_t len, int pe);
+
+void race_wait(const void *ivar, size_t len);
+void race_wait_all(const void *ivars, size_t nelems, const int *status, size_t len);
+void race_wait_some(const void *ivars, const size_t *indices, size_t count, size_t len);
+
+void race_fence(shmem_ctx_t ctx);
+void race_quiet(shmem_ctx_t ctx);
+void race_pe_quiet(shmem_ctx_t ctx, const int *pes, size_t count);
+
+void race_locked(const void *lock);
+void race_unlocking(const void *lock);
+
+uint64_t race_enter_world(int completes);
+uint64_t race_enter_team(shmem_team_t team, int completes, int root);
+uint64_t race_enter_set(int start, int log_stride, int size, int completes, int root);
+void race_leave(uint64_t meeting);
+size_t race_size(shmem_team_t team);
+int race_is_root(int start, int log_stride, int root);
+void race_use(void *dest, size_t dest_len, const void *source, size_t source_len, SITE);
+void race_use_strided(void *dest, ptrdiff_t dst, const void *source, ptrdiff_t sst, size_t len, size_t count, SITE);
+
+/* The accesses of the program itself. */
+enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
+void race_plain(uintptr_t address, size_t len, int kind, const void *pc);
+void race_atomic(uintptr_t address, size_t len, int updates, const void *pc);
+void race_atomic_done(uintptr_t address, size_t len);
+
+/* Addresses of symmetric memory as the program sees it: parts of the node's memory that may be a PE's. */
+struct race_window {
+    uintptr_t start;
+    size_t len;
+};
+extern struct race_window race_windows[3];
+/* Not 0 while local buffers of nonblocking operations may not be touched. */
+extern uint32_t race_lent;
+
+#endif

@@ -1,0 +1,300 @@
+//! The functions that the shim calls around transfers, atomics and waits, and for the program's own accesses.
+//!
+//! The arguments are those of the routines. Nothing here dereferences a pointer of the program but the lists that a call has just
+//! filled or is about to read.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use oxshmem_race::{AccessKind, Detector, Race, Site, Stream};
+
+use crate::node::{self, RaceNode};
+use crate::report::{self, LOAD, STORE};
+use crate::standard::{self, Context, Team};
+
+/// Whether there are local buffers that the program must not touch: the shim looks at it before it calls.
+// SAFETY: no other object has this name; the shim reads it as the atomic it is.
+#[unsafe(no_mangle)]
+pub(crate) static race_lent: AtomicU32 = AtomicU32::new(0);
+
+fn say(node: &RaceNode, race: Option<Race>) {
+    if let Some(race) = race {
+        report::race(node, &race);
+    }
+}
+
+pub(crate) fn site(node: &RaceNode, pc: *const c_void, call: u16) -> Site {
+    let pc = pc as usize;
+    let is_ours = (node.loaded.bias..node.loaded.end).contains(&pc);
+    Site { pc: if is_ours { (pc - node.loaded.bias) as u64 } else { 0 }, call }
+}
+
+pub(crate) fn stream(ctx: Context) -> Stream {
+    if standard::is_default(ctx) { Stream::Default } else { Stream::Other }
+}
+
+/// The world number that a PE number means on a context.
+pub(crate) fn world(ctx: Context, pe: c_int) -> c_int {
+    if standard::is_default(ctx) || ctx.is_null() {
+        return pe;
+    }
+    let mut team: Team = std::ptr::null();
+    // SAFETY: the program passes the context to a routine that asks for a live one; the result goes to our variable.
+    match unsafe { standard::pshmem_ctx_get_team(ctx, &mut team) } {
+        0 if !std::ptr::eq(team, standard::world()) => standard::world_pe(team, pe),
+        _ => pe,
+    }
+}
+
+/// An access of the caller to local memory by a call that is over when it returns.
+pub(crate) fn local(node: &RaceNode, address: usize, len: usize, kind: AccessKind, site: Site) {
+    if address == 0 || len == 0 {
+        return;
+    }
+    if race_lent.load(Relaxed) != 0 {
+        say(node, node.detector.buffer(address, len, kind, site));
+    }
+    if let Some(place) = node.resolve(address) {
+        say(node, node.detector.access(place, len, kind, site));
+    }
+}
+
+/// A local buffer that a nonblocking operation uses until a quiet.
+fn lend(node: &RaceNode, stream: Stream, address: usize, len: usize, kind: AccessKind, site: Site) {
+    if address == 0 || len == 0 {
+        return;
+    }
+    say(node, node.detector.buffer(address, len, kind, site));
+    let place = node.resolve(address).filter(|place| place.pe == node.me);
+    say(node, node.detector.lend(stream, address, place, len, kind, site));
+    race_lent.store(1, Relaxed);
+}
+
+pub(crate) fn with(work: impl FnOnce(&'static RaceNode, &'static Detector<'static>)) {
+    if let Some(node) = node::current() {
+        work(node, &node.detector);
+    }
+}
+
+/// A function that the shim calls.
+macro_rules! hook {
+    ($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*) $body:expr) => {
+        $(#[$meta])*
+        // SAFETY: no other function has this name; the shim declares it with the same arguments.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) {
+            with($body)
+        }
+    };
+}
+
+pub(crate) use hook;
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_begin() {
+    node::open();
+}
+
+hook! {
+    fn race_allocated(block: *mut c_void, size: usize, pc: *const c_void, call: u16) |node, _| {
+        if let Some(place) = node.resolve(block as usize).filter(|_| !block.is_null()) {
+            node.blocks.lock().insert(place.offset, (size, site(node, pc, call)));
+        }
+    }
+}
+
+hook! {
+    fn race_freed(block: *mut c_void) |node, detector| {
+        if let Some(place) = node.resolve(block as usize).filter(|_| !block.is_null())
+            && let Some((size, _)) = node.blocks.lock().remove(&place.offset)
+        {
+            detector.forget(place, size);
+        }
+    }
+}
+
+hook! {
+    fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, _| {
+        let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
+        local(node, address, len, kind, site(node, pc, call));
+    }
+}
+
+hook! {
+    fn race_atomic(address: usize, len: usize, updates: c_int, pc: *const c_void) |node, detector| {
+        if let Some(place) = node.resolve(address) {
+            let site = site(node, pc, if updates != 0 { STORE } else { LOAD });
+            say(node, detector.fetch(Stream::Default, place, len, updates != 0, site));
+        }
+    }
+}
+
+hook! {
+    fn race_atomic_done(address: usize, len: usize) |node, detector| {
+        if let Some(place) = node.resolve(address) {
+            detector.observe(place, len);
+        }
+    }
+}
+
+/// One put or get of contiguous bytes.
+struct OneTransfer {
+    ctx: Context,
+    /// The symmetric side, as the caller names it.
+    far: usize,
+    near: usize,
+    len: usize,
+    pe: c_int,
+    nonblocking: bool,
+    site: Site,
+}
+
+fn put(node: &RaceNode, transfer: &OneTransfer) {
+    let &OneTransfer { ctx, far, near, len, pe, nonblocking, site } = transfer;
+    if len == 0 {
+        return;
+    }
+    let stream = stream(ctx);
+    match nonblocking {
+        true => lend(node, stream, near, len, AccessKind::Read, site),
+        false => local(node, near, len, AccessKind::Read, site),
+    }
+    if let Some(place) = node.copy_on(far, world(ctx, pe)) {
+        say(node, node.detector.put(stream, place, len, AccessKind::Write, site));
+    }
+}
+
+fn get(node: &RaceNode, transfer: &OneTransfer) {
+    let &OneTransfer { ctx, far, near, len, pe, nonblocking, site } = transfer;
+    if len == 0 {
+        return;
+    }
+    let stream = stream(ctx);
+    let place = node.copy_on(far, world(ctx, pe));
+    if nonblocking {
+        lend(node, stream, near, len, AccessKind::Write, site);
+        say(node, place.and_then(|place| node.detector.pull(stream, place, len, site)));
+    } else {
+        local(node, near, len, AccessKind::Write, site);
+        say(node, place.and_then(|place| node.detector.access(place, len, AccessKind::Read, site)));
+    }
+}
+
+hook! {
+    fn race_put(
+        ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int, nonblocking: c_int,
+        pc: *const c_void, call: u16
+    ) |node, _| {
+        let (far, near) = (dest as usize, source as usize);
+        put(node, &OneTransfer { ctx, far, near, len, pe, nonblocking: nonblocking != 0, site: site(node, pc, call) });
+    }
+}
+
+hook! {
+    fn race_get(
+        ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int, nonblocking: c_int,
+        pc: *const c_void, call: u16
+    ) |node, _| {
+        let (far, near) = (source as usize, dest as usize);
+        get(node, &OneTransfer { ctx, far, near, len, pe, nonblocking: nonblocking != 0, site: site(node, pc, call) });
+    }
+}
+
+hook! {
+    fn race_blocks(
+        ctx: Context, dest: *mut c_void, source: *const c_void, dst: isize, sst: isize, block: usize, count: usize,
+        pe: c_int, is_put: c_int, pc: *const c_void, call: u16
+    ) |node, _| {
+        let site = site(node, pc, call);
+        for index in 0..count as isize {
+            let dest = (dest as usize).wrapping_add_signed(index.wrapping_mul(dst));
+            let source = (source as usize).wrapping_add_signed(index.wrapping_mul(sst));
+            let (far, near) = if is_put != 0 { (dest, source) } else { (source, dest) };
+            let transfer = OneTransfer { ctx, far, near, len: block, pe, nonblocking: false, site };
+            if is_put != 0 { put(node, &transfer) } else { get(node, &transfer) }
+        }
+    }
+}
+
+hook! {
+    fn race_put_signal(
+        ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, signal: *mut u64, pe: c_int,
+        nonblocking: c_int, pc: *const c_void, call: u16
+    ) |node, detector| {
+        let (stream, pe, site) = (stream(ctx), world(ctx, pe), site(node, pc, call));
+        match nonblocking {
+            0 => local(node, source as usize, len, AccessKind::Read, site),
+            _ => lend(node, stream, source as usize, len, AccessKind::Read, site),
+        }
+        let Some(signal) = node.copy_on(signal as usize, pe) else { return };
+        match node.copy_on(dest as usize, pe).filter(|_| len > 0) {
+            Some(place) => say(node, detector.put_signal(stream, place, len, signal, site)),
+            None => say(node, detector.put(stream, signal, 8, AccessKind::Atomic, site)),
+        }
+    }
+}
+
+hook! {
+    fn race_update(ctx: Context, dest: *mut c_void, len: usize, pe: c_int, pc: *const c_void, call: u16) |node, detector| {
+        if let Some(place) = node.copy_on(dest as usize, world(ctx, pe)) {
+            say(node, detector.put(stream(ctx), place, len, AccessKind::Atomic, site(node, pc, call)));
+        }
+    }
+}
+
+hook! {
+    fn race_fetch(
+        ctx: Context, place: *const c_void, len: usize, pe: c_int, updates: c_int, pc: *const c_void, call: u16
+    ) |node, detector| {
+        if let Some(place) = node.copy_on(place as usize, world(ctx, pe)) {
+            say(node, detector.fetch(stream(ctx), place, len, updates != 0, site(node, pc, call)));
+        }
+    }
+}
+
+hook! {
+    fn race_fill(ctx: Context, fetch: *mut c_void, len: usize, pc: *const c_void, call: u16) |node, _| {
+        lend(node, stream(ctx), fetch as usize, len, AccessKind::Write, site(node, pc, call));
+    }
+}
+
+hook! {
+    fn race_fetched(ctx: Context, place: *const c_void, len: usize, pe: c_int) |node, detector| {
+        if let Some(place) = node.copy_on(place as usize, world(ctx, pe)) {
+            detector.observe(place, len);
+        }
+    }
+}
+
+fn observe(node: &RaceNode, address: usize, len: usize) {
+    if let Some(place) = node.resolve(address) {
+        node.detector.observe(place, len);
+    }
+}
+
+hook! {
+    fn race_wait(ivar: *const c_void, len: usize) |node, _| observe(node, ivar as usize, len)
+}
+
+hook! {
+    fn race_wait_all(ivars: *const c_void, nelems: usize, status: *const c_int, len: usize) |node, _| {
+        for index in 0..nelems {
+            // SAFETY: the call has read as many elements of the list as there are variables.
+            let skipped = !status.is_null() && unsafe { *status.add(index) } != 0;
+            if !skipped {
+                observe(node, ivars as usize + index * len, len);
+            }
+        }
+    }
+}
+
+hook! {
+    fn race_wait_some(ivars: *const c_void, indices: *const usize, count: usize, len: usize) |node, _| {
+        for number in 0..count {
+            // SAFETY: the call has written `count` indices, or the shim passes the address of one.
+            let index = unsafe { *indices.add(number) };
+            observe(node, ivars as usize + index * len, len);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The functions that the shim calls around fences, quiets, locks, collective calls and the end.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+
+use oxshmem_race::{AccessKind, CollectiveMeeting, Detector, Stream};
+
+use crate::hooks::{hook, local, race_lent, site, stream, with, world};
+use crate::members::MeetingMembers;
+use crate::node::{self, RaceNode};
+use crate::standard::{self, Context, Team};
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_ending() -> u64 {
+    race_enter_world(1)
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_ended(meeting: u64) {
+    race_leave(meeting);
+    let mut initialized = 0;
+    // SAFETY: the library answers into our variable.
+    unsafe { standard::pshmem_query_initialized(&mut initialized) };
+    if initialized == 0 {
+        race_lent.store(0, Relaxed);
+        node::close();
+    }
+}
+
+hook! {
+    fn race_fence(ctx: Context) |_, detector| detector.fence(stream(ctx))
+}
+
+fn quiet(detector: &Detector<'_>, stream: Stream) {
+    if !detector.quiet(stream) {
+        race_lent.store(0, Relaxed);
+    }
+}
+
+hook! {
+    fn race_quiet(ctx: Context) |_, detector| {
+        if !ctx.is_null() {
+            quiet(detector, stream(ctx));
+        }
+    }
+}
+
+hook! {
+    fn race_pe_quiet(ctx: Context, pes: *const c_int, count: usize) |node, detector| {
+        if ctx.is_null() {
+            return;
+        }
+        for number in 0..count {
+            // SAFETY: the program promises the call so many PE numbers.
+            let pe = world(ctx, unsafe { *pes.add(number) });
+            detector.quiet_to(stream(ctx), node.pes.iter().position(|&world| world == pe));
+        }
+        // Which of the PEs a local buffer belongs to is not known.
+        if count > 0 {
+            detector.end_buffers(stream(ctx));
+        }
+    }
+}
+
+/// The same number on all PEs of the node.
+fn lock_name(node: &RaceNode, lock: *const c_void) -> Option<u64> {
+    let place = node.resolve(lock as usize)?;
+    Some((place.offset as u64) << 1 | (place.segment == oxshmem_race::MemoryPart::Statics) as u64)
+}
+
+hook! {
+    fn race_locked(lock: *const c_void) |node, detector| {
+        lock_name(node, lock).into_iter().for_each(|lock| detector.acquire(lock))
+    }
+}
+
+hook! {
+    fn race_unlocking(lock: *const c_void) |node, detector| {
+        quiet(detector, Stream::Default);
+        lock_name(node, lock).into_iter().for_each(|lock| detector.release(lock));
+    }
+}
+
+fn enter(members: Option<MeetingMembers>, completes: c_int, root: c_int) -> u64 {
+    let (Some(node), Some(members)) = (node::current(), members) else { return 0 };
+    if completes != 0 {
+        quiet(&node.detector, Stream::Default);
+    }
+    node.detector.enter(members.print, root < 0 || root == members.me).number()
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_enter_world(completes: c_int) -> u64 {
+    node::current().map_or(0, |_| enter(Some(MeetingMembers::world()), completes, -1))
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_enter_team(team: Team, completes: c_int, root: c_int) -> u64 {
+    node::current().map_or(0, |_| enter(MeetingMembers::of_team(team), completes, root))
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_enter_set(start: c_int, log_stride: c_int, size: c_int, completes: c_int, root: c_int) -> u64 {
+    node::current().map_or(0, |_| enter(Some(MeetingMembers::of_set(start, log_stride, size)), completes, root))
+}
+
+hook! {
+    fn race_leave(meeting: u64) |_, detector| {
+        if meeting != 0 {
+            detector.leave(CollectiveMeeting::of_number(meeting));
+        }
+    }
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_size(team: Team) -> usize {
+    // SAFETY: the program passes the handle to a collective call, which asks for a team's.
+    let size = if team.is_null() { 0 } else { unsafe { standard::pshmem_team_n_pes(team) } };
+    size.max(0) as usize
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_is_root(start: c_int, log_stride: c_int, root: c_int) -> c_int {
+    (start + (root << log_stride.clamp(0, 30)) == standard::pshmem_my_pe()).into()
+}
+
+hook! {
+    fn race_use(dest: *mut c_void, dest_len: usize, source: *const c_void, source_len: usize, pc: *const c_void, call: u16)
+    |node, _| {
+        let site = site(node, pc, call);
+        local(node, source as usize, source_len, AccessKind::Read, site);
+        local(node, dest as usize, dest_len, AccessKind::Write, site);
+    }
+}
+
+hook! {
+    fn race_use_strided(
+        dest: *mut c_void, dst: isize, source: *const c_void, sst: isize, len: usize, count: usize, pc: *const c_void, call: u16
+    ) |node, _| {
+        let site = site(node, pc, call);
+        for index in 0..count as isize {
+            local(node, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
+            local(node, (dest as usize).wrapping_add_signed(index * dst), len, AccessKind::Write, site);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The sentences about a race.
+
+use std::ffi::{CStr, c_char};
+
+use oxshmem_base::Error;
+use oxshmem_race::access::Access;
+use oxshmem_race::clock::Column;
+use oxshmem_race::{AccessKind, MemoryPart, Race, SymmetricPlace};
+
+use crate::node::RaceNode;
+use crate::standard;
+use crate::symbols::Symbols;
+
+unsafe extern "C" {
+    /// The names of all routines, by their numbers; the generated calls define them.
+    static race_calls: [*const c_char; 0];
+    static race_call_count: usize;
+    /// Lets this process end with a status that tells of races.
+    fn race_found();
+}
+
+/// The number of a load of the program itself, which is no call, and that of a store.
+pub(crate) const LOAD: u16 = 0;
+pub(crate) const STORE: u16 = 1;
+
+fn name(call: u16) -> &'static str {
+    // SAFETY: the shim defines as many strings as it counts, and `call` is compared with the count.
+    let text = unsafe {
+        let count = (&raw const race_call_count).read();
+        let calls: *const *const c_char = (&raw const race_calls).cast();
+        ((call as usize) < count).then(|| CStr::from_ptr(*calls.add(call as usize)))
+    };
+    text.and_then(|text| text.to_str().ok()).unwrap_or("a call")
+}
+
+/// Says that nothing orders two accesses, if it was not said before of these two sites.
+#[cold]
+pub(crate) fn race(node: &RaceNode, race: &Race) {
+    let site = |access: &Access| (access.site.pc, access.site.call);
+    if !node.detector.shared().is_new(site(&race.earlier), site(&race.later)) {
+        return;
+    }
+    // SAFETY: the shim stores a number.
+    unsafe { race_found() };
+    let symbols = Symbols::read();
+    let told = |access: &Access| {
+        let call = match (name(access.site.call), access.kind) {
+            ("a store", AccessKind::Atomic) => "an atomic of the language",
+            ("a load", AccessKind::AtomicRead) => "an atomic load of the language",
+            (name, _) => name,
+        };
+        format!("{call} by PE {} at {}", node.pes[access.pe], symbols.call(access.site.pc))
+    };
+    let error = match race.place {
+        Some(place) => Error::new(format!("data race on {}", object(node, &symbols, place, race.bytes)))
+            .because(format!("nothing orders {} and {}", told(&race.earlier), told(&race.later)))
+            .fix(advice(&race.earlier, &race.later)),
+        None => Error::new("data race on the local buffer of a nonblocking operation")
+            .because(format!(
+                "{} follows {}, and no quiet or barrier has completed that",
+                told(&race.later),
+                told(&race.earlier)
+            ))
+            .fix("call shmem_quiet, or shmem_ctx_quiet on the operation's context, before the buffer is used again"),
+    };
+    eprintln!("oxshmem: PE {} of {}: {error}", standard::pshmem_my_pe(), standard::pshmem_n_pes());
+}
+
+/// The synchronisation that would most likely order them.
+fn advice(earlier: &Access, later: &Access) -> &'static str {
+    let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
+    let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
+    match () {
+        () if earlier.pe == later.pe => {
+            "complete the earlier operation with shmem_quiet or a barrier before the later one"
+        }
+        () if earlier.kind == AccessKind::Atomic || later.kind == AccessKind::Atomic => {
+            "access the variable with atomics only, or let a barrier separate both kinds of access"
+        }
+        () if is_sent(earlier) && is_sent(later) => {
+            "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
+        }
+        () if is_sent(earlier) || is_sent(later) => {
+            "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
+             a wait on the flag or signal, a lock"
+        }
+        () if is_pulled(earlier) || is_pulled(later) => {
+            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
+        }
+        () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
+    }
+}
+
+/// The bytes that both accesses touch.
+fn object(node: &RaceNode, symbols: &Symbols, place: SymmetricPlace, bytes: usize) -> String {
+    let pe = node.pes[place.pe];
+    let unknown = || format!("{bytes} bytes of symmetric memory of PE {pe}");
+    match place.segment {
+        MemoryPart::Statics => {
+            let address = node.loaded.statics.0 - node.loaded.bias + place.offset;
+            match symbols.symbol(address as u64) {
+                Some((name, 0)) => format!("`{name}` of PE {pe} ({bytes} bytes)"),
+                Some((name, offset)) => format!("`{name}`+{offset} of PE {pe} ({bytes} bytes)"),
+                None => unknown(),
+            }
+        }
+        MemoryPart::Heap => {
+            let blocks = node.blocks.lock();
+            match blocks.range(..=place.offset).next_back().map(|(&start, &block)| (start, block)) {
+                Some((start, (size, site))) if place.offset < start + size => format!(
+                    "bytes {} to {} of the block of {size} bytes of PE {pe}, allocated at {}",
+                    place.offset - start,
+                    place.offset - start + bytes - 1,
+                    symbols.call(site.pc)
+                ),
+                _ => unknown(),
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The memory that the PEs of a node share: clocks, buckets, lists of signals, shadow cells.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use crate::cell::ShadowCell;
+use crate::clock::{Clock, ClockShape};
+use crate::signals::SignalList;
+
+/// How many buckets there are: enough that the words a program synchronises on seldom share one.
+pub const BUCKETS: usize = 1 << 14;
+/// How many pairs of sites can be reported.
+pub const PAIRS: usize = 1 << 12;
+
+/// The two parts of symmetric memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryPart {
+    /// The symmetric heap.
+    Heap,
+    /// Static variables.
+    Statics,
+}
+
+/// A byte of symmetric memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymmetricPlace {
+    /// Whose memory it is, by the number on the node.
+    pub pe: usize,
+    /// In which part.
+    pub segment: MemoryPart,
+    /// How far behind the beginning of that part.
+    pub offset: usize,
+}
+
+impl SymmetricPlace {
+    /// A number that names the eight bytes around it.
+    pub(crate) fn word(self) -> u64 {
+        (self.offset as u64 & !7) << 13 | (self.pe as u64) << 1 | (self.segment == MemoryPart::Statics) as u64
+    }
+
+    /// A number that names it, and the place with that number.
+    pub(crate) fn name(self) -> u64 {
+        (self.offset as u64) << 13 | (self.pe as u64) << 1 | (self.segment == MemoryPart::Statics) as u64
+    }
+
+    pub(crate) fn named(name: u64) -> SymmetricPlace {
+        let segment = if name & 1 == 0 { MemoryPart::Heap } else { MemoryPart::Statics };
+        SymmetricPlace { pe: (name >> 1 & 0xfff) as usize, segment, offset: (name >> 13) as usize }
+    }
+}
+
+/// The memory that the node's PEs share, zero at first.
+#[derive(Debug)]
+pub struct SharedState<'m> {
+    /// The shape of all clocks.
+    pub shape: ClockShape,
+    /// The PEs' clocks, [`ClockShape::words`] each. Only the owner raises times; others read them.
+    pub clocks: &'m [AtomicU32],
+    /// Clocks that synchronisation leaves behind, each with a lock before it: [`bucket_words`] each.
+    pub buckets: &'m [AtomicU32],
+    /// The pairs of sites that have been reported.
+    pub pairs: &'m [AtomicU64],
+    /// A list for each PE.
+    pub signals: &'m [SignalList],
+    /// The shadows of each PE's heap and static variables.
+    pub shadows: Vec<[&'m [ShadowCell]; 2]>,
+}
+
+/// The words of a bucket.
+pub fn bucket_words(shape: ClockShape) -> usize {
+    1 + shape.words()
+}
+
+impl<'m> SharedState<'m> {
+    pub(crate) fn clock(&self, pe: usize) -> Clock<'m> {
+        let words = self.shape.words();
+        Clock { shape: self.shape, words: &self.clocks[pe * words..][..words] }
+    }
+
+    /// Works on the clock that this number leads to. Two numbers may lead to the same: then more is taken as ordered than is.
+    pub(crate) fn in_bucket<T>(&self, number: u64, work: impl FnOnce(Clock<'m>) -> T) -> T {
+        let words = bucket_words(self.shape);
+        let at = (mix(number) % BUCKETS as u64) as usize * words;
+        let (lock, clock) = self.buckets[at..][..words].split_first().expect("a bucket has a lock");
+        while lock.swap(1, Acquire) != 0 {
+            std::thread::yield_now();
+        }
+        let result = work(Clock { shape: self.shape, words: clock });
+        lock.store(0, Release);
+        result
+    }
+
+    /// The cells of `len` bytes, and which bytes of each.
+    pub(crate) fn cells(&self, place: SymmetricPlace, len: usize) -> impl Iterator<Item = (usize, &'m ShadowCell, u8)> {
+        let shadow = self.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
+        let (start, end) = (place.offset, place.offset.saturating_add(len).min(shadow.len() * 8));
+        (start / 8..end.div_ceil(8)).filter_map(move |index| {
+            let (first, last) = (start.max(index * 8) % 8, (end.min(index * 8 + 8) - 1) % 8);
+            let mask = (0xff_u8 << first) & (0xff_u8 >> (7 - last));
+            shadow.get(index).map(|cell| (index * 8 + first, cell, mask))
+        })
+    }
+
+    /// Whether nobody has reported this pair of sites before. The memory of pairs is small; when it is full, nothing is new.
+    pub fn is_new(&self, one: (u64, u16), other: (u64, u16)) -> bool {
+        let number = |(pc, call): (u64, u16)| mix(pc << 16 | u64::from(call));
+        let pair = number(one).wrapping_add(number(other)) | 1;
+        for turn in 0..64 {
+            let at = &self.pairs[(pair as usize).wrapping_add(turn) % self.pairs.len()];
+            match at.compare_exchange(0, pair, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(there) if there == pair => return false,
+                Err(_) => {}
+            }
+        }
+        false
+    }
+}
+
+/// Spreads numbers that lie close together.
+pub(crate) fn mix(number: u64) -> u64 {
+    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 32
+}

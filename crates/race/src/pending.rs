@@ -1,0 +1,72 @@
+//! The local buffers of nonblocking operations, which the program leaves alone until a quiet.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use crate::access::{AccessKind, Site};
+use crate::clock::Stream;
+
+/// More are not watched.
+const MOST: usize = 1024;
+
+/// A buffer of an operation that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) bytes: Range<usize>,
+    /// The operation's own access to it.
+    pub(crate) kind: AccessKind,
+    pub(crate) stream: Stream,
+    pub(crate) site: Site,
+}
+
+/// The buffers of one PE, by address: they may be private memory.
+#[derive(Debug)]
+pub(crate) struct LentBuffers {
+    buffers: Mutex<Vec<Buffer>>,
+    /// An extent that holds all of them; empty if there are none. Stored under the lock, read without it: a PE's own accesses
+    /// follow its operations.
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+impl LentBuffers {
+    pub(crate) fn new() -> LentBuffers {
+        LentBuffers { buffers: Mutex::new(Vec::new()), start: AtomicUsize::new(usize::MAX), end: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn add(&self, buffer: Buffer) {
+        let mut buffers = self.buffers.lock();
+        if let Some(last) = buffers.last_mut()
+            && (last.bytes.end == buffer.bytes.start && last.kind == buffer.kind)
+            && (last.site == buffer.site && last.stream == buffer.stream)
+        {
+            last.bytes.end = buffer.bytes.end;
+        } else if buffers.len() < MOST {
+            buffers.push(buffer.clone());
+        }
+        self.start.fetch_min(buffer.bytes.start, Relaxed);
+        self.end.fetch_max(buffer.bytes.end, Relaxed);
+    }
+
+    /// A quiet has ended the operations of this stream. Returns whether there are buffers of others.
+    pub(crate) fn end(&self, stream: Stream) -> bool {
+        let mut buffers = self.buffers.lock();
+        buffers.retain(|buffer| buffer.stream != stream);
+        self.start.store(buffers.iter().map(|buffer| buffer.bytes.start).min().unwrap_or(usize::MAX), Relaxed);
+        self.end.store(buffers.iter().map(|buffer| buffer.bytes.end).max().unwrap_or(0), Relaxed);
+        !buffers.is_empty()
+    }
+
+    /// The buffer that an access of this kind must not touch yet.
+    #[inline]
+    pub(crate) fn clash(&self, address: usize, len: usize, kind: AccessKind) -> Option<Buffer> {
+        if address >= self.end.load(Relaxed) || address.saturating_add(len) <= self.start.load(Relaxed) {
+            return None;
+        }
+        let buffers = self.buffers.lock();
+        let touched = |buffer: &&Buffer| address < buffer.bytes.end && buffer.bytes.start < address.saturating_add(len);
+        buffers.iter().filter(touched).find(|buffer| buffer.kind.clashes(kind)).cloned()
+    }
+}

@@ -1,0 +1,86 @@
+//! Puts with a signal whose signal nobody has awaited yet.
+//!
+//! A wait on a signal orders the data of that call and of no other one. So each PE keeps a short list of the puts with a signal
+//! into its memory; a wait finds those that belong to its signal.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// How many puts with a signal are remembered for each PE.
+const LENGTH: usize = 256;
+
+/// One put with a signal into the memory of the list's owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SignalledPut {
+    /// The name of the signal's place.
+    pub(crate) signal: u64,
+    /// The name of the data's place.
+    pub(crate) data: u64,
+    /// The length of the data.
+    pub(crate) len: u64,
+    /// The PE, and the time of the data.
+    pub(crate) pe: u32,
+    pub(crate) time: u32,
+}
+
+/// The list of one PE, in shared memory. Whoever holds the lock reads and writes the rest.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SignalList {
+    lock: AtomicU32,
+    next: AtomicU32,
+    /// Signal + 1, data, length, PE and time; the first is 0 where there is none.
+    puts: [[AtomicU64; 4]; LENGTH],
+}
+
+impl Default for SignalList {
+    fn default() -> SignalList {
+        SignalList {
+            lock: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            puts: std::array::from_fn(|_| Default::default()),
+        }
+    }
+}
+
+impl SignalList {
+    fn locked<T>(&self, work: impl FnOnce() -> T) -> T {
+        while self.lock.swap(1, Acquire) != 0 {
+            std::thread::yield_now();
+        }
+        let result = work();
+        self.lock.store(0, Release);
+        result
+    }
+
+    /// Adds a put and returns the one that had to be dropped for it.
+    pub(crate) fn add(&self, put: SignalledPut) -> Option<SignalledPut> {
+        self.locked(|| {
+            let at = &self.puts[self.next.fetch_add(1, Relaxed) as usize % LENGTH];
+            let dropped = read(at);
+            let source = u64::from(put.pe) << 32 | u64::from(put.time);
+            for (word, value) in at.iter().zip([put.signal + 1, put.data, put.len, source]) {
+                word.store(value, Relaxed);
+            }
+            dropped
+        })
+    }
+
+    /// Takes the puts with this signal off the list.
+    pub(crate) fn take(&self, signal: u64) -> Vec<SignalledPut> {
+        self.locked(|| {
+            let of_signal = self.puts.iter().filter(|at| at[0].load(Relaxed) == signal + 1);
+            of_signal.filter_map(|at| read(at).inspect(|_| at[0].store(0, Relaxed))).collect()
+        })
+    }
+}
+
+fn read(at: &[AtomicU64; 4]) -> Option<SignalledPut> {
+    let [signal, data, len, source] = [0, 1, 2, 3].map(|word: usize| at[word].load(Relaxed));
+    (signal != 0).then(|| SignalledPut {
+        signal: signal - 1,
+        data,
+        len,
+        pe: (source >> 32) as u32,
+        time: source as u32,
+    })
+}

@@ -1,0 +1,247 @@
+//! Two to four PEs in one process, one statement at a time.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::access::{AccessKind, Site};
+use crate::cell::ShadowCell;
+use crate::clock::{ClockShape, Stream};
+use crate::detector::{CollectiveMeeting, Detector, Race};
+use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
+use crate::signals::SignalList;
+
+/// A node whose PEs have a hundred words of heap and some static variables.
+struct TestNode {
+    shape: ClockShape,
+    clocks: Vec<AtomicU32>,
+    buckets: Vec<AtomicU32>,
+    pairs: Vec<AtomicU64>,
+    signals: Vec<SignalList>,
+    shadow: Vec<[Vec<ShadowCell>; 2]>,
+}
+
+fn zeros<T: Default>(n: usize) -> Vec<T> {
+    (0..n).map(|_| T::default()).collect()
+}
+
+impl TestNode {
+    fn new(pes: usize) -> TestNode {
+        let shape = ClockShape { pes };
+        TestNode {
+            shape,
+            clocks: zeros(pes * shape.words()),
+            buckets: zeros(BUCKETS * bucket_words(shape)),
+            pairs: zeros(64),
+            signals: zeros(pes),
+            shadow: (0..pes).map(|_| [zeros(100), zeros(20)]).collect(),
+        }
+    }
+
+    fn pe(&self, me: usize) -> Detector<'_> {
+        let state = SharedState {
+            shape: self.shape,
+            clocks: &self.clocks,
+            buckets: &self.buckets,
+            pairs: &self.pairs,
+            signals: &self.signals,
+            shadows: self.shadow.iter().map(|[heap, statics]| [&heap[..], &statics[..]]).collect(),
+        };
+        Detector::new(me, false, state)
+    }
+
+    fn pes<const N: usize>(&self) -> [Detector<'_>; N] {
+        std::array::from_fn(|me| self.pe(me))
+    }
+}
+
+const D: Stream = Stream::Default;
+const SITE: Site = Site { pc: 17, call: 1 };
+
+fn at(pe: usize, offset: usize) -> SymmetricPlace {
+    SymmetricPlace { pe, segment: MemoryPart::Heap, offset }
+}
+
+fn barrier(pes: &[Detector<'_>]) {
+    for pe in pes {
+        pe.quiet(D);
+    }
+    sync(pes);
+}
+
+fn sync(pes: &[Detector<'_>]) {
+    let meetings: Vec<CollectiveMeeting> = pes.iter().map(|pe| pe.enter(7, true)).collect();
+    pes.iter().zip(meetings).for_each(|(pe, meeting)| pe.leave(meeting));
+}
+
+fn put(pe: &Detector<'_>, to: SymmetricPlace) -> Option<Race> {
+    pe.put(D, to, 8, AccessKind::Write, SITE)
+}
+
+fn read(pe: &Detector<'_>, from: SymmetricPlace) -> Option<Race> {
+    pe.access(from, 8, AccessKind::Read, SITE)
+}
+
+fn write(pe: &Detector<'_>, to: SymmetricPlace) -> Option<Race> {
+    pe.access(to, 8, AccessKind::Write, SITE)
+}
+
+#[test]
+fn a_barrier_orders_a_put_and_a_sync_does_not() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    assert_eq!(put(&pes[0], at(1, 0)), None);
+    let race = read(&pes[1], at(1, 0)).expect("nothing orders them");
+    assert_eq!((race.earlier.pe, race.later.pe, race.place, race.bytes), (0, 1, Some(at(1, 0)), 8));
+    put(&pes[0], at(1, 8));
+    barrier(&pes);
+    assert_eq!(read(&pes[1], at(1, 8)), None);
+    put(&pes[0], at(1, 16));
+    sync(&pes);
+    assert!(read(&pes[1], at(1, 16)).is_some());
+    write(&pes[1], at(1, 24));
+    sync(&pes);
+    assert_eq!(read(&pes[0], at(1, 24)), None);
+}
+
+#[test]
+fn a_flag_needs_a_fence_before_it() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    for (data, flag, fenced) in [(0, 8, true), (16, 24, false)] {
+        put(&pes[0], at(1, data));
+        if fenced {
+            pes[0].fence(D);
+        }
+        assert_eq!(put(&pes[0], at(1, flag)), None);
+        pes[1].observe(at(1, flag), 8);
+        assert_eq!(read(&pes[1], at(1, flag)), None);
+        assert_eq!(read(&pes[1], at(1, data)).is_none(), fenced);
+    }
+}
+
+#[test]
+fn a_fence_orders_puts_to_the_same_pe_only() {
+    let node = TestNode::new(3);
+    let pes: [_; 3] = node.pes();
+    put(&pes[0], at(1, 0));
+    pes[0].fence(D);
+    put(&pes[0], at(2, 8));
+    pes[2].observe(at(2, 8), 8);
+    assert!(read(&pes[2], at(1, 0)).is_some());
+    // PE 1 may tell others of the put that it has seen.
+    put(&pes[0], at(1, 32));
+    pes[0].fence(D);
+    put(&pes[0], at(1, 40));
+    pes[1].observe(at(1, 40), 8);
+    put(&pes[1], at(2, 48));
+    pes[2].observe(at(2, 48), 8);
+    assert_eq!(read(&pes[2], at(1, 32)), None);
+}
+
+#[test]
+fn a_signal_covers_the_data_of_its_own_call() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    assert_eq!(pes[0].put_signal(D, at(1, 0), 24, at(1, 64), SITE), None);
+    assert_eq!(pes[0].put_signal(D, at(1, 32), 24, at(1, 72), SITE), None);
+    pes[1].observe(at(1, 72), 8);
+    assert_eq!(read(&pes[1], at(1, 40)), None);
+    assert!(read(&pes[1], at(1, 8)).is_some(), "the other signal was not awaited");
+    // The sender must not send again before it knows that the data was read.
+    assert!(pes[0].put_signal(D, at(1, 32), 24, at(1, 72), SITE).is_some());
+}
+
+#[test]
+fn buffers_of_nonblocking_operations_belong_to_them_until_a_quiet() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    assert_eq!(pes[0].lend(D, 1000, None, 80, AccessKind::Read, SITE), None);
+    assert!(pes[0].buffer(1040, 8, AccessKind::Write, SITE).is_some());
+    assert_eq!(pes[0].buffer(1040, 8, AccessKind::Read, SITE), None);
+    assert_eq!(pes[0].buffer(1080, 8, AccessKind::Write, SITE), None);
+    pes[0].quiet(Stream::Other);
+    assert!(pes[0].buffer(1040, 8, AccessKind::Write, SITE).is_some());
+    pes[0].quiet(D);
+    assert_eq!(pes[0].buffer(1040, 8, AccessKind::Write, SITE), None);
+}
+
+#[test]
+fn atomics_need_no_order_among_each_other_but_with_plain_accesses() {
+    let node = TestNode::new(3);
+    let pes: [_; 3] = node.pes();
+    for pe in &pes {
+        assert_eq!(pe.put(D, at(0, 0), 8, AccessKind::Atomic, SITE), None);
+        assert_eq!(pe.fetch(D, at(0, 0), 8, true, SITE), None);
+    }
+    assert!(read(&pes[0], at(0, 0)).is_some());
+    barrier(&pes);
+    assert_eq!(read(&pes[0], at(0, 0)), None);
+}
+
+#[test]
+fn what_an_atomic_publishes_is_learnt_by_who_fetches_it() {
+    let node = TestNode::new(3);
+    let pes: [_; 3] = node.pes();
+    put(&pes[0], at(2, 0));
+    pes[0].quiet(D);
+    pes[0].put(D, at(2, 8), 8, AccessKind::Atomic, SITE);
+    assert_eq!(pes[1].fetch(D, at(2, 8), 8, false, SITE), None);
+    assert_eq!(read(&pes[1], at(2, 0)), None);
+    assert!(read(&pes[2], at(2, 0)).is_some());
+}
+
+#[test]
+fn a_get_after_a_put_of_the_same_pe_needs_a_quiet() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    assert_eq!(put(&pes[0], at(1, 0)).or(put(&pes[0], at(1, 0))), None, "puts after puts are usual");
+    assert!(read(&pes[0], at(1, 0)).is_some());
+    put(&pes[0], at(1, 8));
+    pes[0].quiet(D);
+    assert_eq!(read(&pes[0], at(1, 8)), None);
+}
+
+#[test]
+fn a_lock_orders_its_holders() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    for pe in &pes {
+        pe.acquire(3);
+        assert_eq!(read(pe, at(0, 0)).or(put(pe, at(0, 0))), None);
+        pe.quiet(D);
+        pe.release(3);
+    }
+    assert!(put(&pes[0], at(0, 0)).is_some());
+}
+
+#[test]
+fn only_bytes_that_both_touch_are_in_a_race_and_memory_that_was_freed_is_fresh() {
+    let node = TestNode::new(2);
+    let pes: [_; 2] = node.pes();
+    assert_eq!(pes[0].put(D, at(1, 0), 4, AccessKind::Write, SITE), None);
+    assert_eq!(pes[1].access(at(1, 4), 4, AccessKind::Write, SITE), None);
+    let race = pes[1].access(at(1, 2), 4, AccessKind::Write, SITE).expect("two bytes are the put's");
+    assert_eq!((race.place, race.bytes), (Some(at(1, 2)), 2));
+    put(&pes[0], at(1, 80));
+    pes[1].forget(at(1, 80), 8);
+    assert_eq!(write(&pes[1], at(1, 80)), None);
+}
+
+#[test]
+fn a_root_tells_and_the_others_learn() {
+    let node = TestNode::new(3);
+    let pes: [_; 3] = node.pes();
+    write(&pes[0], at(0, 0));
+    write(&pes[1], at(1, 0));
+    let meetings: Vec<CollectiveMeeting> = pes.iter().enumerate().map(|(pe, this)| this.enter(9, pe == 0)).collect();
+    pes.iter().zip(meetings).for_each(|(pe, meeting)| pe.leave(meeting));
+    assert_eq!(read(&pes[2], at(0, 0)), None);
+    assert!(read(&pes[2], at(1, 0)).is_some());
+}
+
+#[test]
+fn a_pair_of_sites_is_new_once() {
+    let node = TestNode::new(1);
+    let pe = node.pe(0);
+    let shared = pe.shared();
+    assert!(shared.is_new((1, 2), (3, 4)) && !shared.is_new((3, 4), (1, 2)) && shared.is_new((1, 2), (3, 5)));
+}

@@ -1,0 +1,264 @@
+//! `SHMEM_CHECK=3`: zones around each block of the heap that nobody may write, and blocks that stay unused for a while after they
+//! were freed.
+//!
+//! Zones and freed blocks hold patterns, which are compared at heap calls, at barriers of the world and at the end. Transfers
+//! into them are refused before they begin. All PEs guard or none, because blocks must lie at the same offsets everywhere.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use oxshmem_base::Error;
+
+use crate::diagnosis::call_site::CallSite;
+
+/// The least length of the zone before a block, and the length of the one behind it.
+pub(crate) const ZONE: u64 = 64;
+/// So many bytes of freed blocks stay unused, together.
+const KEPT: u64 = 16 << 20;
+const IN_ZONE: u8 = 0xfa;
+const FREED: u8 = 0xfd;
+
+/// A block.
+#[derive(Debug)]
+struct Guarded {
+    /// Where the zone before it begins: the block of the allocator.
+    base: u64,
+    /// Where the program's bytes begin, and how many there are.
+    start: u64,
+    size: u64,
+    allocated: CallSite,
+    freed: Option<CallSite>,
+}
+
+/// The guarded blocks of this PE.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    live: BTreeMap<u64, Guarded>,
+    freed: VecDeque<Guarded>,
+    /// The bytes of freed blocks.
+    kept: u64,
+}
+
+impl Guard {
+    /// A block was allocated. The zones are painted when its memory is there.
+    pub(crate) fn add(&mut self, base: u64, start: u64, size: u64) {
+        let block = Guarded { base, start, size, allocated: CallSite::here(), freed: None };
+        self.live.insert(start, block);
+    }
+
+    /// The allocation at `start` is taken back; returns its block of the allocator.
+    pub(crate) fn withdraw(&mut self, start: u64) -> Option<u64> {
+        self.live.remove(&start).map(|block| block.base)
+    }
+
+    /// The size of the block that begins here.
+    pub(crate) fn size(&self, start: u64) -> Option<u64> {
+        self.live.get(&start).map(|block| block.size)
+    }
+
+    /// Where the block around an offset begins.
+    pub(crate) fn block_around(&self, offset: u64) -> Option<u64> {
+        let (&start, block) = self.live.range(..=offset).next_back()?;
+        (offset < start + block.size).then_some(start)
+    }
+
+    /// Paints the zones of a new block.
+    pub(crate) fn paint(&self, memory: &OwnHeap, start: u64) {
+        if let Some(block) = self.live.get(&start) {
+            memory.fill(block.base, block.start - block.base, IN_ZONE);
+            memory.fill(block.start + block.size, ZONE, IN_ZONE);
+        }
+    }
+
+    /// Frees a block. Returns the allocator's blocks that nobody keeps any more, or `None` if there is no such block.
+    pub(crate) fn free(&mut self, memory: &OwnHeap, start: u64) -> Option<Vec<u64>> {
+        let mut block = self.live.remove(&start)?;
+        memory.fill(block.start, block.size, FREED);
+        block.freed = Some(CallSite::here());
+        self.kept += block.size;
+        self.freed.push_back(block);
+        let mut given = Vec::new();
+        while self.kept > KEPT {
+            given.extend(self.give());
+        }
+        Some(given)
+    }
+
+    /// All blocks that are only kept.
+    pub(crate) fn give_all(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.give()).collect()
+    }
+
+    fn give(&mut self) -> Option<u64> {
+        let oldest = self.freed.pop_front()?;
+        self.kept -= oldest.size;
+        Some(oldest.base)
+    }
+
+    /// The first write that should not have been.
+    pub(crate) fn damage(&self, call: &str, memory: &OwnHeap) -> Option<Error> {
+        self.live.values().chain(&self.freed).find_map(|block| {
+            let before = memory.differs(block.base, block.start - block.base, IN_ZONE);
+            let after = memory.differs(block.start + block.size, ZONE, IN_ZONE);
+            let inside = block.freed.as_ref().and_then(|_| memory.differs(block.start, block.size, FREED));
+            let found = before.or(after).or(inside)?;
+            Some(
+                Error::new(format!("{call}: a write has hit the symmetric heap {}", block.place(found.0, found.1)))
+                    .because("the bytes there have changed since the library wrote a pattern into them")
+                    .fix("look for stores of this PE, or of another one through shmem_ptr, that go there"),
+            )
+        })
+    }
+
+    /// Why an access of `bytes` bytes must not be made; `None` if it stays inside one block.
+    pub(crate) fn refuses(&self, offset: u64, bytes: u64) -> Option<String> {
+        let start = self.block_around(offset);
+        if let Some(block) = start.and_then(|start| self.live.get(&start)) {
+            let end = block.start + block.size;
+            let over = offset.saturating_add(bytes).saturating_sub(end);
+            return (over > 0).then(|| format!("the access ends {over} bytes after {}", block.name()));
+        }
+        let near = |block: &&Guarded| (block.base..block.start + block.size + ZONE).contains(&offset);
+        let block = self.live.values().find(near).or_else(|| self.freed.iter().find(near));
+        Some(match block {
+            Some(block) => format!("the access begins {}", block.place(offset, bytes)),
+            None => format!("no block is allocated at offset {offset} of the heap"),
+        })
+    }
+
+    /// One line for each call site whose blocks were never freed, longest first.
+    pub(crate) fn leaks(&self) -> Vec<String> {
+        let mut by_site: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for block in self.live.values() {
+            let (count, bytes) = by_site.entry(block.allocated.to_string()).or_default();
+            (*count, *bytes) = (*count + 1, *bytes + block.size);
+        }
+        let mut leaks: Vec<_> = by_site.into_iter().collect();
+        leaks.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+        let line = |(site, (count, bytes)): (String, (u64, u64))| {
+            let blocks = if count == 1 { "1 block".into() } else { format!("{count} blocks") };
+            format!("{blocks} of {bytes} bytes, allocated at {site}")
+        };
+        leaks.into_iter().map(line).collect()
+    }
+}
+
+impl Guarded {
+    /// Where an offset lies, seen from the block.
+    fn place(&self, offset: u64, bytes: u64) -> String {
+        let end = self.start + self.size;
+        let distance = match offset {
+            _ if offset < self.start => format!("{} bytes before", self.start - offset),
+            _ if offset < end => format!("at byte {} of", offset - self.start),
+            _ => format!("{} bytes after", offset - end),
+        };
+        let plural = if bytes == 1 { "" } else { "s" };
+        format!("{distance} {} ({bytes} byte{plural})", self.name())
+    }
+
+    fn name(&self) -> String {
+        let freed = self.freed.as_ref().map_or_else(String::new, |site| format!(", freed at {site}"));
+        format!("the block of {} bytes allocated at {}{freed}", self.size, self.allocated)
+    }
+}
+
+/// The caller's own heap.
+pub(crate) struct OwnHeap {
+    base: *mut u8,
+    len: u64,
+}
+
+impl OwnHeap {
+    /// # Safety
+    /// `len` bytes at `base` are mapped for reading and writing while the value lives.
+    pub(crate) unsafe fn new(base: usize, len: usize) -> OwnHeap {
+        OwnHeap { base: base as *mut u8, len: len as u64 }
+    }
+
+    fn fill(&self, offset: u64, bytes: u64, pattern: u8) {
+        if offset.saturating_add(bytes) <= self.len {
+            // SAFETY: the bytes lie inside the memory that `new` was promised. They belong to the library: no block of the
+            // program holds them.
+            unsafe { self.base.add(offset as usize).write_bytes(pattern, bytes as usize) }
+        }
+    }
+
+    /// The first byte that is not the pattern, and how many follow that are not it either.
+    fn differs(&self, offset: u64, bytes: u64, pattern: u8) -> Option<(u64, u64)> {
+        if offset.saturating_add(bytes) > self.len {
+            return None;
+        }
+        // SAFETY: the address lies inside the memory that `new` was promised. A program that writes there at the same time
+        // is wrong, and a volatile load takes whatever byte it finds.
+        let at = |offset: u64| unsafe { self.base.add(offset as usize).read_volatile() };
+        let first = (offset..offset + bytes).find(|&at_offset| at(at_offset) != pattern)?;
+        let end = (first..offset + bytes).take_while(|&at_offset| at(at_offset) != pattern).count();
+        Some((first, end as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A heap of 4096 bytes with a block of 100 bytes at 64.
+    fn guarded(heap: &mut [u8]) -> (Guard, OwnHeap) {
+        // SAFETY: the slice outlives the memory, which only the test uses.
+        let memory = unsafe { OwnHeap::new(heap.as_mut_ptr() as usize, heap.len()) };
+        let mut guard = Guard::default();
+        guard.add(0, 64, 100);
+        guard.paint(&memory, 64);
+        (guard, memory)
+    }
+
+    #[test]
+    fn writes_around_a_block_and_after_its_end_are_found() {
+        let mut heap = vec![0; 4096];
+        let base = heap.as_mut_ptr();
+        let (mut guard, memory) = guarded(&mut heap);
+        let write = |at: usize| memory.fill(at as u64, 1, 7);
+        assert!(!base.is_null() && guard.damage("free", &memory).is_none());
+        write(64 + 103);
+        let error = guard.damage("free", &memory).expect("a byte has changed").to_string();
+        assert!(error.contains("3 bytes after the block of 100 bytes"), "{error}");
+        guard.paint(&memory, 64);
+        write(60);
+        assert!(
+            guard.damage("free", &memory).expect("a byte has changed").to_string().contains("4 bytes before the block")
+        );
+        guard.paint(&memory, 64);
+        assert_eq!(guard.free(&memory, 64), Some(vec![]));
+        assert_eq!(guard.free(&memory, 64), None);
+        assert!(guard.damage("free", &memory).is_none());
+        write(70);
+        let error = guard.damage("free", &memory).expect("a byte has changed").to_string();
+        assert!(error.contains("at byte 6 of the block of 100 bytes") && error.contains("freed at"), "{error}");
+        assert_eq!(guard.give_all(), [0]);
+    }
+
+    #[test]
+    fn accesses_outside_of_blocks_are_refused_and_leaks_are_listed() {
+        let mut heap = vec![0; 4096];
+        let (mut guard, memory) = guarded(&mut heap);
+        assert_eq!(guard.refuses(64, 100), None);
+        assert!(guard.refuses(64, 112).expect("it is too long").contains("ends 12 bytes after the block of 100 bytes"));
+        assert!(guard.refuses(170, 8).expect("it is in a zone").contains("6 bytes after"));
+        assert!(guard.refuses(3000, 8).expect("there is nothing").contains("no block"));
+        assert_eq!(guard.leaks().len(), 1);
+        assert!(guard.leaks()[0].starts_with("1 block of 100 bytes"));
+        guard.free(&memory, 64);
+        assert!(guard.refuses(64, 8).expect("it was freed").contains("freed at") && guard.leaks().is_empty());
+    }
+
+    #[test]
+    fn freed_blocks_are_kept_up_to_a_limit() {
+        let mut guard = Guard::default();
+        // SAFETY: there are no bytes, so nothing is touched.
+        let memory = unsafe { OwnHeap::new(64, 0) };
+        for block in 0..20 {
+            guard.add(block << 20, (block << 20) + ZONE, 1 << 20);
+        }
+        let given: usize =
+            (0..20).map(|block| guard.free(&memory, (block << 20) + ZONE).expect("it is there").len()).sum();
+        assert_eq!(given, 4);
+    }
+}
