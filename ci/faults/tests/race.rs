@@ -69,7 +69,7 @@ fn a_pair_of_sites_is_reported_once() {
 
 #[test]
 fn on_several_nodes_each_node_looks_for_itself() {
-    Job::new("-n 4 --nodes 2").run(races(), ["put_then_load", "wrong"]).expect(FOUND).says(&["`data` of PE 1"]);
+    Job::new("-n 4 --nodes 2").run(races(), ["strided_put", "wrong"]).expect(FOUND).says(&["`table`+32 of PE 1"]);
     for (case, _) in CASES.iter().filter(|(case, _)| !["store_through_a_pointer", "poll_without_wait"].contains(case)) {
         let ended = Job::new("-n 4 --nodes 2").run(races(), [case, "right"]);
         assert!(is_silent(&ended), "{case}: {ended}");
