@@ -9,7 +9,7 @@ use oxshmem_race::{AccessKind, MemoryPart, Race, SymmetricPlace};
 
 use crate::node::RaceNode;
 use crate::standard;
-use crate::symbols::Symbols;
+use crate::symbols::ProgramSymbols;
 
 unsafe extern "C" {
     /// The names of all routines, by their numbers; the generated calls define them.
@@ -42,7 +42,7 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
     }
     // SAFETY: the shim stores a number.
     unsafe { race_found() };
-    let symbols = Symbols::read();
+    let symbols = ProgramSymbols::read();
     let told = |access: &Access| {
         let call = match (name(access.site.call), access.kind) {
             ("a store", AccessKind::Atomic) => "an atomic of the language",
@@ -92,7 +92,7 @@ fn advice(earlier: &Access, later: &Access) -> &'static str {
 }
 
 /// The bytes that both accesses touch.
-fn object(node: &RaceNode, symbols: &Symbols, place: SymmetricPlace, bytes: usize) -> String {
+fn object(node: &RaceNode, symbols: &ProgramSymbols, place: SymmetricPlace, bytes: usize) -> String {
     let pe = node.pes[place.pe];
     let unknown = || format!("{bytes} bytes of symmetric memory of PE {pe}");
     match place.segment {

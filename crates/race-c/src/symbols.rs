@@ -3,12 +3,12 @@
 use addr2line::Loader;
 
 /// The executable's symbols and lines.
-pub(crate) struct Symbols(Option<Loader>);
+pub(crate) struct ProgramSymbols(Option<Loader>);
 
-impl Symbols {
+impl ProgramSymbols {
     /// Reads the executable of this process.
-    pub(crate) fn read() -> Symbols {
-        Symbols(Loader::new("/proc/self/exe").ok())
+    pub(crate) fn read() -> ProgramSymbols {
+        ProgramSymbols(Loader::new("/proc/self/exe").ok())
     }
 
     /// The call before this return address: its line, or its function if lines are not known.
