@@ -181,7 +181,8 @@ fn switched_on(what: &'static [u8]) -> pmix_info_t {
     // SAFETY: characters, a number, and a value; all zeroes are an information without a name.
     let mut info: pmix_info_t = unsafe { mem::zeroed() };
     for (place, byte) in info.key.iter_mut().zip(what) {
-        *place = byte.cast_signed();
+        // Characters have a sign on some targets only.
+        *place = *byte as core::ffi::c_char;
     }
     info.value.type_ = PMIX_BOOL as pmix_data_type_t;
     info.value.data.flag = true;
