@@ -51,6 +51,7 @@ impl BenchPlan {
         for _ in 0..self.jobs {
             match group.work {
                 Work::Kernel { bound, batch } => self.kernel(group, bound, batch, &mut measured)?,
+                Work::Recorded(..) => self.kernel(group, true, Duration::from_micros(20), &mut measured)?,
                 Work::Over(_) => self.kernel(group, true, BETWEEN_NODES, &mut measured)?,
                 Work::Rust => {
                     let mut job = self.oshrun(group);
@@ -93,6 +94,10 @@ impl BenchPlan {
     fn oshrun(&self, group: &RowGroup) -> Command {
         let mut command = Command::new(&self.oshrun);
         command.args(["--timeout", "300", "-n", &group.pes.to_string()]).stdin(Stdio::null());
+        if let Work::Recorded(option, file) = group.work {
+            let path = self.kernels.idle.with_file_name(file);
+            command.arg(format!("{option}={}", path.display()));
+        }
         if group.nodes > 1 {
             command.args(["--nodes", &group.nodes.to_string()]);
             match group.work {

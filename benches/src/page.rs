@@ -75,6 +75,7 @@ fn bars(finding: &Finding, class: &str) -> String {
     let aim = match finding.aim {
         Goal::Times(most) => limit * most,
         Goal::Share(least) => limit / least,
+        Goal::More(most) => limit + most,
         Goal::Nanoseconds(most) | Goal::Bytes(most) => most,
         Goal::Scale => 0.0,
     };

@@ -114,6 +114,7 @@ fn verdict(target: Goal, ours: Option<f64>, ratio: Option<f64>) -> GoalVerdict {
     let met = match target {
         Goal::Times(most) => ratio.map(|ratio| ratio <= most),
         Goal::Share(least) => ratio.map(|ratio| ratio >= least),
+        Goal::More(most) => ours.zip(ratio).map(|(ours, ratio)| ours - ours / ratio <= most),
         Goal::Nanoseconds(most) | Goal::Bytes(most) => ours.map(|ours| ours <= most),
         Goal::Scale if ours.is_some() => return GoalVerdict::ForScale,
         Goal::Scale => None,
@@ -140,6 +141,7 @@ impl Display for Goal {
             Goal::Times(most) => write!(f, "≤ {most}"),
             Goal::Share(least) => write!(f, "≥ {least}"),
             Goal::Nanoseconds(most) => write!(f, "≤ {}", time(most)),
+            Goal::More(most) => write!(f, "≤ +{}", time(most)),
             Goal::Bytes(most) => write!(f, "≤ {} MB", most / 1e6),
             Goal::Scale => write!(f, "–"),
         }
@@ -214,6 +216,8 @@ mod tests {
             (Goal::Share(0.97), Some(9.0), Some(0.98), GoalVerdict::Met),
             (Goal::Share(0.97), Some(9.0), Some(0.9), GoalVerdict::NotMet),
             (Goal::Nanoseconds(5.0), Some(4.0), Some(2.0), GoalVerdict::Met),
+            (Goal::More(15.0), Some(18.0), Some(6.0), GoalVerdict::Met),
+            (Goal::More(15.0), Some(20.0), Some(5.0), GoalVerdict::NotMet),
             (Goal::Bytes(6e6), Some(7e6), None, GoalVerdict::NotMet),
             (Goal::Times(1.3), Some(9.0), None, GoalVerdict::NotMeasured),
             (Goal::Scale, Some(9.0), None, GoalVerdict::ForScale),

@@ -1,5 +1,7 @@
 //! The rows of the benchmark: each operation with its limit and the ratio that it should reach.
 
+mod recorded;
+
 use std::time::Duration;
 
 /// Rows that one job measures.
@@ -19,6 +21,8 @@ pub(crate) enum Work {
     Kernel { bound: bool, batch: Duration },
     /// The PEs over this transport, where it can be used.
     Over(&'static str),
+    /// The PEs, recorded by this option of `oshrun`, which wants a file of this name.
+    Recorded(&'static str, &'static str),
     /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.
     Rust,
     /// An example of a transport's crate that starts its own peer and measures the transport beside the bare calls of the
@@ -47,6 +51,8 @@ pub(crate) enum Goal {
     Share(f64),
     /// At most so many nanoseconds, whatever the limit.
     Nanoseconds(f64),
+    /// At most so many nanoseconds more than the limit.
+    More(f64),
     /// At most so many bytes.
     Bytes(f64),
     /// Shown for scale.
@@ -272,6 +278,8 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("alltoall 1 MiB", COPIES, Share(0.8)),
         ],
     },
+    recorded::PROFILE,
+    recorded::TRACE,
     RowGroup { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: RUST },
     RowGroup { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
     RowGroup { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },

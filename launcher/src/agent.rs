@@ -14,6 +14,7 @@ use crate::link::greeting;
 pub use crate::link::greeting::ARGUMENT;
 use crate::link::pulse::{Need, Pulse};
 use crate::prepare::Prepared;
+use crate::profile::gathering;
 use crate::subtree::Subtree;
 use crate::{guardian, say};
 
@@ -21,6 +22,8 @@ use crate::{guardian, say};
 const ORPHANED: i32 = 1;
 /// How long the last reports may take on their way.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long they may take if there are records among them.
+const RECORDS: Duration = Duration::from_secs(120);
 
 /// The agent's whole life; its exit status.
 pub fn serve() -> i32 {
@@ -54,7 +57,12 @@ async fn live() -> i32 {
     let status = attend(&description, mark, &mut orders, &mut pipe).await;
     drop(pipe);
     // If it takes longer nobody reads it.
-    let _ = tokio::time::timeout(FAREWELL, writer).await;
+    let patience = if description.plan.recording.is_some() { RECORDS } else { FAREWELL };
+    let _ = tokio::time::timeout(patience, writer).await;
+    if description.plan.recording.is_some() {
+        // It is gone already unless the launcher is.
+        let _ = std::fs::remove_dir_all(gathering::folder(&description.mark, description.host_pes[0].host));
+    }
     if let Some(guard) = &mut guard {
         guardian::dismiss(guard);
     }
@@ -70,6 +78,7 @@ async fn attend(
 ) -> i32 {
     let (own, below) = (description.host_pes[0].clone(), &description.host_pes[1..]);
     let host = own.host;
+    let records = description.plan.recording.as_ref().map(|_| gathering::folder(&description.mark, host));
     let mut subtree = Subtree::new(Rc::clone(description), host, mark);
     subtree.start_remotes(below);
     match prepare(description).and_then(|prepared| prepared.check_room().map(|()| prepared)) {
@@ -114,7 +123,12 @@ async fn attend(
                 Need::Nothing => {}
             },
             report = subtree.next() => {
-                is_done |= report == AgentReport::Done { host };
+                if report == (AgentReport::Done { host }) {
+                    is_done = true;
+                    if let Some(records) = &records {
+                        gathering::send(records, &mut |report| pipe.send(report));
+                    }
+                }
                 pipe.send(&report);
             }
         }

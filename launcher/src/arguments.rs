@@ -9,7 +9,7 @@ use oxshmem_base::Error;
 
 use crate::hosts::{self, HostEntry};
 use crate::machine::helper;
-use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, Stdin};
+use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
 
 /// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
 ///
@@ -104,6 +104,19 @@ pub struct OshrunOptions {
     #[arg(long)]
     explain: bool,
 
+    /// Record what the program does with the library, print a summary at the end and write DIR/profile.html
+    /// [default: oxshmem-profile]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = PROFILE)]
+    profile: Option<PathBuf>,
+
+    /// Write a timeline of all PEs' calls for ui.perfetto.dev and chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Calls of each thread that --trace keeps: the last ones
+    #[arg(long, value_name = "N", default_value = "262144", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    trace_events: u32,
+
     /// Show what would be started and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -129,6 +142,9 @@ type Hosts = std::sync::Arc<Vec<HostEntry>>;
 
 /// PE 0 explains the choice and lists no variables.
 const EXPLAIN: &str = "SHMEM_INFO=choice";
+
+/// The directory of --profile without a name.
+const PROFILE: &str = "oxshmem-profile";
 
 /// Options that each program of the job may have for itself.
 #[derive(Debug, Args, Clone)]
@@ -214,6 +230,7 @@ impl JobPlan {
                 oversubscribe: options.oversubscribe,
                 size_is_open,
             },
+            recording: recording(options.profile, options.trace, options.trace_events)?,
             dry_run: options.dry_run,
             verbose: options.verbose,
         };
@@ -284,6 +301,7 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
                 prepared.push("-n".into());
                 prepared.extend(rest.next().cloned());
             }
+            Some("--profile") => prepared.push(format!("--profile={PROFILE}").into()),
             // Its word may be left out, so it must be told from a program's name.
             Some("--bind") => {
                 let word = rest.clone().next().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
@@ -309,6 +327,25 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
         }
     }
     prepared
+}
+
+/// The wish to record, with absolute paths: PEs may run in other directories.
+fn recording(profile: Option<PathBuf>, trace: Option<PathBuf>, events: u32) -> Result<Option<RecordingPlan>, Error> {
+    let absolute = |path: &PathBuf| {
+        std::path::absolute(path).map_err(|error| Error::new(format!("{} is no path", path.display())).because(error))
+    };
+    let trace = trace.as_ref().map(absolute).transpose()?;
+    let folder = match (&profile, &trace) {
+        (Some(folder), _) => absolute(folder)?,
+        (None, Some(file)) => {
+            let mut name = file.clone().into_os_string();
+            name.push(".records");
+            name.into()
+        }
+        (None, None) => return Ok(None),
+    };
+    let events = if trace.is_some() { events } else { 0 };
+    Ok(Some(RecordingPlan { folder, profile: profile.is_some(), trace, events }))
 }
 
 fn host_list(text: &str) -> Result<Hosts, String> {

@@ -24,11 +24,12 @@ use crate::link::frame::OutputStream;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription};
 use crate::plan::{Display, JobPlan, Stdin};
 use crate::prepare::Prepared;
+use crate::profile::gathering;
 use crate::program::Unusable;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, say, verdict};
+use crate::{ask, guardian, profile, say, verdict};
 
 /// How long a PE may take to end politely because another PE failed.
 const SHORT_GRACE: Duration = Duration::from_millis(500);
@@ -66,6 +67,9 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
         layout.show()?;
         return Ok(0);
     }
+    if let Some(recording) = &plan.recording {
+        profile::prepare(recording).map_err(|error| (2, error))?;
+    }
     let prepared = match layout.description.is_here() {
         true => Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?),
         false => None,
@@ -75,6 +79,9 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.
     runtime.shutdown_background();
+    if let Some(recording) = &plan.recording {
+        profile::conclude(recording);
+    }
     Ok(status)
 }
 
@@ -332,6 +339,7 @@ impl RunningJob {
             AgentReport::Output { host, stream, bytes } => {
                 self.screen.show(host, stream, bytes);
             }
+            AgentReport::Record { name, offset, bytes } => self.keep(&name, offset, &bytes),
             AgentReport::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
             }
@@ -339,6 +347,14 @@ impl RunningJob {
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
             AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
             AgentReport::Beat => {}
+        }
+    }
+
+    /// Keeps a piece of a record from another host.
+    fn keep(&mut self, name: &str, offset: u64, bytes: &[u8]) {
+        let Some(recording) = &self.description.plan.recording else { return };
+        if let Err(error) = gathering::keep(&recording.folder, name, offset, bytes) {
+            say(&format!("the record {name} cannot be kept in {}: {error}", recording.folder.display()));
         }
     }
 

@@ -16,6 +16,7 @@ pub mod job;
 pub mod machine;
 pub mod node;
 pub mod plan;
+pub mod profile;
 pub mod schedules;
 pub mod start;
 pub mod top;

@@ -37,10 +37,25 @@ pub struct JobPlan {
     pub nodes: u32,
     /// Where the PEs run.
     pub places: HostOptions,
+    /// The records of the job that the user wants.
+    pub recording: Option<RecordingPlan>,
     /// Whether nothing is to be started.
     pub dry_run: bool,
     /// Whether to say more.
     pub verbose: bool,
+}
+
+/// A profile of a job, a timeline of it, or both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingPlan {
+    /// Where PEs keep their records.
+    pub folder: PathBuf,
+    /// Whether the user wants a profile, and the records behind it.
+    pub profile: bool,
+    /// Where the timeline goes.
+    pub trace: Option<PathBuf>,
+    /// How many calls of each thread a timeline keeps.
+    pub events: u32,
 }
 
 /// Where the user wants the PEs.

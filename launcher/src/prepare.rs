@@ -16,6 +16,7 @@ use crate::link::frame::{HostPes, JobDescription};
 use crate::link::shell::{self, SSH_CONNECTION};
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
+use crate::profile::{self, gathering};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, say};
@@ -31,6 +32,8 @@ pub(crate) struct Prepared {
     /// The program of each PE of the job.
     apps: Vec<u32>,
     binding: Option<Binding>,
+    /// The folder in which PEs of this host are recorded.
+    records: Option<PathBuf>,
     /// The address by which this host was reached, where another one did so.
     reached: Option<IpAddr>,
 }
@@ -50,10 +53,19 @@ impl Prepared {
         if let Some(folder) = &description.plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
+        let records = match &description.plan.recording {
+            Some(recording) if directly => Some(recording.folder.clone()),
+            Some(_) => {
+                let folder = gathering::folder(&description.mark, own.host);
+                gathering::make(&folder).map_err(|error| (2, error))?;
+                Some(folder)
+            }
+            None => None,
+        };
         let binding = Binding::wanted(&description.plan, own.pes.len()).map_err(|error| (2, error))?;
         let ssh = std::env::var(SSH_CONNECTION).ok();
         let reached = if directly { None } else { shell::reached(ssh.as_deref(), &own.name) };
-        Ok(Prepared { description, own, directly, files, apps, binding, reached })
+        Ok(Prepared { description, own, directly, files, apps, binding, records, reached })
     }
 
     pub(crate) fn plan(&self) -> &JobPlan {
@@ -94,12 +106,15 @@ impl Prepared {
     pub(crate) fn start(&self, pe: u32, local: usize, mark: &str) -> Result<Started, Unusable> {
         let app = self.apps[pe as usize] as usize;
         let streams = self.streams(pe)?;
-        let program = &self.plan().programs[app];
+        let mut program = self.plan().programs[app].clone();
+        if let (Some(recording), Some(folder)) = (&self.plan().recording, &self.records) {
+            profile::record(recording, folder, &mut program);
+        }
         let processors = self.processors(local).map(<[u32]>::to_vec);
         let bound = Bound { word: self.plan().bind.map(BindTo::word), processors };
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
-        pe::start(pe, size, here, mark, self.reached, program, file, bound, streams).map_err(unstartable)
+        pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams).map_err(unstartable)
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {

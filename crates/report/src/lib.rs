@@ -6,6 +6,7 @@
 
 pub mod chart;
 pub mod dots;
+pub mod heatmap;
 pub mod histogram;
 pub mod page;
 pub mod scale;

@@ -12,7 +12,7 @@ use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
-use oxshmem_launcher::{calibrate, machine, node, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Machine;
@@ -45,6 +45,18 @@ enum ToolTask {
     Explain(Explain),
     /// Measure every schedule between your nodes and write the table of the quickest, for SHMEM_TUNING
     Tune(Tune),
+    /// Summarise what `oshrun --profile` recorded, and write the report anew
+    Profile {
+        /// The directory of the profile
+        #[arg(value_name = "DIR", default_value = "oxshmem-profile")]
+        folder: PathBuf,
+    },
+    /// Summarise a timeline of `oshrun --trace`
+    Trace {
+        /// The file of the timeline
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Print what this machine is made of, for programs: the JSON that oshrun reads where it cannot open hwloc itself
     #[command(hide = true, name = machine::TASK)]
     Machine {
@@ -197,6 +209,8 @@ fn main() -> ExitCode {
         ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
         ToolTask::Simulate(simulate) => simulate.run(),
         ToolTask::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
+        ToolTask::Profile { folder } => profile::report(&folder),
+        ToolTask::Trace { file } => profile::summarise(&file),
         ToolTask::StartAsPe => start::as_pe(),
         ToolTask::Machine { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),

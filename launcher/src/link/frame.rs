@@ -73,6 +73,13 @@ pub(crate) enum AgentReport {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
+    /// A piece of a file in which a PE was recorded.
+    Record {
+        name: String,
+        offset: u64,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
     /// A PE has taken so many bytes of its input; none: it wants no more.
     Taken { pe: u32, bytes: u32 },
     /// The states of a host's PEs: the answer to a question.

@@ -75,6 +75,7 @@ const FOUND: &[(&str, &str)] = &[
     ("oxshmem-doctor", "man1/oxshmem-doctor.1"),
     ("oxshmem-why", "man1/oxshmem-why.1"),
     ("oxshmem-top", "man1/oxshmem-top.1"),
+    ("oxshmem-profile", "man1/oxshmem-profile.1"),
     ("oxshmem-simulate", "man1/oxshmem-explain.1"),
     ("shmem_long_max_to_all", "man3/shmem_max_to_all.3"),
 ];

@@ -24,6 +24,7 @@ pub(crate) fn install(recipe: &Recipe, root: &Path, prefix: &Path) -> Outcome {
 /// Builds the library and the tools and lays them out in a fresh folder, which is returned.
 pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
     recipe.cargo(&["build", "--quiet", "--package", "oxshmem-c", "--package", "oxshmem-race-c", "--lib"], &[])?;
+    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-interpose", "--lib"], &[])?;
     recipe.cargo(&["build", "--quiet", "--package", "oxshmem-launcher", "--bins"], &[])?;
     launcher(recipe)?;
     let built = recipe.toolchain.built(recipe.profile);
@@ -32,6 +33,7 @@ pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
     stage::folders(recipe, &folder)?;
     library::link(recipe, &built.join("liboxshmem_c.a"), &folder.join(recipe.libdir))?;
     library::link_race(recipe, &built.join("liboxshmem_race_c.a"), &folder.join(recipe.libdir))?;
+    library::link_recorder(recipe, &built.join("liboxshmem_interpose.a"), &folder.join(stage::HELPERS))?;
     stage::files(recipe, &built, &folder)?;
     Ok(folder)
 }

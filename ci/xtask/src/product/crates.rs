@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{Outcome, command, top};
 
 /// The crates that an installation is built from.
-const PRODUCT: &[&str] = &["oxshmem-c", "oxshmem-launcher"];
+const PRODUCT: &[&str] = &["oxshmem-c", "oxshmem-interpose", "oxshmem-launcher"];
 
 /// Cargo's description of our packages and of those below them.
 pub(crate) fn metadata() -> Outcome<Value> {

@@ -7,12 +7,15 @@ use std::fs;
 use std::path::Path;
 
 use oxshmem_api::expand::public_names;
+use oxshmem_api::generate::profile_wrappers;
 
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command, top};
 
 /// The shared library's file name; the other names point to it.
 pub(crate) const FILE: &str = "liboxshmem.so.1.0";
+/// The library that records programs.
+pub(crate) const RECORDER: &str = "liboxshmem-profile.so";
 /// The name that programs ask the loader for.
 const SONAME: &str = "liboxshmem.so.1";
 /// The race detector's library.
@@ -66,6 +69,26 @@ pub(crate) fn link_race(recipe: &Recipe, archive: &Path, folder: &Path) -> Outco
     command::run(&mut linker)?;
     // How the GNU compilers are told to instrument a program without linking their own library.
     write(&folder.join("oxshmem-race.specs"), RACE_SPECS)
+}
+
+/// Makes the library that `oshrun --profile` loads in front of programs. It shows the names of routines and nothing else, without
+/// a version: so a program takes them in place of those of the library.
+pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
+    let map = folder.join("oxshmem-profile.map");
+    let names: String = profile_wrappers().names.iter().map(|name| format!("    {name};\n")).collect();
+    write(&map, &format!("{{\n  global:\n{names}  local: *;\n}};\n"))?;
+    let mut linker = recipe.toolchain.cc();
+    linker
+        .args(["-shared", "-o"])
+        .arg(folder.join(RECORDER))
+        .args([&format!("-Wl,-soname,{RECORDER}"), &format!("-Wl,--version-script={}", map.display())])
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
+        .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
+        .args(SYSTEM);
+    command::run(&mut linker)?;
+    fs::remove_file(&map).map_err(|error| format!("{}: {error}", map.display()))
 }
 
 /// One relocatable object that shows the library's symbols and hides Rust's.

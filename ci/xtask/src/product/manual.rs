@@ -22,8 +22,10 @@ const HELP: &[(&str, &str)] = &[
     ("oxshmem why", "--help"),
     ("oxshmem top", "--help"),
     ("oxshmem explain", "--help"),
+    ("oxshmem profile", "--help"),
     ("oxshmem schedule", "--help"),
     ("oxshmem simulate", "--help"),
+    ("oxshmem trace", "--help"),
     ("oxshmem tune", "--help"),
 ];
 

@@ -38,8 +38,8 @@ const FORTRAN: &[&str] = &[
 /// Programs in one file that tools run, so that `oshrun --demo` and `oxshmem simulate --calibrate` need no compiler.
 const HELPER_PROGRAMS: &[&str] = &["oshdemo", "oshmeasure", "oshtune"];
 
-/// The folder of the programs that tools run.
-const HELPERS: &str = "libexec/oxshmem";
+/// The folder of programs that tools run, and of the library that records.
+pub(crate) const HELPERS: &str = "libexec/oxshmem";
 
 /// Makes the folders.
 pub(crate) fn folders(recipe: &Recipe, prefix: &Path) -> Outcome {
@@ -80,6 +80,7 @@ pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {
     examples(prefix)?;
     descriptions::install(prefix, recipe.libdir)?;
     notices::install(recipe, prefix)?;
+    strip(recipe, prefix, &Path::new(HELPERS).join(library::RECORDER))?;
     strip(recipe, prefix, &recipe.libdir.join(library::FILE))
 }
 

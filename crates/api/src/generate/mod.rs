@@ -12,11 +12,13 @@ mod manual;
 mod manual_synopsis;
 mod overloads;
 mod race;
+mod wrappers;
 
 pub use generics::{TestProgram, test_program as generics_test};
 pub use lists::symbol_list;
 pub use manual::{Help, pages as manual_pages};
 pub use race::calls as race_calls;
+pub use wrappers::{Wrappers, profile_wrappers};
 
 /// One generated file.
 #[derive(Debug)]

@@ -1,0 +1,217 @@
+//! `oshrun --profile` and `--trace`: counts, cells, timelines and what a killed job leaves.
+
+#![allow(non_snake_case, reason = "tests carry a number")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oxshmem_faults::{Ended, Job, program};
+use oxshmem_profile::job::RecordedJob;
+use oxshmem_profile::ledger::PeerTraffic;
+use oxshmem_profile::totals::{self, Totals};
+use serde_json::Value;
+
+/// A folder for the files of one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for results");
+    folder
+}
+
+/// Runs a program with a profile, and returns the figures.
+fn profile(options: &str, program: &Path, folder: &Path) -> (Ended, Totals) {
+    let mut job = Job::new(&format!("{options} --profile={}", folder.display()));
+    if options.contains("-H") {
+        // Agents on this machine, which send records as those of other hosts do.
+        job.command().args(["--launch-agent", "env ON={host}"]);
+    }
+    let ended = job.run(program, [""; 0]).expect(0);
+    (ended, figures(folder))
+}
+
+fn figures(folder: &Path) -> Totals {
+    totals::add_up(&RecordedJob::read(folder).expect("records can be read"))
+}
+
+/// The calls and bytes of a routine.
+fn counts(totals: &Totals, routine: &str) -> (u64, u64) {
+    let found = totals.routines.iter().filter(|((name, _), _)| name == routine);
+    found.fold((0, 0), |sum, (_, total)| (sum.0 + total.calls, sum.1 + total.bytes))
+}
+
+#[test]
+fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
+    let (program, folder) = (program("recorded.c"), folder("profile-1"));
+    for options in ["-n 4", "-n 4 --nodes 2", "-H n1,n2 -N 2"] {
+        let (ended, totals) = profile(options, &program, &folder);
+        for (routine, calls, bytes) in [
+            ("shmem_long_p", 41, 328),
+            ("shmem_putmem", 12, 12_000),
+            ("shmem_getmem", 8, 4_000),
+            ("shmem_long_atomic_inc", 20, 160),
+            ("shmem_barrier_all", 16, 0),
+            ("shmem_double_sum_reduce", 4, 4 * 48),
+            ("shmem_ctx_putmem", 4, 400),
+            ("shmem_long_wait_until", 1, 0),
+            ("shmem_init", 4, 0),
+            ("shmem_finalize", 4, 0),
+            ("shmem_my_pe", 4, 0),
+        ] {
+            assert_eq!(counts(&totals, routine), (calls, bytes), "{options}: {routine}: {ended}");
+        }
+        let cell = |from, to| totals.pairs.get(&(from, to)).copied().unwrap_or_default();
+        let told = |ways: [PeerTraffic; 3]| ways.map(|way| (way.calls, way.bytes));
+        // The team of the even PEs is 0 and 2: its context counts PEs anew.
+        assert_eq!(told(cell(2, 3)), [(13, 3080), (0, 0), (0, 0)], "{options}");
+        assert_eq!(told(cell(2, 1)), [(0, 0), (2, 1000), (0, 0)], "{options}");
+        assert_eq!(told(cell(2, 0)), [(1, 100), (0, 0), (5, 40)], "{options}");
+        assert_eq!(told(cell(0, 1)), [(14, 3088), (0, 0), (0, 0)], "{options}");
+        assert_eq!(told(cell(1, 0)), [(0, 0), (2, 1000), (5, 40)], "{options}");
+        assert!(totals.blame.pairs[&(1, 0)] > 0.0, "{options}: {:?}", totals.blame.pairs);
+        let sizes: Vec<u32> = totals.teams.keys().map(|team| team.size).collect();
+        assert_eq!(sizes, [4, 2, 2], "{options}: {:?}", totals.teams);
+        ended.says(&["profile of 4 PEs", "who waited for whom", "report: "]);
+        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        for part in ["shmem_putmem", "recorded.c:20", "PE 1 to PE 0", "team of PEs 1 to 3 by 2"] {
+            assert!(page.contains(part), "{options}: {part} is missing in {page}");
+        }
+        let nodes = RecordedJob::read(&folder).expect("records can be read").nodes().len();
+        assert_eq!(nodes, if options == "-n 4" { 1 } else { 2 });
+    }
+    let again = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(0);
+    assert!(again.stdout.contains("profile of 4 PEs on 2 nodes"), "{again}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
+    let folder = folder("profile-2");
+    let (_, cpp) = profile("-n 2", &program("recorded.cc"), &folder);
+    assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
+    assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
+    if !Command::new("gfortran").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: profile_2 for Fortran: there is no gfortran");
+        return;
+    }
+    let (_, fortran) = profile("-n 3", &program("recorded.f90"), &folder);
+    assert_eq!(counts(&fortran, "SHMEM_PUT8"), (18, 18 * 32));
+    assert_eq!(counts(&fortran, "SHMEM_GET8"), (3, 72));
+    assert_eq!(fortran.pairs[&(2, 0)][0].bytes, 6 * 32);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// The calls of a timeline by track: name, begin, end.
+fn tracks(trace: &Value) -> BTreeMap<u64, Vec<(String, f64, f64)>> {
+    let mut tracks: BTreeMap<u64, Vec<(String, f64, f64)>> = BTreeMap::new();
+    for event in trace["traceEvents"].as_array().expect("a list of events").iter().filter(|event| event["ph"] == "X") {
+        let number = |field: &str| event[field].as_f64().expect("a number");
+        let call = (event["name"].as_str().expect("a name").to_owned(), number("ts"), number("ts") + number("dur"));
+        tracks.entry(event["tid"].as_u64().expect("a track")).or_default().push(call);
+    }
+    tracks
+}
+
+#[test]
+fn profile_3_a_timeline_is_json_and_calls_of_a_track_follow_each_other() {
+    let (program, folder) = (program("recorded.c"), folder("profile-3"));
+    let file = folder.join("trace.json");
+    let read = || -> Value {
+        let text = std::fs::read_to_string(&file).expect("the timeline is written");
+        serde_json::from_str(&text).expect("the timeline is JSON")
+    };
+    for options in ["-n 4", "-n 4 --nodes 2"] {
+        let job = Job::new(&format!("{options} --trace={}", file.display()));
+        let ended = job.run(&program, [""; 0]).expect(0);
+        let trace = read();
+        let tracks = tracks(&trace);
+        assert_eq!(tracks.keys().copied().collect::<Vec<_>>(), [0, 1000, 2000, 3000], "{ended}");
+        for (track, calls) in &tracks {
+            assert!(calls.windows(2).all(|pair| pair[0].2 <= pair[1].1 + 1e-3), "{track}: {calls:?}");
+            let names: Vec<&str> = calls.iter().map(|call| call.0.as_str()).collect();
+            assert_eq!((names[0], *names.last().unwrap()), ("shmem_init", "shmem_finalize"), "{options}");
+            assert_eq!(names.iter().filter(|name| **name == "shmem_long_p").count(), 10 + usize::from(*track == 0));
+        }
+        assert_eq!(trace["otherData"]["dropped"], 0);
+        assert!(!file.with_extension("json.records").exists(), "records of a timeline are removed");
+    }
+    let words = format!("-n 2 --trace={} --trace-events=16", file.display());
+    Job::new(&words).run(&program, [""; 0]).expect(0).says(&["are dropped"]);
+    assert!(read()["otherData"]["dropped"].as_u64().is_some_and(|dropped| dropped > 16));
+    assert!(tracks(&read()).values().all(|calls| calls.len() == 16));
+    let told = Job::of("oxshmem").run(Path::new("trace"), [&file]).expect(0);
+    assert!(told.stdout.contains("32 calls over") && told.stdout.contains("longest calls"), "{told}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_4_a_killed_job_leaves_what_was_recorded() {
+    let (program, folder) = (program("recorded.c"), folder("profile-4"));
+    let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
+    let ended = job.run(&program, ["die"]).expect(137).says(&["did not finalize"]);
+    let totals = figures(&folder);
+    let of_one: BTreeMap<&str, u64> = RecordedJob::read(&folder)
+        .expect("records can be read")
+        .ledgers
+        .iter()
+        .filter(|ledger| ledger.pe == 1)
+        .flat_map(|ledger| ledger.sites.values().cloned().collect::<Vec<_>>())
+        .map(|site| (if site.routine == "shmem_long_p" { "p" } else { "other" }, site.calls))
+        .collect();
+    assert_eq!(of_one["p"], 10, "{ended}");
+    assert_eq!(totals.pairs[&(1, 0)][0].bytes, 10 * 8 + 3 * 1000, "{ended}");
+    let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+    assert!(page.contains("did not finalize") && page.trim_end().ends_with("</html>"));
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_5_a_program_without_the_shared_library_is_told_of() {
+    let folder = folder("profile-5");
+    let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
+    job.run(Path::new("/bin/true"), [""; 0]).expect(0).says(&["has no record of a PE", "Rust API"]);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Runs Chromium on a page, and returns what it printed on both streams.
+fn chromium(words: &[String], page: &Path) -> Ended {
+    let mut job = Job::of("oxshmem");
+    let mut command = Command::new("chromium");
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
+    *job.command() = command;
+    job.run(Path::new(&format!("file://{}", page.display())), words).expect(0)
+}
+
+#[test]
+fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
+    let name = "profile_6_a_browser_shows_cells_and_curves_without_an_error";
+    if !Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: {name}: there is no chromium (package chromium)");
+        return;
+    }
+    let folder = folder("profile-6");
+    profile("-n 4", &program("recorded.c"), &folder);
+    let page = folder.join("profile.html");
+    let user = format!("--user-data-dir={}", folder.join("browser").display());
+    let shown = chromium(&["--dump-dom".into(), user.clone()], &page);
+    assert!(!shown.stderr.contains("CONSOLE"), "{shown}");
+    for part in [
+        "data-row=\"2\" data-column=\"3\" data-value=\"3080\"",
+        "data-row=\"2\" data-column=\"0\" data-value=\"140\"",
+        "data-curve=\"puts\"",
+        "data-curve=\"collectives and other calls\"",
+        "recorded.c:",
+    ] {
+        assert!(shown.stdout.contains(part), "{part} is missing: {shown}");
+    }
+    for width in [1400, 800, 390] {
+        let picture = folder.join(format!("{width}.png"));
+        let words =
+            [format!("--window-size={width},2000"), format!("--screenshot={}", picture.display()), user.clone()];
+        let shown = chromium(&words, &page);
+        let bytes = std::fs::metadata(&picture).map_or(0, |file| file.len());
+        // An empty page of this size has some kilobytes.
+        assert!(bytes > 30_000, "{width}: {bytes} bytes: {shown}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}

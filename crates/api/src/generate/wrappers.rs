@@ -1,0 +1,347 @@
+//! The wrappers of the profile's library, in C: one function of every routine's name that calls the library's own and records
+//! the call. C, because only C knows to which address a call returns and passes `long double` by value.
+
+use crate::expand::{CallForm, Symbol, exported};
+use crate::fortran::{FortranEntry, entries};
+use crate::prototype::Prototype;
+use crate::table::Category;
+
+/// The wrappers.
+#[derive(Debug)]
+pub struct Wrappers {
+    /// C, to be compiled behind the declarations of `crates/interpose/src/wrappers.h`.
+    pub source: String,
+    /// The names that the library shows.
+    pub names: Vec<String>,
+}
+
+/// Makes all wrappers.
+pub fn profile_wrappers() -> Wrappers {
+    let mut wrappers = Wrappers { source: String::new(), names: Vec::new() };
+    let mut routines = String::new();
+    let mut count = 0;
+    let mut add = |shown: &str, prototype: &Prototype, aliases: &[String], recorded: &Recorded| {
+        let name = &prototype.name;
+        routines += &format!("    {{\"{name}\", \"{shown}\", {}, 0}},\n", recorded.category);
+        wrappers.source += &function(prototype, count, recorded);
+        wrappers.names.push(name.clone());
+        for alias in aliases {
+            let same = prototype.to_c().replacen(name, alias, 1);
+            wrappers.source += &same.replace(';', &format!(" __attribute__((alias(\"{name}\")));\n"));
+            wrappers.names.push(alias.clone());
+        }
+        count += 1;
+    };
+    for symbol in exported() {
+        add(&symbol.name, &symbol.prototype, &[], &Recorded::of_symbol(&symbol));
+    }
+    for entry in entries() {
+        add(&entry.name(), &entry.prototype, &entry.aliases(), &Recorded::of_fortran(&entry));
+    }
+    wrappers.source = format!(
+        "struct oxprof_routine oxprof_routines[] = {{\n{routines}}};\n\
+         const size_t oxprof_count = {count};\n\
+         void *oxprof_real[{count}];\n\n{}",
+        wrappers.source
+    );
+    wrappers
+}
+
+/// The numbers of `oxshmem_profile::layout::RoutineKind`.
+const OTHER: u32 = 0;
+const TRANSFER: u32 = 1;
+const ATOMIC: u32 = 2;
+const ORDERING: u32 = 3;
+const WAITING: u32 = 4;
+const COLLECTIVE: u32 = 5;
+
+/// The record of a routine.
+struct Recorded {
+    category: u32,
+    what: RecordedPart,
+}
+
+/// The part of the arguments that is recorded, as expressions of C.
+enum RecordedPart {
+    /// That it was called.
+    Call,
+    /// That it was called with so many bytes. Collectives that return at once are no meetings.
+    Bytes { bytes: String },
+    /// The PE, the bytes, where they go, and the word that the PE may wait for.
+    Transfer { context: String, pe: String, way: u32, bytes: String, word: String },
+    /// The team, and the bytes.
+    Team { team: String, bytes: String },
+    /// The active set, and the bytes.
+    Set { start: String, stride: String, size: String, bytes: String },
+    /// A meeting of the world, with the bytes. If the result is an address of the heap, it is one.
+    World { bytes: String, address: bool },
+    /// The address that is waited for.
+    Wait { address: String },
+    /// A handle that is no longer valid behind the call.
+    Forget { handle: String },
+    /// The start of the library.
+    Begin,
+    /// Its end.
+    End,
+    /// A call that does not return.
+    Exit,
+    /// The program switches recording on and off.
+    Control,
+}
+
+/// How the arguments of one routine are written.
+struct Arguments<'a> {
+    prototype: &'a Prototype,
+    /// Fortran passes addresses.
+    by_address: bool,
+    /// The size of an element.
+    element: String,
+}
+
+impl Arguments<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.prototype.parameters.iter().any(|parameter| parameter.name == name)
+    }
+
+    /// The first of these names that the routine has, as a value.
+    fn value(&self, names: &[&str]) -> String {
+        let found = names.iter().find(|name| self.has(name));
+        match found {
+            None => "0".into(),
+            Some(name) if self.by_address => format!("*{name}"),
+            Some(name) => (*name).to_string(),
+        }
+    }
+
+    /// The first of these names, as an address.
+    fn address(&self, names: &[&str]) -> String {
+        names.iter().find(|name| self.has(name)).map_or("NULL".into(), |name| format!("(const void *){name}"))
+    }
+
+    /// The bytes of all elements.
+    fn bytes(&self) -> String {
+        let count = ["nelems", "nreduce", "len"].into_iter().find(|name| self.has(name));
+        match count {
+            _ if self.has("nblocks") => {
+                format!(
+                    "(uint64_t){} * (uint64_t){} * {}",
+                    self.value(&["nblocks"]),
+                    self.value(&["bsize"]),
+                    self.element
+                )
+            }
+            Some(name) => format!("(uint64_t){} * {}", self.value(&[name]), self.element),
+            None => "0".into(),
+        }
+    }
+
+    /// A handle of a team; Fortran's are integers.
+    fn team(&self, names: &[&str]) -> String {
+        let value = self.value(names);
+        if self.by_address { format!("oxprof_fortran_team({value})") } else { value }
+    }
+
+    fn context(&self) -> String {
+        if self.has("ctx") && !self.by_address { "ctx".into() } else { "NULL".into() }
+    }
+}
+
+impl Recorded {
+    fn of_symbol(symbol: &Symbol) -> Recorded {
+        let element = match symbol.form {
+            CallForm::Typed(element) => format!("sizeof({})", element.c),
+            CallForm::Sized(bits) => (bits / 8).to_string(),
+            CallForm::Mem => "1".into(),
+            CallForm::Alone => alone(symbol.family.function()).into(),
+        };
+        let arguments = Arguments { prototype: &symbol.prototype, by_address: false, element };
+        recorded(symbol.family.function(), &arguments, symbol.family.category == Category::Extension)
+    }
+
+    fn of_fortran(entry: &FortranEntry) -> Recorded {
+        let element = entry.kind.map_or("4".into(), |kind| kind.bytes.to_string());
+        recorded(entry.call, &Arguments { prototype: &entry.prototype, by_address: true, element }, false)
+    }
+}
+
+/// The size of what a routine without forms moves.
+fn alone(function: &str) -> &'static str {
+    match function {
+        "counting::putmem" | "counting::getmem" => "1",
+        _ => "8",
+    }
+}
+
+/// The record of the runtime's function. `extension` tells the older meanings of names.
+fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
+    let (module, name) = function.split_once("::").unwrap_or(("", function));
+    let bytes = of.bytes();
+    let is = |category, what| Recorded { category, what };
+    let transfer = |category, way, bytes, word| {
+        is(category, RecordedPart::Transfer { context: of.context(), pe: of.value(&["pe"]), way, bytes, word })
+    };
+    let one = || of.element.clone();
+    let put = || {
+        // A put of a word may be what its target waits for.
+        format!("({bytes}) <= 8 ? {} : NULL", of.address(&["dest", "target"]))
+    };
+    match (module, name) {
+        ("init", "init" | "init_thread" | "start_pes") => is(COLLECTIVE, RecordedPart::Begin),
+        ("init", "finalize") => is(COLLECTIVE, RecordedPart::End),
+        ("init", "global_exit") => is(OTHER, RecordedPart::Exit),
+        ("init", "pcontrol") => is(OTHER, RecordedPart::Control),
+        ("rma", "p") => transfer(TRANSFER, 0, one(), of.address(&["dest"])),
+        ("rma", "g") => transfer(TRANSFER, 1, one(), "NULL".into()),
+        ("rma" | "counting", name) if name.contains("put") => transfer(TRANSFER, 0, bytes.clone(), put()),
+        ("rma", _) | ("counting", "getmem") => transfer(TRANSFER, 1, bytes, "NULL".into()),
+        ("signal", "put_signal" | "put_signal_nbi") => transfer(TRANSFER, 0, bytes, of.address(&["sig_addr"])),
+        ("signal", "signal_set" | "signal_add") => transfer(ATOMIC, 2, "8".into(), of.address(&["sig_addr"])),
+        ("amo", "fetch" | "fetch_nbi") => transfer(ATOMIC, 2, one(), "NULL".into()),
+        ("amo", _) => transfer(ATOMIC, 2, one(), of.address(&["dest"])),
+        ("signal", "signal_wait_until") => is(WAITING, RecordedPart::Wait { address: of.address(&["sig_addr"]) }),
+        ("p2p", name) if name.starts_with("wait") => {
+            is(WAITING, RecordedPart::Wait { address: of.address(&["ivar", "ivars"]) })
+        }
+        ("lock" | "fortran", "set_lock") => is(WAITING, RecordedPart::Wait { address: of.address(&["lock"]) }),
+        ("lock" | "fortran", "clear_lock" | "test_lock") => is(WAITING, RecordedPart::Call),
+        ("counting", "wait") | ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
+        ("request", _) => is(COLLECTIVE, RecordedPart::Bytes { bytes }),
+        ("order", "barrier_all" | "sync_all") => is(COLLECTIVE, RecordedPart::World { bytes, address: false }),
+        ("order", _) => is(ORDERING, RecordedPart::Call),
+        (
+            "extension",
+            "pe_quiet" | "local_complete" | "quiet_test" | "fence_test" | "thread_quiet" | "thread_fence",
+        ) => is(ORDERING, RecordedPart::Call),
+        ("memory", _) => {
+            let address = of.prototype.result.ends_with('*');
+            is(COLLECTIVE, RecordedPart::World { bytes: of.value(&["size"]), address })
+        }
+        ("fortran", "shpalloc" | "shpclmove" | "shpdeallc") => {
+            is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: false })
+        }
+        ("active_set", _) => {
+            let [start, stride, size] = ["PE_start", "logPE_stride", "PE_size"].map(|name| of.value(&[name]));
+            is(COLLECTIVE, RecordedPart::Set { start, stride, size, bytes })
+        }
+        ("collective", _) | ("team", "sync") | ("team_extension", "barrier") => {
+            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["team"]), bytes })
+        }
+        ("team_extension", name) if name.ends_with("to_all") => {
+            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["team"]), bytes })
+        }
+        ("team" | "team_extension", name) if name.starts_with("split") => {
+            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["parent_team"]), bytes: "0".into() })
+        }
+        ("team_extension", "destroy") if of.by_address => {
+            is(OTHER, RecordedPart::Forget { handle: of.team(&["newteam"]) })
+        }
+        ("fortran", "team_destroy") => is(OTHER, RecordedPart::Forget { handle: of.team(&["newteam"]) }),
+        ("team_extension", "destroy") if extension => is(OTHER, RecordedPart::Forget { handle: "*team".into() }),
+        ("team", "destroy") => is(OTHER, RecordedPart::Forget { handle: "team".into() }),
+        ("context", "destroy") => is(OTHER, RecordedPart::Forget { handle: "ctx".into() }),
+        _ => is(OTHER, RecordedPart::Call),
+    }
+}
+
+/// One wrapper.
+fn function(prototype: &Prototype, number: usize, Recorded { category, what }: &Recorded) -> String {
+    let head = prototype.to_c().replace(';', "");
+    let types: Vec<&str> = prototype.parameters.iter().map(|parameter| parameter.ctype.as_str()).collect();
+    let types = if types.is_empty() { "void".into() } else { types.join(", ") };
+    let result = &prototype.result;
+    let real = format!("(({result} (*)({types}))oxprof_real[{number}])({})", prototype.arguments());
+    let (keep, back) = match result.as_str() {
+        "void" => (String::new(), ""),
+        result => (format!("{result} const result = "), "    return result;\n"),
+    };
+    let (before, after) = around(*category, what);
+    let open = match what {
+        RecordedPart::Begin => format!(
+            "    const struct oxprof_begun call = oxprof_open(oxprof_mine, &oxprof_routines[{number}], __builtin_return_address(0));\n"
+        ),
+        _ => format!("    OXPROF_BEGIN({number});\n"),
+    };
+    format!("{head} {{\n{open}{before}    {keep}{real};\n{after}{back}}}\n\n")
+}
+
+/// The statements before the call of the library and behind it.
+fn around(category: u32, what: &RecordedPart) -> (String, String) {
+    let behind = |text: String| (String::new(), format!("    {text};\n"));
+    match what {
+        RecordedPart::Call => behind(format!("oxprof_call(mine, call, {category}, 0)")),
+        RecordedPart::Bytes { bytes } => behind(format!("oxprof_call(mine, call, {category}, {bytes})")),
+        RecordedPart::Transfer { context, pe, way, bytes, word } => {
+            behind(format!("oxprof_transfer(mine, call, {context}, {pe}, {way}, {bytes}, {word})"))
+        }
+        RecordedPart::Team { team, bytes } => behind(format!("oxprof_team(mine, call, {team}, {bytes})")),
+        RecordedPart::Set { start, stride, size, bytes } => {
+            behind(format!("oxprof_set(mine, call, {start}, {stride}, {size}, {bytes})"))
+        }
+        RecordedPart::World { bytes, address } => {
+            let address = if *address { "result" } else { "NULL" };
+            behind(format!("oxprof_world(mine, call, {bytes}, {address})"))
+        }
+        RecordedPart::Wait { address } => behind(format!("oxprof_wait(mine, call, {address})")),
+        RecordedPart::Forget { handle } => {
+            (format!("    oxprof_forget({handle});\n"), format!("    oxprof_call(mine, call, {category}, 0);\n"))
+        }
+        RecordedPart::Begin => behind("oxprof_mine = oxprof_begin_life(oxprof_mine, call)".into()),
+        RecordedPart::End => behind("oxprof_end_life(mine, call)".into()),
+        RecordedPart::Exit => ("    oxprof_exit(mine, call);\n".into(), String::new()),
+        RecordedPart::Control => {
+            ("    oxprof_control(level);\n".into(), format!("    oxprof_call(mine, call, {category}, 0);\n"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapper(name: &str) -> String {
+        let source = profile_wrappers().source;
+        let start =
+            source.find(&format!(" {name}(")).or(source.find(&format!("*{name}("))).expect("the wrapper is there");
+        source[start..].split("\n}").next().unwrap().into()
+    }
+
+    #[test]
+    fn every_routine_has_a_wrapper_and_no_name_comes_twice() {
+        let mut names = profile_wrappers().names;
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        let public = crate::expand::public_names();
+        for symbol in exported() {
+            assert!(names.binary_search(&symbol.name).is_ok(), "{} has no wrapper", symbol.name);
+        }
+        assert!(names.iter().all(|name| public.contains(name)));
+    }
+
+    #[test]
+    fn wrappers_record_what_their_routines_move() {
+        for (name, recorded) in [
+            ("shmem_putmem", "NULL, pe, 0, (uint64_t)nelems * 1,"),
+            ("shmem_ctx_double_get", "ctx, pe, 1, (uint64_t)nelems * sizeof(double), NULL"),
+            ("shmem_int_p", "NULL, pe, 0, sizeof(int), (const void *)dest"),
+            ("shmem_long_atomic_fetch_add", "NULL, pe, 2, sizeof(long), (const void *)dest"),
+            ("shmem_get64_nbi", "NULL, pe, 1, (uint64_t)nelems * 8, NULL"),
+            ("shmem_ibput32", "(uint64_t)nblocks * (uint64_t)bsize * 4"),
+            ("shmem_double_sum_reduce", "oxprof_team(mine, call, team, (uint64_t)nreduce * sizeof(double))"),
+            ("shmem_team_split_strided", "oxprof_team(mine, call, parent_team, 0)"),
+            ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
+            ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
+            ("shmem_malloc", "oxprof_world(mine, call, size, result)"),
+            ("shmem_put8_", "NULL, *pe, 0, (uint64_t)*nelems * 8,"),
+            (
+                "shmem_real8_sum_to_all_",
+                "oxprof_set(mine, call, *PE_start, *logPE_stride, *PE_size, (uint64_t)*nreduce * 8)",
+            ),
+            ("shmem_quiet", "oxprof_call(mine, call, 3, 0)"),
+        ] {
+            let text = wrapper(name);
+            assert!(text.contains(recorded), "{name}: {text}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The library's own routines, and what the loader knows of the program.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use crate::routine::Routine;
+
+unsafe extern "C" {
+    static oxprof_count: usize;
+    static oxprof_routines: Routine;
+    static mut oxprof_real: *mut c_void;
+}
+
+/// The routines and objects of the C library that this library itself uses.
+#[derive(Debug)]
+pub(crate) struct WrappedLibrary {
+    my_pe: unsafe extern "C" fn() -> c_int,
+    n_pes: unsafe extern "C" fn() -> c_int,
+    team_n_pes: unsafe extern "C" fn(*const c_void) -> c_int,
+    translate: unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
+    team_of: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
+    /// Handles of the default context, the world and the PEs of the node.
+    default_context: usize,
+    world: usize,
+    shared: usize,
+}
+
+/// The library; found at the first call of a wrapper.
+static LIBRARY: OnceLock<WrappedLibrary> = OnceLock::new();
+
+/// The library. The first call finds every routine that is wrapped.
+pub(crate) fn library() -> &'static WrappedLibrary {
+    LIBRARY.get_or_init(|| {
+        // SAFETY: the name is a string; the flag asks for what is loaded already, wherever a program has it from.
+        let handle = unsafe { libc::dlopen(c"liboxshmem.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            give_up(c"oxshmem: the library of --profile is loaded without liboxshmem.so.1\n");
+        }
+        // SAFETY: the generated file defines tables of so many routines and places for their addresses. `get_or_init` lets
+        // one thread write, and a wrapper uses its place after the first call of this function has ended.
+        unsafe {
+            let (routines, real) = (&raw const oxprof_routines, &raw mut oxprof_real);
+            for number in 0..oxprof_count {
+                *real.add(number) = address(handle, (*routines.add(number)).symbol());
+            }
+        }
+        // SAFETY: these are the types of the routines and objects of these names.
+        unsafe {
+            let function = |name| address(handle, name);
+            let object = |name| *function(name).cast::<usize>();
+            WrappedLibrary {
+                my_pe: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_my_pe")),
+                n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_n_pes")),
+                team_n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_void) -> c_int>(function(
+                    c"pshmem_team_n_pes",
+                )),
+                translate: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
+                >(function(c"pshmem_team_translate_pe")),
+                team_of: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
+                >(function(c"pshmem_ctx_get_team")),
+                default_context: object(c"SHMEM_CTX_DEFAULT"),
+                world: object(c"SHMEM_TEAM_WORLD"),
+                shared: object(c"SHMEM_TEAM_SHARED"),
+            }
+        }
+    })
+}
+
+fn address(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: the handle is that of a loaded library, and the name is a string.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    if found.is_null() {
+        give_up(c"oxshmem: liboxshmem.so.1 is of another build than the library of --profile: install both together\n");
+    }
+    found
+}
+
+/// Ends the process: a program cannot go on without its routines.
+fn give_up(why: &CStr) -> ! {
+    // SAFETY: the text is valid memory of that length.
+    unsafe {
+        libc::write(2, why.as_ptr().cast(), why.count_bytes());
+        libc::_exit(1)
+    }
+}
+
+impl WrappedLibrary {
+    /// The PE's number and how many there are.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        // SAFETY: the library is initialised whenever a ledger is opened.
+        unsafe { ((self.my_pe)() as u32, (self.n_pes)() as u32) }
+    }
+
+    /// World number of the first PE of the node.
+    pub(crate) fn node(&self) -> u32 {
+        // SAFETY: the predefined handles are those of valid teams while the library is initialised.
+        unsafe { (self.translate)(self.shared as *const c_void, 0, self.world as *const c_void) as u32 }
+    }
+
+    /// World numbers of a team's members; nothing for a handle of no team.
+    pub(crate) fn members(&self, team: usize) -> Vec<u32> {
+        let team = team as *const c_void;
+        // SAFETY: the program has just used the handle in a call that accepted it.
+        unsafe {
+            let size = (self.team_n_pes)(team).max(0);
+            (0..size).map(|member| (self.translate)(team, member, self.world as *const c_void) as u32).collect()
+        }
+    }
+
+    /// The team of a context.
+    pub(crate) fn team_of(&self, context: usize) -> Option<usize> {
+        let mut team = std::ptr::null();
+        // SAFETY: the program has just used the context in a call that accepted it, and `team` is writable.
+        let status = unsafe { (self.team_of)(context as *const c_void, &raw mut team) };
+        (status == 0 && !team.is_null()).then_some(team as usize)
+    }
+
+    /// Whether PE numbers on this context are those of the world. A program has its own copy of the object where it was
+    /// linked to a fixed address; its context is found to be that of the world like any other one.
+    pub(crate) fn is_default(&self, context: usize) -> bool {
+        context == 0 || context == self.default_context
+    }
+
+    /// The team of a Fortran handle.
+    pub(crate) fn fortran_team(&self, handle: i64) -> usize {
+        match handle {
+            1 => self.world,
+            2 => self.shared,
+            other => other as usize,
+        }
+    }
+
+    /// The team of all PEs.
+    pub(crate) fn world(&self) -> usize {
+        self.world
+    }
+}
+
+/// A loaded file that has code.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Module {
+    /// Addresses of the code.
+    pub(crate) code: (usize, usize),
+    /// The offset of addresses of the file.
+    pub(crate) bias: usize,
+    /// The path.
+    pub(crate) path: Vec<u8>,
+    /// The addresses of writable variables.
+    pub(crate) data: (usize, usize),
+}
+
+/// The files that are loaded now; the executable is the first one.
+pub(crate) fn modules() -> Vec<Module> {
+    unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid description, and `found` is the vector below.
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Module>>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader passes the address of so many headers.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let bias = info.dlpi_addr as usize;
+        let extent = |flag: u32| {
+            let parts = headers.iter().filter(|part| part.p_type == libc::PT_LOAD && part.p_flags & flag != 0);
+            let ends = parts.map(|part| (bias + part.p_vaddr as usize, bias + (part.p_vaddr + part.p_memsz) as usize));
+            ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
+        };
+        let path = match found.is_empty() {
+            true => std::fs::read_link("/proc/self/exe").map(|path| path.into_os_string()).unwrap_or_default(),
+            // SAFETY: the loader's name is a string, or nothing.
+            false => unsafe { name_of(info.dlpi_name) },
+        };
+        let path = std::os::unix::ffi::OsStringExt::into_vec(path);
+        found.push(Module { code: extent(libc::PF_X), bias, path, data: extent(libc::PF_W) });
+        0
+    }
+    let mut found: Vec<Module> = Vec::new();
+    // SAFETY: the callback treats the pointer as what it is, the vector on our stack.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+    found
+}
+
+/// The name of a loaded file.
+///
+/// # Safety
+/// `name` is null or a string.
+unsafe fn name_of(name: *const c_char) -> std::ffi::OsString {
+    if name.is_null() {
+        return std::ffi::OsString::new();
+    }
+    // SAFETY: the caller promises a string.
+    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_the_first_module_and_holds_this_code() {
+        let modules = modules();
+        let here = the_executable_is_the_first_module_and_holds_this_code as *const () as usize;
+        assert!((modules[0].code.0..modules[0].code.1).contains(&here));
+        assert!(!modules[0].path.is_empty() && modules[0].data.1 > modules[0].data.0);
+    }
+}

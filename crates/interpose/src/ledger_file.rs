@@ -1,0 +1,38 @@
+//! The file of a ledger, and the machine that it is on.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+/// A file of so many words, all zero, in memory that a child of a fork does not have.
+pub(crate) fn mapped(path: &Path, words: usize) -> std::io::Result<&'static [AtomicU64]> {
+    let bytes = words * 8;
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    // Without room on the disk, a store into the mapping would end the process.
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
+        0 => {}
+        error => return Err(std::io::Error::from_raw_os_error(error)),
+    }
+    let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    // SAFETY: a new mapping at an address that the system chooses touches no other memory.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, file.as_raw_fd(), 0) };
+    if address == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the mapping has so many words, is aligned as a page is, and stays until the process ends.
+    Ok(unsafe { std::slice::from_raw_parts(address.cast(), words) })
+}
+
+/// The name of the host.
+pub(crate) fn host() -> Vec<u8> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().as_bytes().to_vec()
+}
+
+/// Which start of the machine this is.
+pub(crate) fn boot() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    [0..16, 16..32].map(|part| digits.get(part).and_then(|part| u64::from_str_radix(part, 16).ok()).unwrap_or(0))
+}

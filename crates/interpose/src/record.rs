@@ -1,0 +1,264 @@
+//! The functions that wrappers call. Each thread has a ledger of its own, whose address the wrappers keep in a variable of the thread.
+
+use std::ffi::{c_int, c_void};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+use oxshmem_profile::layout::{self, RoutineKind};
+use parking_lot::Mutex;
+
+use crate::finds::library;
+use crate::routine::{Begun, Routine};
+use crate::teams::{self, TeamEntry};
+use crate::ticks;
+use crate::writer::{OpenLedger, Timing};
+
+/// The way to the ledgers of this process.
+struct Folder {
+    path: PathBuf,
+    /// Events that each ledger keeps.
+    room: usize,
+    /// Ticks and nanoseconds at the first call.
+    since: (u64, u64),
+}
+
+/// The most ledgers of a PE.
+const MOST_THREADS: u64 = 256;
+/// The most events that a ledger keeps.
+const MOST_EVENTS: usize = 1 << 26;
+
+static FOLDER: OnceLock<Option<Folder>> = OnceLock::new();
+/// Whether the library is initialised, so that ledgers can be opened.
+static ALIVE: AtomicBool = AtomicBool::new(false);
+/// Whether the program has switched recording off.
+static PAUSED: AtomicBool = AtomicBool::new(false);
+static THREADS: AtomicU64 = AtomicU64::new(0);
+/// The first call of init, before there is a ledger: routine and caller.
+static FIRST: Mutex<Option<(&'static Routine, usize)>> = Mutex::new(None);
+
+unsafe extern "C" {
+    /// Takes the ledger from the calling thread.
+    fn oxprof_detach();
+}
+
+fn folder() -> Option<&'static Folder> {
+    let read = || {
+        let room = std::env::var(layout::ROOM).ok().and_then(|text| text.parse::<usize>().ok());
+        let since = (ticks::now(), ticks::nanoseconds());
+        let path = std::env::var_os(layout::FOLDER).filter(|path| !path.is_empty())?;
+        Some(Folder { path: path.into(), room: room.unwrap_or(0).min(MOST_EVENTS), since })
+    };
+    FOLDER.get_or_init(read).as_ref()
+}
+
+extern "C" fn in_child() {
+    // The ledgers are the parent's.
+    ALIVE.store(false, Relaxed);
+    // SAFETY: the function sets a variable of this thread.
+    unsafe { oxprof_detach() }
+}
+
+/// The ledger of the calling thread, or null as long as there is nothing to be recorded. Finds the library's routines first.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_attach() -> *mut OpenLedger {
+    library();
+    match folder() {
+        Some(folder) if ALIVE.load(Relaxed) => open(folder),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// A new ledger.
+fn open(folder: &Folder) -> *mut OpenLedger {
+    let thread = THREADS.fetch_add(1, Relaxed);
+    if thread >= MOST_THREADS {
+        return std::ptr::null_mut();
+    }
+    let since = if thread == 0 { folder.since } else { (ticks::now(), ticks::nanoseconds()) };
+    match OpenLedger::create(&folder.path, library(), thread, folder.room, since) {
+        Ok(ledger) => Box::into_raw(Box::new(ledger)),
+        Err(error) => {
+            eprintln!(
+                "oxshmem: nothing is recorded of this PE\n  why: a file of its calls cannot be kept in {}: {error}\n  \
+                 do: name a directory with room on every host: oshrun --profile=DIR",
+                folder.path.display()
+            );
+            ALIVE.store(false, Relaxed);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Begins the record of a call.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_begin(mine: Option<&mut OpenLedger>, routine: &'static Routine, caller: *const c_void) -> Begun {
+    match mine {
+        Some(ledger) if !PAUSED.load(Relaxed) => ledger.begin(routine, caller as usize),
+        _ => Begun::default(),
+    }
+}
+
+/// Begins the record of a call of init, before which there is no ledger.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_open(mine: Option<&mut OpenLedger>, routine: &'static Routine, caller: *const c_void) -> Begun {
+    library();
+    if mine.is_some() {
+        return oxprof_begin(mine, routine, caller);
+    }
+    if folder().is_some() {
+        *FIRST.lock() = Some((routine, caller as usize));
+    }
+    Begun { site: 0, start: ticks::now() }
+}
+
+/// Ends the record of init, and opens the ledger. Returns it.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *mut OpenLedger {
+    let Some(folder) = folder() else { return std::ptr::null_mut() };
+    if let Some(ledger) = mine {
+        meet(ledger, call, teams::of_team(library().world()), 0);
+        return ledger;
+    }
+    if !ALIVE.swap(true, Relaxed) {
+        // SAFETY: the function is part of this library, which is never unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+    let address = open(folder);
+    // SAFETY: `open` returns null or a ledger that nobody else has.
+    if let (Some(ledger), Some((routine, caller))) = (unsafe { address.as_mut() }, FIRST.lock().take()) {
+        let begun = ledger.begin(routine, caller);
+        meet(ledger, Begun { start: call.start, ..begun }, teams::of_team(library().world()), 0);
+    }
+    address
+}
+
+/// Ends the record of finalize.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_end_life(mine: Option<&mut OpenLedger>, call: Begun) {
+    let Some(ledger) = mine else { return };
+    meet(ledger, call, teams::of_team(library().world()), 0);
+    ledger.end();
+}
+
+/// Records a call that ends the job.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_exit(mine: Option<&mut OpenLedger>, call: Begun) {
+    let Some(ledger) = mine else { return };
+    ledger.finish(call, RoutineKind::Other, 0, None);
+    ledger.end();
+}
+
+/// Ends the record of a call of which nothing else is known than its bytes.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_call(mine: Option<&mut OpenLedger>, call: Begun, category: u32, bytes: u64) {
+    if let Some(ledger) = mine {
+        ledger.finish(call, RoutineKind::of(category.into()).unwrap_or(RoutineKind::Other), bytes, None);
+    }
+}
+
+/// Ends the record of a transfer or an atomic. `word`: the address that its target may wait for.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_transfer(
+    mine: Option<&mut OpenLedger>,
+    call: Begun,
+    context: *const c_void,
+    pe: c_int,
+    way: u32,
+    bytes: u64,
+    word: *const c_void,
+) {
+    let Some(ledger) = mine else { return };
+    if call.site == 0 {
+        return;
+    }
+    let context = context as usize;
+    let team = match library().is_default(context) {
+        true => None,
+        false => ledger.team(context, || teams::of_context(context)),
+    };
+    let peer = team.map_or(Some(pe as u32), |team| team.world(pe));
+    let category = if way == 2 { RoutineKind::Atomic } else { RoutineKind::Transfer };
+    let timing = ledger.finish(call, category, bytes, peer);
+    if let Some(team) = team {
+        ledger.of_team(team, bytes, timing);
+    }
+    let Some(peer) = peer else { return };
+    ledger.traffic(peer, way as usize, bytes, timing);
+    if !word.is_null() {
+        ledger.update(peer, word as u64);
+    }
+}
+
+/// Ends the record of a collective of a team.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_team(mine: Option<&mut OpenLedger>, call: Begun, team: *const c_void, bytes: u64) {
+    let Some(ledger) = mine else { return };
+    let handle = team as usize;
+    let team = ledger.team(handle, || teams::of_team(handle));
+    meet(ledger, call, team, bytes);
+}
+
+/// Ends the record of a collective of an active set.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_set(
+    mine: Option<&mut OpenLedger>,
+    call: Begun,
+    start: c_int,
+    stride: c_int,
+    size: c_int,
+    bytes: u64,
+) {
+    if let Some(ledger) = mine {
+        meet(ledger, call, teams::of_set(start, stride, size), bytes);
+    }
+}
+
+/// Ends the record of a meeting of all PEs. `address`: that of a block of the heap.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_world(mine: Option<&mut OpenLedger>, call: Begun, bytes: u64, address: *const c_void) {
+    let Some(ledger) = mine else { return };
+    if !address.is_null() {
+        ledger.heap(address as u64);
+    }
+    let world = library().world();
+    let team = ledger.team(world, || teams::of_team(world));
+    meet(ledger, call, team, bytes);
+}
+
+/// Counts the meeting, recorded or not: all members give it the same number.
+fn meet(ledger: &mut OpenLedger, call: Begun, team: Option<&'static TeamEntry>, bytes: u64) {
+    let number = team.map(|team| team.meetings.fetch_add(1, Relaxed));
+    let timing: Option<Timing> = ledger.finish(call, RoutineKind::Collective, bytes, None);
+    if let (Some(team), Some(number), true) = (team, number, call.site != 0) {
+        ledger.of_team(team, bytes, timing);
+        ledger.meeting(team, call, number, timing);
+    }
+}
+
+/// Ends the record of a wait for a variable.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_wait(mine: Option<&mut OpenLedger>, call: Begun, address: *const c_void) {
+    if let Some(ledger) = mine.filter(|_| call.site != 0) {
+        let timing = ledger.finish(call, RoutineKind::Waiting, 0, None);
+        ledger.wait(address as u64, timing);
+    }
+}
+
+/// Forgets a handle that the program is about to give back.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_forget(handle: *const c_void) {
+    teams::forget(handle as usize);
+}
+
+/// `shmem_pcontrol`: level 0 switches recording off, every other one on.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_control(level: c_int) {
+    PAUSED.store(level == 0, Release);
+}
+
+/// The handle that a Fortran program's integer stands for; the small numbers are those of shmemx.fh.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_fortran_team(handle: i64) -> *const c_void {
+    library().fortran_team(handle) as *const c_void
+}

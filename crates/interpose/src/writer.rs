@@ -1,0 +1,268 @@
+//! The ledger of one thread: a file that is mapped into memory, in which only this thread writes.
+
+mod meetings;
+mod peers;
+mod series;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+use oxshmem_profile::layout::{self, MODULES, RoutineKind, SITES, Table};
+use oxshmem_profile::layout::{head, module, site};
+
+use crate::finds::{self, WrappedLibrary};
+use crate::ledger_file::{boot, host, mapped};
+use crate::routine::{Begun, Routine};
+use crate::teams::TeamEntry;
+use crate::ticks;
+
+/// Calls of a routine that take fewer ticks are timed once in a while only, so that the clock does not cost more than the call.
+const SHORT: u64 = 2000;
+/// At most so many calls pass untimed in between: 15 in the mean.
+const MOST_PASSED: u32 = 31;
+/// Ticks between two comparisons of both clocks.
+const COMPARE: u64 = 1 << 27;
+/// Records of a hashed table that are looked at.
+const PROBES: usize = 8;
+
+/// A call as it was timed.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    /// The end of the call.
+    pub(crate) end: u64,
+    /// How long it took.
+    pub(crate) ticks: u64,
+    /// For how many calls it stands.
+    pub(crate) weight: u64,
+}
+
+/// The ledger of the calling thread.
+pub(crate) struct OpenLedger {
+    /// The file. The kernel and readers look at it at any time, so words are atomics; without order but for the events, each of
+    /// which is complete before it is counted.
+    words: &'static [AtomicU64],
+    peers: Table,
+    events: Table,
+    /// Routine and caller of each site.
+    sites: Box<[(usize, usize)]>,
+    /// The time that a measurement adds to itself.
+    cost: u64,
+    random: u32,
+    /// Bytes and calls since the last timed call.
+    pending: (u64, u64),
+    /// The team that was found last: name, age of the registry, entry.
+    last: Option<(usize, u64, &'static TeamEntry)>,
+}
+
+impl OpenLedger {
+    /// Makes a ledger in `folder`.
+    pub(crate) fn create(
+        folder: &Path,
+        library: &WrappedLibrary,
+        thread: u64,
+        room: usize,
+        since: (u64, u64),
+    ) -> std::io::Result<Self> {
+        let (pe, pes) = library.place();
+        let (peers, events) = (layout::peers(pes as usize), layout::events(pes as usize, room));
+        let path = folder.join(format!("pe.{pe}.{thread}.{}", layout::ENDING));
+        let ledger = Self {
+            words: mapped(&path, events.end())?,
+            peers,
+            events,
+            sites: vec![(0, 0); SITES.records].into_boxed_slice(),
+            cost: ticks::cost(),
+            random: pe.wrapping_mul(0x9e37_79b9) | 1,
+            pending: (0, 0),
+            last: None,
+        };
+        for (place, value) in [
+            (head::PE, pe.into()),
+            (head::PES, pes.into()),
+            (head::THREAD, thread),
+            (head::PID, std::process::id().into()),
+            (head::BEGIN, since.0),
+            (head::BEGIN + 1, since.1),
+            (head::LAST, since.0),
+            (head::STRIDE, 1),
+            (head::RING, room as u64),
+            (head::NODE, library.node().into()),
+            (head::INTERVAL, 20),
+        ] {
+            ledger.set(place, value);
+        }
+        ledger.text(head::HOST, head::HOST_WORDS, &host());
+        let [first, second] = boot();
+        ledger.set(head::BOOT, first);
+        ledger.set(head::BOOT + 1, second);
+        ledger.compare_clocks(ticks::now());
+        ledger.list_modules();
+        ledger.set(head::MAGIC, layout::MAGIC);
+        Ok(ledger)
+    }
+
+    #[inline]
+    fn get(&self, place: usize) -> u64 {
+        self.words[place].load(Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, place: usize, value: u64) {
+        self.words[place].store(value, Relaxed);
+    }
+
+    /// One thread writes, so this is a load and a store.
+    #[inline]
+    fn add(&self, place: usize, value: u64) {
+        self.set(place, self.get(place).wrapping_add(value));
+    }
+
+    fn text(&self, place: usize, words: usize, text: &[u8]) {
+        let text = &text[..text.len().min(words * 8 - 1)];
+        for (number, part) in text.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.set(place + number, u64::from_ne_bytes(word));
+        }
+    }
+
+    fn compare_clocks(&self, now: u64) {
+        self.set(head::LATEST, now);
+        self.set(head::LATEST + 1, ticks::nanoseconds());
+    }
+
+    /// Writes which files are loaded where.
+    pub(crate) fn list_modules(&self) {
+        for (number, found) in finds::modules().iter().take(MODULES.records).enumerate() {
+            let at = MODULES.at(number);
+            self.set(at, found.code.0 as u64);
+            self.set(at + 1, found.code.1 as u64);
+            self.set(at + 2, found.bias as u64);
+            self.text(at + module::PATH, MODULES.width - module::PATH, &found.path);
+            if number == 0 {
+                self.set(head::STATICS, found.data.0 as u64);
+                self.set(head::STATICS + 1, found.data.1 as u64);
+            }
+        }
+    }
+
+    /// Writes that the PE has left the job.
+    pub(crate) fn end(&self) {
+        self.list_modules();
+        self.compare_clocks(ticks::now());
+        self.set(head::ENDED, 1);
+    }
+
+    /// Notes the first address of the heap.
+    pub(crate) fn heap(&self, address: u64) {
+        if self.get(head::HEAP) == 0 {
+            self.set(head::HEAP, address);
+        }
+    }
+
+    /// Counts a call, and decides whether it is timed.
+    #[inline]
+    pub(crate) fn begin(&mut self, routine: &'static Routine, caller: usize) -> Begun {
+        let Some(number) = self.site(routine, caller) else {
+            self.add(head::UNCOUNTED, 1);
+            return Begun::default();
+        };
+        let at = SITES.at(number);
+        self.add(at + site::CALLS, 1);
+        self.pending.1 += 1;
+        let left = self.get(at + site::LEFT);
+        let start = if left > 0 {
+            self.set(at + site::LEFT, left - 1);
+            0
+        } else {
+            ticks::now()
+        };
+        Begun { site: number as u64 + 1, start }
+    }
+
+    /// The number of a routine's record for a place of the program.
+    #[inline]
+    fn site(&mut self, routine: &'static Routine, caller: usize) -> Option<usize> {
+        let key = (std::ptr::from_ref(routine) as usize, caller);
+        let first = ((key.0 >> 4) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        for probe in 0..PROBES {
+            let number = (first + probe) % SITES.records;
+            if self.sites[number] == key {
+                return Some(number);
+            }
+            if self.sites[number].0 == 0 {
+                self.sites[number] = key;
+                self.new_site(number, routine, caller);
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn new_site(&self, number: usize, routine: &Routine, caller: usize) {
+        let at = SITES.at(number);
+        self.set(at + site::CALLER, caller as u64);
+        self.text(at + site::NAME, site::NAME_WORDS, routine.name().to_bytes());
+        self.set(at + site::CATEGORY, routine.category() as u64 + 1);
+    }
+
+    /// Ends the measurement of a call that moved so many bytes; nothing if it was not timed.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        call: Begun,
+        category: RoutineKind,
+        bytes: u64,
+        peer: Option<u32>,
+    ) -> Option<Timing> {
+        let at = SITES.at((call.site as usize).checked_sub(1)?);
+        self.add(at + site::BYTES, bytes);
+        self.pending.0 += bytes;
+        if call.start == 0 {
+            return None;
+        }
+        Some(self.timed(call, at, category, bytes, peer))
+    }
+
+    fn timed(&mut self, call: Begun, at: usize, category: RoutineKind, bytes: u64, peer: Option<u32>) -> Timing {
+        let end = ticks::now();
+        let took = end.saturating_sub(call.start).saturating_sub(self.cost);
+        let timing = Timing { end, ticks: took, weight: 1 + self.get(at + site::PASSED) };
+        self.add(at + site::TICKS, took * timing.weight);
+        self.add(at + site::TIMED, 1);
+        if took > self.get(at + site::LONGEST) {
+            self.set(at + site::LONGEST, took);
+        }
+        let traced = self.events.records > 0;
+        // The members of a team keep the same meetings, so all of those are timed.
+        let sparse = took < SHORT && !traced && category != RoutineKind::Collective;
+        let pass = if sparse { u64::from(self.next_random() & MOST_PASSED) } else { 0 };
+        self.set(at + site::LEFT, pass);
+        self.set(at + site::PASSED, pass);
+        self.set(head::LAST, end);
+        self.in_series(category, &timing);
+        if end.wrapping_sub(self.get(head::LATEST)) > COMPARE {
+            self.compare_clocks(end);
+        }
+        if traced {
+            self.event(call, took, bytes, peer);
+        }
+        timing
+    }
+
+    fn next_random(&mut self) -> u32 {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.random >> 8
+    }
+
+    fn event(&self, call: Begun, took: u64, bytes: u64, peer: Option<u32>) {
+        let happened = self.get(head::EVENTS);
+        let at = self.events.at((happened % self.events.records as u64) as usize);
+        self.set(at, call.start);
+        self.set(at + 1, took);
+        self.set(at + 2, (call.site - 1) | u64::from(peer.map_or(0, |pe| pe + 1)) << 32);
+        self.set(at + 3, bytes);
+        self.words[head::EVENTS].store(happened + 1, Release);
+    }
+}

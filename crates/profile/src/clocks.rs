@@ -1,0 +1,123 @@
+//! One clock for all hosts.
+//!
+//! PEs of one machine have one clock. Between machines the barriers of the job tell the difference: nobody leaves one before the
+//! last member has come. So each barrier bounds from both sides how far one clock is ahead of another one, and many barriers
+//! bound it closely. No message is sent for it.
+
+use std::collections::BTreeMap;
+
+use crate::ledger::{CallLedger, TeamKey};
+
+/// Which start of which machine a clock counts from.
+type Boot = [u64; 2];
+
+/// One barrier as the members on one host saw it: when the last of them came, and when the first one left.
+type Seen = (u64, u64);
+
+/// Moves the times of every host to the clock of the first one.
+pub fn align(ledgers: &mut [CallLedger]) {
+    let Some(reference) = ledgers.first().map(|ledger| ledger.boot) else { return };
+    if ledgers.iter().all(|ledger| ledger.boot == reference) {
+        return;
+    }
+    let barriers = barriers(ledgers);
+    let mut shifts: BTreeMap<Boot, i64> = BTreeMap::new();
+    for ledger in ledgers {
+        let shift = *shifts.entry(ledger.boot).or_insert_with(|| shift(&barriers, reference, ledger.boot));
+        let moved = |time: &mut u64| *time = time.saturating_add_signed(shift);
+        moved(&mut ledger.span.0);
+        moved(&mut ledger.span.1);
+        for meeting in &mut ledger.meetings {
+            moved(&mut meeting.span.0);
+            moved(&mut meeting.span.1);
+        }
+        ledger.events.iter_mut().for_each(|event| moved(&mut event.begin));
+    }
+}
+
+/// Every barrier, as the members on each host saw it.
+fn barriers(ledgers: &[CallLedger]) -> Vec<BTreeMap<Boot, Seen>> {
+    let mut barriers: BTreeMap<(TeamKey, u64), BTreeMap<Boot, Seen>> = BTreeMap::new();
+    for ledger in ledgers {
+        for meeting in &ledger.meetings {
+            let (Some(team), Some(site)) = (ledger.teams.get(&meeting.team), ledger.sites.get(&meeting.site)) else {
+                continue;
+            };
+            if !["barrier", "sync", "init", "finalize"].iter().any(|word| site.routine.contains(word)) {
+                continue;
+            }
+            let seen = barriers.entry((team.key, meeting.number)).or_default();
+            let (entry, leave) = seen.entry(ledger.boot).or_insert((0, u64::MAX));
+            (*entry, *leave) = ((*entry).max(meeting.span.0), (*leave).min(meeting.span.1));
+        }
+    }
+    barriers.into_values().collect()
+}
+
+/// How much the clock of `other` is behind that of `reference`: the middle of what all barriers allow, 0 without any.
+fn shift(barriers: &[BTreeMap<Boot, Seen>], reference: Boot, other: Boot) -> i64 {
+    let (mut least, mut most) = (i64::MIN, i64::MAX);
+    for barrier in barriers {
+        let (Some(here), Some(there)) = (barrier.get(&reference), barrier.get(&other)) else { continue };
+        least = least.max((here.0 as i64).saturating_sub(there.1 as i64));
+        most = most.min((here.1 as i64).saturating_sub(there.0 as i64));
+    }
+    if least == i64::MIN { 0 } else { least.saturating_add(most.saturating_sub(least) / 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::RoutineKind;
+    use crate::ledger::{MeetingRecord, SiteRecord, TeamRecord};
+
+    const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 2, sum: 0, number: Some(0) };
+
+    fn ledger(pe: u32, boot: u64, ahead: i64, meetings: &[(u64, u64)]) -> CallLedger {
+        let site = SiteRecord {
+            routine: "shmem_barrier_all".into(),
+            category: RoutineKind::Collective,
+            caller: 0,
+            calls: 0,
+            bytes: 0,
+            time: 0.0,
+            timed: 0,
+            longest: 0.0,
+        };
+        let local = |time: u64| time.saturating_add_signed(ahead);
+        let meeting = |(number, &(entry, leave)): (u64, &(u64, u64))| MeetingRecord {
+            team: 0,
+            site: 1,
+            number,
+            span: (local(entry), local(leave)),
+        };
+        CallLedger {
+            pe,
+            boot: [boot, 0],
+            teams: BTreeMap::from([(0, TeamRecord { key: WORLD, calls: 0, bytes: 0, time: 0.0 })]),
+            sites: BTreeMap::from([(1, site)]),
+            meetings: (0..).zip(meetings).map(meeting).collect(),
+            ..CallLedger::default()
+        }
+    }
+
+    #[test]
+    fn barriers_tell_how_far_a_clock_is_ahead() {
+        for ahead in [-1_000_000, 0, 987_654_321] {
+            let here = [(5_000_000, 5_003_000), (6_000_000, 6_100_500), (7_000_000, 7_000_800)];
+            let there = [(5_002_500, 5_003_000), (6_100_000, 6_100_500), (6_900_000, 7_000_900)];
+            let mut ledgers = [ledger(0, 1, 0, &here), ledger(1, 2, ahead, &there)];
+            align(&mut ledgers);
+            for (meeting, (entry, _)) in ledgers[1].meetings.iter().zip(there) {
+                assert!(meeting.span.0.abs_diff(entry) < 1_000, "{ahead}: {meeting:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_machine_has_one_clock_already() {
+        let mut ledgers = [ledger(0, 1, 0, &[(10, 20)]), ledger(1, 1, 500, &[(10, 20)])];
+        align(&mut ledgers);
+        assert_eq!(ledgers[1].meetings[0].span, (510, 520));
+    }
+}

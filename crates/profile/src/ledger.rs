@@ -1,0 +1,356 @@
+//! Reading one ledger.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use oxshmem_base::Error;
+
+use crate::layout::{self, MEETINGS, MODULES, RoutineKind, SERIES, SITES, SIZES, TEAMS, Table, UPDATES, WAITS};
+use crate::layout::{head, module, site, team};
+
+/// The record of one thread of a PE. Times are nanoseconds of its machine, unless a field says ticks.
+#[derive(Clone, Debug, Default)]
+pub struct CallLedger {
+    /// The PE.
+    pub pe: u32,
+    /// How many PEs the job has.
+    pub pes: u32,
+    /// The thread.
+    pub thread: u32,
+    /// The process.
+    pub pid: u64,
+    /// The name of the host.
+    pub host: String,
+    /// Which start of which machine times count from.
+    pub boot: [u64; 2],
+    /// World number of the first PE of the node.
+    pub node: u32,
+    /// When it begins, and when the last timed call ended.
+    pub span: (u64, u64),
+    /// Whether the PE has finalized.
+    pub ended: bool,
+    /// Nanoseconds of a tick.
+    pub tick: f64,
+    /// Files with code: begin, end, bias, path.
+    pub modules: Vec<(u64, u64, u64, String)>,
+    /// Teams by number.
+    pub teams: BTreeMap<u32, TeamRecord>,
+    /// The length of an interval, and the intervals.
+    pub series: (f64, Vec<Interval>),
+    /// Puts and gets by the number of binary digits of their bytes.
+    pub sizes: [Vec<u64>; 2],
+    /// Variables that were waited for: object, calls, nanoseconds.
+    pub waits: Vec<(SymmetricObject, u64, f64)>,
+    /// Variables of other PEs that were updated: object, PE, updates.
+    pub updates: Vec<(SymmetricObject, u32, u64)>,
+    /// Routines at places of the program, by number.
+    pub sites: BTreeMap<u32, SiteRecord>,
+    /// Every so many meetings are kept.
+    pub stride: u64,
+    /// The meetings.
+    pub meetings: Vec<MeetingRecord>,
+    /// Peers with which there was anything: world number; puts, gets and atomics.
+    pub peers: Vec<(u32, [PeerTraffic; 3])>,
+    /// The last events, in their order.
+    pub events: Vec<EventRecord>,
+    /// How many events there have been.
+    pub happened: u64,
+    /// Calls that found no room in a table.
+    pub uncounted: u64,
+}
+
+/// An object that has the same name on all PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymmetricObject {
+    /// The distance from the first block of the heap.
+    Heap(i64),
+    /// The distance from the executable's first variable.
+    Static(u64),
+}
+
+/// A team or an active set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TeamRecord {
+    /// The same on all members.
+    pub key: TeamKey,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Nanoseconds, estimated.
+    pub time: f64,
+}
+
+/// A name of a team that is the same on all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TeamKey {
+    /// World number of the first member.
+    pub first: u32,
+    /// The distance of members; 0 if they have none.
+    pub stride: u32,
+    /// How many members.
+    pub size: u32,
+    /// A sum over the members.
+    pub sum: u64,
+    /// The number among teams of the same members; nothing for an active set.
+    pub number: Option<u32>,
+}
+
+/// A part of the job's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Nanoseconds in transfers, ordering, waiting and collectives.
+    pub time: [f64; 4],
+    /// Bytes.
+    pub bytes: u64,
+    /// Calls.
+    pub calls: u64,
+}
+
+/// A routine at a place of the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteRecord {
+    /// The routine.
+    pub routine: String,
+    /// Its kind.
+    pub category: RoutineKind,
+    /// The address to which the call returns.
+    pub caller: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Nanoseconds, estimated.
+    pub time: f64,
+    /// Calls that were timed.
+    pub timed: u64,
+    /// The longest of them.
+    pub longest: f64,
+}
+
+/// One call of a collective.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeetingRecord {
+    /// The team's number in the ledger.
+    pub team: u32,
+    /// The site's number.
+    pub site: u32,
+    /// The number among the team's collectives.
+    pub number: u64,
+    /// When the PE came and when it left.
+    pub span: (u64, u64),
+}
+
+/// Operations of one PE on another one's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PeerTraffic {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Calls that were timed.
+    pub timed: u64,
+    /// Their nanoseconds.
+    pub time: f64,
+}
+
+/// One call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventRecord {
+    /// When it began.
+    pub begin: u64,
+    /// How long it took, in nanoseconds.
+    pub time: u64,
+    /// The site's number.
+    pub site: u32,
+    /// The PE that it names.
+    pub peer: Option<u32>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The words of a file.
+struct LedgerWords(Vec<u64>);
+
+impl LedgerWords {
+    fn at(&self, place: usize) -> u64 {
+        self.0.get(place).copied().unwrap_or(0)
+    }
+
+    fn record(&self, table: Table, record: usize) -> &[u64] {
+        self.0.get(table.at(record)..table.at(record) + table.width).unwrap_or(&[])
+    }
+
+    /// The records of a table whose word `used` is not 0, with their numbers.
+    fn records(&self, table: Table, used: usize) -> impl Iterator<Item = (usize, &[u64])> {
+        (0..table.records)
+            .map(move |number| (number, self.record(table, number)))
+            .filter(move |(_, record)| record.get(used).is_some_and(|word| *word != 0))
+    }
+}
+
+fn text(words: &[u64]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Reads a ledger.
+pub fn read(path: &Path) -> Result<CallLedger, Error> {
+    let wrong = |why: String| {
+        Error::new(format!("{} is no record of a PE", path.display())).because(why).fix("run the job again")
+    };
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+    parse(LedgerWords(words)).ok_or_else(|| wrong("it does not begin as the records of this version do".into()))
+}
+
+/// The ticks of a ledger as nanoseconds.
+struct Clock {
+    begin: (u64, u64),
+    tick: f64,
+}
+
+impl Clock {
+    fn of(words: &LedgerWords) -> Clock {
+        let pair = |place| (words.at(place), words.at(place + 1));
+        let (begin, latest) = (pair(head::BEGIN), pair(head::LATEST));
+        let (ticks, time) = (latest.0.saturating_sub(begin.0), latest.1.saturating_sub(begin.1));
+        Clock { begin, tick: if ticks > 0 { time as f64 / ticks as f64 } else { 1.0 } }
+    }
+
+    fn moment(&self, ticks: u64) -> u64 {
+        let since = (ticks as i64).wrapping_sub(self.begin.0 as i64) as f64 * self.tick;
+        self.begin.1.saturating_add_signed(since as i64)
+    }
+
+    fn time(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.tick
+    }
+}
+
+fn parse(words: LedgerWords) -> Option<CallLedger> {
+    if words.at(head::MAGIC) != layout::MAGIC {
+        return None;
+    }
+    let clock = Clock::of(&words);
+    let pes = u32::try_from(words.at(head::PES)).ok()?;
+    let statics = words.at(head::STATICS)..words.at(head::STATICS + 1);
+    let heap = words.at(head::HEAP);
+    let object = |address: u64| match statics.contains(&address) {
+        true => SymmetricObject::Static(address - statics.start),
+        false => SymmetricObject::Heap(address.wrapping_sub(heap) as i64),
+    };
+    let peers = layout::peers(pes as usize);
+    let peers = Table { records: peers.records.min(words.0.len().saturating_sub(peers.start) / peers.width), ..peers };
+    let traffic =
+        |words: &[u64]| PeerTraffic { calls: words[0], bytes: words[1], timed: words[2], time: clock.time(words[3]) };
+    let begin = words.at(head::BEGIN + 1);
+    Some(CallLedger {
+        pe: words.at(head::PE) as u32,
+        pes,
+        thread: words.at(head::THREAD) as u32,
+        pid: words.at(head::PID),
+        host: text(&words.0[head::HOST..head::HOST + head::HOST_WORDS]),
+        boot: [words.at(head::BOOT), words.at(head::BOOT + 1)],
+        node: words.at(head::NODE) as u32,
+        span: (begin, clock.moment(words.at(head::LAST)).max(begin)),
+        ended: words.at(head::ENDED) != 0,
+        tick: clock.tick,
+        modules: words
+            .records(MODULES, 1)
+            .map(|(_, record)| (record[0], record[1], record[2], text(&record[module::PATH..])))
+            .collect(),
+        teams: words
+            .records(TEAMS, team::SIZE)
+            .map(|(number, record)| (number as u32, team_of(record, &clock)))
+            .collect(),
+        series: series(&words, &clock),
+        sizes: [0, 1].map(|way| words.record(SIZES, way).to_vec()),
+        waits: words.records(WAITS, 1).map(|(_, word)| (object(word[0]), word[1], clock.time(word[2]))).collect(),
+        updates: words.records(UPDATES, 1).map(|(_, word)| (object(word[0]), word[1] as u32 - 1, word[2])).collect(),
+        sites: words
+            .records(SITES, site::CATEGORY)
+            .filter_map(|(number, record)| Some((number as u32, site_of(record, &clock)?)))
+            .collect(),
+        stride: words.at(head::STRIDE).max(1),
+        meetings: (0..(words.at(head::MEETINGS) as usize).min(MEETINGS.records))
+            .map(|number| words.record(MEETINGS, number))
+            .filter(|record| record.len() == MEETINGS.width)
+            .map(|word| MeetingRecord {
+                team: word[0] as u32,
+                site: (word[0] >> 32) as u32,
+                number: word[1],
+                span: (clock.moment(word[2]), clock.moment(word[3])),
+            })
+            .collect(),
+        peers: (0..peers.records)
+            .map(|peer| (peer as u32, words.record(peers, peer)))
+            .filter(|(_, record)| record.iter().any(|word| *word != 0))
+            .map(|(peer, record)| (peer, [0, 4, 8].map(|way| traffic(&record[way..way + 4]))))
+            .collect(),
+        events: events(&words, pes as usize, &clock),
+        happened: words.at(head::EVENTS),
+        uncounted: words.at(head::UNCOUNTED),
+    })
+}
+
+fn team_of(record: &[u64], clock: &Clock) -> TeamRecord {
+    let number = record[team::NUMBER];
+    TeamRecord {
+        key: TeamKey {
+            first: record[team::FIRST] as u32,
+            stride: record[team::STRIDE] as u32,
+            size: record[team::SIZE] as u32,
+            sum: record[team::SUM],
+            number: (number != team::ACTIVE_SET).then_some(number as u32),
+        },
+        calls: record[team::CALLS],
+        bytes: record[team::BYTES],
+        time: clock.time(record[team::TICKS]),
+    }
+}
+
+fn site_of(record: &[u64], clock: &Clock) -> Option<SiteRecord> {
+    Some(SiteRecord {
+        routine: text(&record[site::NAME..]),
+        category: RoutineKind::of(record[site::CATEGORY] - 1)?,
+        caller: record[site::CALLER],
+        calls: record[site::CALLS],
+        bytes: record[site::BYTES],
+        time: clock.time(record[site::TICKS]),
+        timed: record[site::TIMED],
+        longest: clock.time(record[site::LONGEST]),
+    })
+}
+
+fn series(words: &LedgerWords, clock: &Clock) -> (f64, Vec<Interval>) {
+    let length = clock.time(1 << words.at(head::INTERVAL).min(62));
+    let intervals = (0..SERIES.records).map(|number| words.record(SERIES, number)).filter(|record| !record.is_empty());
+    let mut intervals: Vec<Interval> = intervals
+        .map(|record| Interval {
+            time: [0, 1, 2, 3].map(|group| clock.time(record[group])),
+            bytes: record[layout::interval::BYTES],
+            calls: record[layout::interval::CALLS],
+        })
+        .collect();
+    while intervals.last().is_some_and(|last| *last == Interval::default()) {
+        intervals.pop();
+    }
+    (length, intervals)
+}
+
+fn events(words: &LedgerWords, pes: usize, clock: &Clock) -> Vec<EventRecord> {
+    let (happened, room) = (words.at(head::EVENTS), words.at(head::RING));
+    let table = layout::events(pes, room as usize);
+    (happened.saturating_sub(room)..happened)
+        .map(|number| words.record(table, (number % room.max(1)) as usize))
+        .filter(|record| record.len() == table.width)
+        .map(|word| EventRecord {
+            begin: clock.moment(word[0]),
+            time: clock.time(word[1]) as u64,
+            site: word[2] as u32,
+            peer: ((word[2] >> 32) as u32).checked_sub(1),
+            bytes: word[3],
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! The PEs for which others waited: in collectives by the times at which members came, for variables by who updated them.
+
+use std::collections::BTreeMap;
+
+use crate::job::RecordedJob;
+use crate::layout::RoutineKind;
+use crate::ledger::{SymmetricObject, TeamKey};
+
+/// Nanoseconds that PEs have waited for each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Blame {
+    /// By the PE that waited and the PE for which it did.
+    pub pairs: BTreeMap<(u32, u32), f64>,
+    /// Waits in collectives, by the routine and the place of the program.
+    pub sites: BTreeMap<(u32, u32, u32), f64>,
+    /// Waits for variables and locks by PE for which nobody is known to be the reason.
+    pub unknown: BTreeMap<u32, f64>,
+}
+
+/// One member's part of a meeting.
+struct Attendance {
+    pe: u32,
+    thread: u32,
+    site: u32,
+    span: (u64, u64),
+}
+
+/// Finds the reasons of all waits.
+pub fn blame(job: &RecordedJob) -> Blame {
+    let mut blame = Blame::default();
+    in_collectives(job, &mut blame);
+    for_variables(job, &mut blame);
+    blame
+}
+
+/// A member waits until the last one comes that comes before it leaves: in a broadcast, members leave before all are there.
+fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
+    // Every PE keeps meetings whose numbers are multiples of its stride, a power of two: all have those of the largest one.
+    let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
+    for parts in meetings(job, stride).values() {
+        for part in parts {
+            let others = parts.iter().filter(|other| other.pe != part.pe && other.span.0 <= part.span.1);
+            let Some(last) = others.max_by_key(|other| other.span.0) else { continue };
+            let waited = last.span.0.saturating_sub(part.span.0) as f64 * stride as f64;
+            if waited > 0.0 {
+                *blame.pairs.entry((part.pe, last.pe)).or_default() += waited;
+                *blame.sites.entry((part.pe, part.thread, part.site)).or_default() += waited;
+            }
+        }
+    }
+}
+
+/// The meetings of which every member has kept its part.
+fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64), Vec<Attendance>> {
+    let mut meetings: BTreeMap<(TeamKey, u64), Vec<Attendance>> = BTreeMap::new();
+    for ledger in &job.ledgers {
+        for meeting in ledger.meetings.iter().filter(|meeting| meeting.number.is_multiple_of(stride)) {
+            let Some(team) = ledger.teams.get(&meeting.team) else { continue };
+            let part = Attendance { pe: ledger.pe, thread: ledger.thread, site: meeting.site, span: meeting.span };
+            meetings.entry((team.key, meeting.number)).or_default().push(part);
+        }
+    }
+    meetings.retain(|(team, _), parts| parts.len() == team.size as usize);
+    meetings
+}
+
+/// A wait for a variable is shared among those who updated it, in proportion to how often they did.
+fn for_variables(job: &RecordedJob, blame: &mut Blame) {
+    let mut writers: BTreeMap<(u32, SymmetricObject), Vec<(u32, u64)>> = BTreeMap::new();
+    for ledger in &job.ledgers {
+        for (object, target, updates) in &ledger.updates {
+            writers.entry((*target, *object)).or_default().push((ledger.pe, *updates));
+        }
+    }
+    for ledger in &job.ledgers {
+        let mut explained = 0.0;
+        for (object, _, time) in &ledger.waits {
+            let Some(writers) = writers.get(&(ledger.pe, *object)) else { continue };
+            let all: u64 = writers.iter().map(|(_, updates)| updates).sum();
+            for (writer, updates) in writers {
+                *blame.pairs.entry((ledger.pe, *writer)).or_default() += time * *updates as f64 / all.max(1) as f64;
+            }
+            explained += time;
+        }
+        let waiting = ledger.sites.values().filter(|site| site.category == RoutineKind::Waiting);
+        let unexplained = waiting.map(|site| site.time).sum::<f64>() - explained;
+        if unexplained > 0.0 {
+            *blame.unknown.entry(ledger.pe).or_default() += unexplained;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{CallLedger, MeetingRecord, TeamRecord};
+
+    const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) };
+
+    fn ledger(pe: u32, stride: u64, meetings: &[(u64, u64, u64)]) -> CallLedger {
+        let team = TeamRecord { key: WORLD, calls: 0, bytes: 0, time: 0.0 };
+        let part =
+            |&(number, begin, end): &(u64, u64, u64)| MeetingRecord { team: 0, site: 7, number, span: (begin, end) };
+        CallLedger {
+            pe,
+            pes: 3,
+            stride,
+            teams: BTreeMap::from([(0, team)]),
+            meetings: meetings.iter().map(part).collect(),
+            ..CallLedger::default()
+        }
+    }
+
+    #[test]
+    fn the_last_to_come_makes_the_others_wait() {
+        let job = RecordedJob::of(vec![
+            ledger(0, 1, &[(0, 10, 101), (1, 200, 201)]),
+            ledger(1, 1, &[(0, 100, 102), (1, 150, 205)]),
+            ledger(2, 1, &[(0, 40, 101), (1, 180, 204)]),
+        ]);
+        let blame = blame(&job);
+        let expected = [((0, 1), 90.0), ((2, 1), 60.0), ((1, 0), 50.0), ((2, 0), 20.0)];
+        assert_eq!(blame.pairs, BTreeMap::from(expected));
+        assert_eq!(blame.sites[&(2, 0, 7)], 80.0);
+    }
+
+    #[test]
+    fn a_member_that_left_early_did_not_wait_for_those_who_came_later() {
+        let job = RecordedJob::of(vec![
+            ledger(0, 1, &[(0, 10, 20)]),
+            ledger(1, 1, &[(0, 15, 40)]),
+            ledger(2, 1, &[(0, 30, 40)]),
+        ]);
+        assert_eq!(blame(&job).pairs, BTreeMap::from([((0, 1), 5.0), ((1, 2), 15.0)]));
+    }
+
+    #[test]
+    fn the_coarsest_stride_counts_for_all_and_stands_for_those_between() {
+        let job = RecordedJob::of(vec![
+            ledger(0, 1, &[(0, 0, 10), (1, 20, 30), (2, 40, 50)]),
+            ledger(1, 2, &[(0, 4, 10), (2, 42, 50)]),
+            ledger(2, 1, &[(0, 0, 10), (1, 29, 30), (2, 40, 50)]),
+        ]);
+        assert_eq!(blame(&job).pairs, BTreeMap::from([((0, 1), 12.0), ((2, 1), 12.0)]));
+    }
+
+    #[test]
+    fn a_wait_for_a_variable_is_shared_among_its_writers() {
+        let mut waiter = ledger(0, 1, &[]);
+        waiter.waits = vec![(SymmetricObject::Heap(64), 5, 90.0)];
+        let mut writers = [ledger(1, 1, &[]), ledger(2, 1, &[])];
+        writers[0].updates = vec![(SymmetricObject::Heap(64), 0, 2), (SymmetricObject::Heap(72), 0, 50)];
+        writers[1].updates = vec![(SymmetricObject::Heap(64), 0, 1), (SymmetricObject::Heap(64), 1, 50)];
+        let [one, two] = writers;
+        assert_eq!(
+            blame(&RecordedJob::of(vec![waiter, one, two])).pairs,
+            BTreeMap::from([((0, 1), 60.0), ((0, 2), 30.0)])
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! The figures of a profile: by routine, by place of the program, by team, by pair of PEs, and over time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::job::RecordedJob;
+use crate::layout::RoutineKind;
+use crate::ledger::{CallLedger, Interval, PeerTraffic, SiteRecord, TeamKey};
+use crate::meetings::{self, Blame};
+
+/// The calls of all PEs of one routine, or at one place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Total {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Nanoseconds of all PEs together.
+    pub time: f64,
+    /// Nanoseconds of it that PEs waited for each other.
+    pub waiting: f64,
+    /// The longest call that was timed.
+    pub longest: f64,
+    /// Nanoseconds by PE.
+    by_pe: BTreeMap<u32, f64>,
+}
+
+impl Total {
+    fn add(&mut self, pe: u32, site: &SiteRecord, waiting: f64) {
+        self.calls += site.calls;
+        self.bytes += site.bytes;
+        self.time += site.time;
+        self.waiting += waiting;
+        self.longest = self.longest.max(site.longest);
+        *self.by_pe.entry(pe).or_default() += site.time;
+    }
+
+    /// How much longer than the mean of all PEs the slowest one was: 1 if they are alike.
+    pub fn imbalance(&self, pes: u32) -> f64 {
+        let most = self.by_pe.values().copied().fold(0.0, f64::max);
+        if self.time > 0.0 { most * f64::from(pes) / self.time } else { 1.0 }
+    }
+
+    /// The PE that spent the most time, and how much.
+    pub fn slowest(&self) -> Option<(u32, f64)> {
+        self.by_pe.iter().map(|(pe, time)| (*pe, *time)).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+/// A place of the program, as a file that was loaded and an address in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallSite {
+    /// The path of the executable or the library; empty if it is not known.
+    pub file: String,
+    /// The address in the file behind the call.
+    pub address: u64,
+}
+
+/// One PE's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PeTime {
+    /// From its first record to its last.
+    pub span: f64,
+    /// In the library, by category.
+    pub inside: [f64; RoutineKind::ALL.len()],
+    /// Waiting for other PEs.
+    pub waiting: f64,
+}
+
+/// The figures of a job.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// How many PEs the job has.
+    pub pes: u32,
+    /// By routine, with its category.
+    pub routines: BTreeMap<(String, RoutineKind), Total>,
+    /// By routine and place.
+    pub sites: BTreeMap<(String, CallSite), Total>,
+    /// By team: calls and bytes and time of all members.
+    pub teams: BTreeMap<TeamKey, (u64, u64, f64)>,
+    /// By the PE that calls and the PE that it names: puts, gets, atomics.
+    pub pairs: BTreeMap<(u32, u32), [PeerTraffic; 3]>,
+    /// The waits of PEs for each other.
+    pub blame: Blame,
+    /// By PE.
+    pub times: BTreeMap<u32, PeTime>,
+    /// Puts and gets by the number of binary digits of their bytes.
+    pub sizes: [Vec<u64>; 2],
+    /// The length of an interval in nanoseconds, and the sums of all PEs.
+    pub series: (f64, Vec<Interval>),
+}
+
+/// Adds up what PEs have recorded.
+pub fn add_up(job: &RecordedJob) -> Totals {
+    let mut totals = Totals {
+        pes: job.pes,
+        routines: BTreeMap::new(),
+        sites: BTreeMap::new(),
+        teams: BTreeMap::new(),
+        pairs: BTreeMap::new(),
+        blame: meetings::blame(job),
+        times: BTreeMap::new(),
+        sizes: [vec![0; 65], vec![0; 65]],
+        series: series(&job.ledgers),
+    };
+    for ledger in &job.ledgers {
+        totals.add_sites(ledger);
+        totals.add_teams(ledger);
+        for (peer, traffic) in &ledger.peers {
+            let pair = totals.pairs.entry((ledger.pe, *peer)).or_default();
+            pair.iter_mut().zip(traffic).for_each(|(sum, more)| sum.add(more));
+        }
+        for (sum, more) in totals.sizes.iter_mut().zip(&ledger.sizes) {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    }
+    totals
+}
+
+impl PeerTraffic {
+    fn add(&mut self, more: &PeerTraffic) {
+        self.calls += more.calls;
+        self.bytes += more.bytes;
+        self.timed += more.timed;
+        self.time += more.time;
+    }
+}
+
+impl Totals {
+    fn add_sites(&mut self, ledger: &CallLedger) {
+        for (number, site) in &ledger.sites {
+            let waiting = match site.category {
+                RoutineKind::Waiting => site.time,
+                _ => {
+                    let found = self.blame.sites.get(&(ledger.pe, ledger.thread, *number)).copied().unwrap_or(0.0);
+                    found.min(site.time)
+                }
+            };
+            let name = site.routine.clone();
+            self.routines.entry((name.clone(), site.category)).or_default().add(ledger.pe, site, waiting);
+            self.sites.entry((name, place(ledger, site.caller))).or_default().add(ledger.pe, site, waiting);
+            let time = self.times.entry(ledger.pe).or_default();
+            time.span = time.span.max((ledger.span.1 - ledger.span.0) as f64);
+            time.inside[site.category as usize] += site.time;
+            time.waiting += waiting;
+        }
+    }
+
+    fn add_teams(&mut self, ledger: &CallLedger) {
+        for team in ledger.teams.values() {
+            let sum = self.teams.entry(team.key).or_default();
+            *sum = (sum.0 + team.calls, sum.1 + team.bytes, sum.2 + team.time);
+        }
+    }
+
+    /// Nanoseconds from the first record to the last, of all PEs together.
+    pub fn time(&self) -> f64 {
+        self.times.values().map(|time| time.span).sum()
+    }
+
+    /// Nanoseconds in the library, of all PEs together.
+    pub fn inside(&self) -> f64 {
+        self.times.values().flat_map(|time| time.inside).sum()
+    }
+
+    /// A matrix of the pairs, folded to at most `most` rows: PEs of a row are neighbours.
+    pub fn matrix(&self, most: u32, value: impl Fn(&[PeerTraffic; 3]) -> f64) -> PairMatrix {
+        let cells = self.pairs.iter().map(|(pair, traffic)| (*pair, value(traffic)));
+        PairMatrix::fold(self.pes, most, cells)
+    }
+
+    /// The matrix of waits: rows wait for columns.
+    pub fn waits(&self, most: u32) -> PairMatrix {
+        PairMatrix::fold(self.pes, most, self.blame.pairs.iter().map(|(pair, time)| (*pair, *time)))
+    }
+
+    /// World numbers that occur.
+    pub fn present(&self) -> BTreeSet<u32> {
+        self.times.keys().copied().collect()
+    }
+}
+
+/// Values of pairs of PEs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairMatrix {
+    /// How many rows and columns.
+    pub size: u32,
+    /// How many PEs a row stands for.
+    pub fold: u32,
+    /// Values that are not 0: row, column, value.
+    pub cells: Vec<(u32, u32, f64)>,
+}
+
+impl PairMatrix {
+    fn fold(pes: u32, most: u32, cells: impl Iterator<Item = ((u32, u32), f64)>) -> PairMatrix {
+        let fold = pes.div_ceil(most).max(1);
+        let mut sums: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        for ((row, column), value) in cells.filter(|(_, value)| *value > 0.0) {
+            *sums.entry((row / fold, column / fold)).or_default() += value;
+        }
+        let cells = sums.into_iter().map(|((row, column), value)| (row, column, value)).collect();
+        PairMatrix { size: pes.div_ceil(fold), fold, cells }
+    }
+
+    /// Divides by another matrix of the same pairs: a mean.
+    pub fn per(mut self, other: &PairMatrix) -> PairMatrix {
+        let others: BTreeMap<(u32, u32), f64> = other.cells.iter().map(|cell| ((cell.0, cell.1), cell.2)).collect();
+        self.cells.retain_mut(|(row, column, value)| {
+            let by = others.get(&(*row, *column)).copied().unwrap_or(0.0);
+            *value /= by;
+            by > 0.0
+        });
+        self
+    }
+
+    /// The PEs of a row or a column, in words.
+    pub fn named(&self, index: u32, pes: u32) -> String {
+        let (first, last) = (index * self.fold, ((index + 1) * self.fold).min(pes) - 1);
+        if first == last { format!("PE {first}") } else { format!("PEs {first}-{last}") }
+    }
+}
+
+/// The file and the address in it to which a call returns.
+pub fn place(ledger: &CallLedger, caller: u64) -> CallSite {
+    let module = ledger.modules.iter().find(|(begin, end, ..)| (*begin..*end).contains(&caller));
+    match module {
+        Some((_, _, bias, path)) => CallSite { file: path.clone(), address: caller - bias },
+        None => CallSite { file: String::new(), address: caller },
+    }
+}
+
+/// The intervals of all ledgers, in those of the coarsest one: each is a power of two of ticks long.
+fn series(ledgers: &[CallLedger]) -> (f64, Vec<Interval>) {
+    let longest = ledgers.iter().map(|ledger| ledger.series.0).fold(0.0, f64::max);
+    let mut sums: Vec<Interval> = Vec::new();
+    let begin = ledgers.iter().map(|ledger| ledger.span.0).min().unwrap_or(0);
+    for ledger in ledgers {
+        let (length, intervals) = &ledger.series;
+        for (number, interval) in intervals.iter().enumerate() {
+            let from_begin = (ledger.span.0 - begin) as f64 + (number as f64 + 0.5) * length;
+            let at = if longest > 0.0 { (from_begin / longest) as usize } else { 0 };
+            if sums.len() <= at {
+                sums.resize(at + 1, Interval::default());
+            }
+            let sum = &mut sums[at];
+            sum.time.iter_mut().zip(interval.time).for_each(|(sum, more)| *sum += more);
+            sum.bytes += interval.bytes;
+            sum.calls += interval.calls;
+        }
+    }
+    (longest, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_folds_neighbours_and_keeps_sums() {
+        let cells = [((0, 1), 1.0), ((1, 0), 2.0), ((5, 4), 4.0), ((3, 3), 0.0)];
+        let plain = PairMatrix::fold(6, 6, cells.into_iter());
+        assert_eq!((plain.size, plain.fold, plain.cells.len()), (6, 1, 3));
+        let folded = PairMatrix::fold(6, 3, cells.into_iter());
+        assert_eq!(folded, PairMatrix { size: 3, fold: 2, cells: vec![(0, 0, 3.0), (2, 2, 4.0)] });
+        assert_eq!((folded.named(2, 6), plain.named(2, 6)), ("PEs 4-5".into(), "PE 2".into()));
+        let seven = PairMatrix::fold(7, 3, cells.into_iter());
+        assert_eq!((seven.size, seven.fold, seven.named(2, 7)), (3, 3, "PE 6".into()));
+    }
+
+    #[test]
+    fn a_mean_divides_cell_by_cell() {
+        let sums = PairMatrix::fold(2, 2, [((0, 1), 6.0), ((1, 0), 8.0)].into_iter());
+        let counts = PairMatrix::fold(2, 2, [((0, 1), 3.0)].into_iter());
+        assert_eq!(sums.per(&counts).cells, [(0, 1, 2.0)]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The timeline of a job as JSON of the Trace Event Format, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing) read.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::job::RecordedJob;
+use crate::ledger::{CallLedger, EventRecord};
+
+/// How many events a trace has, and how many did not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceCounts {
+    /// Written.
+    pub events: u64,
+    /// Overwritten by later ones.
+    pub dropped: u64,
+}
+
+/// Writes the trace. Times are microseconds from the first record of the job.
+///
+/// `place` names the place of the program behind a call: the index of the ledger and the number of the site say which.
+pub fn write(
+    job: &RecordedJob,
+    place: &dyn Fn(usize, u32) -> Option<String>,
+    to: &mut dyn Write,
+) -> io::Result<TraceCounts> {
+    let begin = job.span().0;
+    let mut counts = TraceCounts::default();
+    let mut line = String::new();
+    write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    for (number, node) in job.nodes().into_iter().enumerate() {
+        let host = job.ledgers.iter().find(|ledger| ledger.node == node).map_or("", |ledger| &ledger.host);
+        let comma = if number > 0 { "," } else { "" };
+        let name = quoted(&format!("node {number} ({host})"));
+        writeln!(
+            to,
+            "{comma}\n{{\"ph\":\"M\",\"pid\":{node},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}"
+        )?;
+    }
+    for (index, ledger) in job.ledgers.iter().enumerate() {
+        let (track, name) = (track(ledger), quoted(&title(ledger)));
+        writeln!(
+            to,
+            ",{{\"ph\":\"M\",\"pid\":{node},\"tid\":{track},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}},\n\
+             {{\"ph\":\"M\",\"pid\":{node},\"tid\":{track},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{track}}}}}",
+            node = ledger.node
+        )?;
+        let places: Vec<(u32, String)> =
+            ledger.sites.keys().filter_map(|site| Some((*site, quoted(&place(index, *site)?)))).collect();
+        counts.events += ledger.events.len() as u64;
+        counts.dropped += ledger.happened - ledger.events.len() as u64;
+        // A call ends before the next one of its thread begins; rounding must not change that.
+        let mut free = 0;
+        for event in &ledger.events {
+            line.clear();
+            let start = event.begin.saturating_sub(begin).max(free);
+            free = start + event.time;
+            let at = places.binary_search_by_key(&event.site, |(site, _)| *site).ok().map(|found| &places[found].1);
+            describe(&mut line, ledger, event, start, at);
+            to.write_all(line.as_bytes())?;
+        }
+    }
+    writeln!(
+        to,
+        "],\"otherData\":{{\"pes\":{},\"events\":{},\"dropped\":{}}}}}",
+        job.pes, counts.events, counts.dropped
+    )?;
+    Ok(counts)
+}
+
+fn describe(line: &mut String, ledger: &CallLedger, event: &EventRecord, start: u64, at: Option<&String>) {
+    let (name, category) =
+        ledger.sites.get(&event.site).map_or(("", "other"), |site| (&site.routine, site.category.name()));
+    let _ = write!(
+        line,
+        ",{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{category}\",\"args\":{{",
+        ledger.node,
+        track(ledger),
+        microseconds(start),
+        microseconds(event.time),
+        quoted(name)
+    );
+    let _ = write!(line, "\"bytes\":{}", event.bytes);
+    if let Some(peer) = event.peer {
+        let _ = write!(line, ",\"peer\":{peer}");
+    }
+    if let Some(at) = at {
+        let _ = write!(line, ",\"at\":{at}");
+    }
+    line.push_str("}}\n");
+}
+
+/// The number of a thread's track: PEs stand in their order, threads below their PE.
+fn track(ledger: &CallLedger) -> u64 {
+    u64::from(ledger.pe) * 1000 + u64::from(ledger.thread)
+}
+
+fn title(ledger: &CallLedger) -> String {
+    match ledger.thread {
+        0 => format!("PE {}", ledger.pe),
+        thread => format!("PE {}, thread {thread}", ledger.pe),
+    }
+}
+
+/// Nanoseconds as microseconds.
+fn microseconds(nanoseconds: u64) -> String {
+    format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
+}
+
+/// A string of JSON.
+fn quoted(text: &str) -> String {
+    let mut json = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            c if c < ' ' => drop(write!(json, "\\u{:04x}", c as u32)),
+            c => json.push(c),
+        }
+    }
+    json + "\""
+}
+
+/// The PEs that have a track.
+pub fn tracks(job: &RecordedJob) -> BTreeSet<u32> {
+    job.ledgers.iter().map(|ledger| ledger.pe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::RoutineKind;
+    use crate::ledger::SiteRecord;
+
+    fn ledger(pe: u32, events: &[(u64, u64)]) -> CallLedger {
+        let site = SiteRecord {
+            routine: "shmem_putmem".into(),
+            category: RoutineKind::Transfer,
+            caller: 0,
+            calls: 0,
+            bytes: 0,
+            time: 0.0,
+            timed: 0,
+            longest: 0.0,
+        };
+        let event = |&(begin, time): &(u64, u64)| EventRecord { begin, time, site: 3, peer: Some(0), bytes: 8 };
+        CallLedger {
+            pe,
+            pes: 2,
+            host: "a \"b\"\n".into(),
+            span: (1000, 9000),
+            sites: std::collections::BTreeMap::from([(3, site)]),
+            events: events.iter().map(event).collect(),
+            happened: events.len() as u64 + 5,
+            ..CallLedger::default()
+        }
+    }
+
+    #[test]
+    fn a_trace_is_json_whose_events_follow_each_other_on_every_track() {
+        let job = RecordedJob::of(vec![ledger(0, &[(1000, 200), (1199, 2), (3000, 1)]), ledger(1, &[(2000, 5)])]);
+        let mut text = Vec::new();
+        let counts = write(&job, &|_, site| (site == 3).then(|| "a\\b.c:3".into()), &mut text).unwrap();
+        assert_eq!(counts, TraceCounts { events: 4, dropped: 10 });
+        let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let events = json["traceEvents"].as_array().unwrap();
+        let calls: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+        assert_eq!(calls.len(), 4);
+        assert_eq!((calls[0]["ts"].as_f64(), calls[0]["dur"].as_f64()), (Some(0.0), Some(0.2)));
+        assert_eq!(calls[1]["ts"].as_f64(), Some(0.2), "an event does not begin before the one in front of it ends");
+        assert_eq!(calls[3]["tid"].as_u64(), Some(1000));
+        assert_eq!(calls[0]["args"]["at"], "a\\b.c:3");
+        assert_eq!(events[0]["args"]["name"], "node 0 (a \"b\"\n)");
+        assert_eq!(json["otherData"]["dropped"], 10);
+    }
+}

@@ -1,0 +1,88 @@
+//! Records of PEs on other hosts: their agent keeps them in a folder of that host and sends them when its last PE has ended.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+
+use oxshmem_base::Error;
+use oxshmem_profile::layout::ENDING;
+
+use crate::link::frame::AgentReport;
+
+/// Bytes that travel together. Those that are all zero do not travel.
+const PIECE: usize = 1 << 16;
+
+/// The folder of a host for the records of the job with this mark.
+pub(crate) fn folder(mark: &str, host: u32) -> PathBuf {
+    std::env::temp_dir().join(format!("oxshmem-{mark}.{host}.records"))
+}
+
+/// Makes the folder, for this user only.
+pub(crate) fn make(folder: &Path) -> Result<(), Error> {
+    fs::DirBuilder::new().mode(0o700).create(folder).map_err(|error| {
+        Error::new(format!("{} cannot be used for records of the job", folder.display()))
+            .because(error)
+            .fix("set TMPDIR to a directory that can be written, on every host")
+    })
+}
+
+/// Sends every record of the folder, and removes it.
+pub(crate) fn send(folder: &Path, send: &mut dyn FnMut(&AgentReport)) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let (Some(name), Ok(file)) = (path.file_name().and_then(|name| name.to_str()), File::open(&path)) else {
+            continue;
+        };
+        let mut bytes = vec![0; PIECE];
+        let mut offset = 0;
+        while let Ok(length @ 1..) = file.read_at(&mut bytes, offset) {
+            let piece = &bytes[..length];
+            if piece.iter().any(|byte| *byte != 0) {
+                send(&AgentReport::Record { name: name.into(), offset, bytes: piece.to_vec() });
+            }
+            offset += length as u64;
+        }
+    }
+    // A folder that cannot be removed is in the directory of temporary files.
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// Writes a piece of a record into the job's folder.
+pub(crate) fn keep(folder: &Path, name: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let plain = Path::new(name).file_name().is_some_and(|file| file == name) && name.ends_with(ENDING);
+    if !plain {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` is no name of a record")));
+    }
+    let file = File::options().create(true).truncate(false).write(true).open(folder.join(name))?;
+    file.write_all_at(bytes, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_arrives_as_it_was_and_zeros_stay_at_home() {
+        let base = std::env::temp_dir().join(format!("oxshmem-gathering-{}", std::process::id()));
+        let (from, to) = (base.join("from"), base.join("to"));
+        fs::create_dir_all(&base).unwrap();
+        make(&from).unwrap();
+        fs::create_dir(&to).unwrap();
+        let mut bytes = vec![0; 4 * PIECE];
+        bytes[PIECE + 7] = 3;
+        bytes[3 * PIECE] = 4;
+        fs::write(from.join("pe.0.0.ledger"), &bytes).unwrap();
+        let mut pieces = 0;
+        send(&from, &mut |report| {
+            let AgentReport::Record { name, offset, bytes } = report else { panic!("{report:?}") };
+            keep(&to, name, *offset, bytes).unwrap();
+            pieces += 1;
+        });
+        assert_eq!((pieces, from.exists()), (2, false));
+        assert!(fs::read(to.join("pe.0.0.ledger")).unwrap() == bytes);
+        for name in ["../pe.ledger", "x/y.ledger", "passwd", ".."] {
+            assert!(keep(&to, name, 0, &[1]).is_err(), "{name}");
+        }
+        fs::remove_dir_all(base).unwrap();
+    }
+}

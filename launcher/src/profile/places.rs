@@ -1,0 +1,67 @@
+//! The places of a program behind addresses: file and line where the program was compiled with `-g`, else the function.
+
+use std::collections::HashMap;
+
+use addr2line::Loader;
+use oxshmem_profile::totals::CallSite;
+
+/// The places that have been looked up.
+#[derive(Default)]
+pub(crate) struct ProgramPlaces {
+    files: HashMap<String, Option<Loader>>,
+    known: HashMap<CallSite, String>,
+}
+
+impl ProgramPlaces {
+    /// The name of a place.
+    pub(crate) fn name(&mut self, site: &CallSite) -> String {
+        if let Some(name) = self.known.get(site) {
+            return name.clone();
+        }
+        let file = self.files.entry(site.file.clone()).or_insert_with(|| Loader::new(&site.file).ok());
+        let name = file.as_ref().and_then(|file| look_up(file, site.address)).unwrap_or_else(|| plain(site));
+        self.known.insert(site.clone(), name.clone());
+        name
+    }
+}
+
+/// The call lies before the address to which it returns.
+fn look_up(file: &Loader, behind: u64) -> Option<String> {
+    let at = behind.checked_sub(1)?;
+    let line =
+        file.find_location(at).ok().flatten().and_then(|location| Some((location.file?.to_owned(), location.line?)));
+    match line {
+        Some((path, line)) => Some(format!("{}:{line}", last_part(&path))),
+        None => file.find_symbol(at).map(|function| format!("in {function}")),
+    }
+}
+
+fn plain(site: &CallSite) -> String {
+    match site.file.as_str() {
+        "" => "unknown".into(),
+        file => format!("{}+{:#x}", last_part(file), site.address),
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_of_this_program_has_a_line_or_a_function() {
+        let here = std::env::current_exe().expect("a test is a file");
+        let file = here.display().to_string();
+        let loader = Loader::new(&file).expect("this program can be read");
+        let own = a_place_of_this_program_has_a_line_or_a_function as *const () as usize as u64;
+        // A position-independent program lies elsewhere in memory; the symbol's low bits are those of the file.
+        assert!(loader.find_symbol(own).is_none_or(|name| !name.is_empty()));
+        let mut places = ProgramPlaces::default();
+        let unknown = CallSite { file: "/nowhere/lib.so".into(), address: 0x10 };
+        assert_eq!(places.name(&unknown), "lib.so+0x10");
+        assert_eq!(places.name(&CallSite { file: String::new(), address: 1 }), "unknown");
+    }
+}

@@ -1,0 +1,149 @@
+//! The summary at the end of a job, for a terminal.
+
+use std::fmt::Write;
+
+use oxshmem_profile::job::RecordedJob;
+use oxshmem_profile::layout::RoutineKind;
+use oxshmem_profile::totals::{Total, Totals};
+use oxshmem_report::units;
+
+use super::places::ProgramPlaces;
+
+/// Rows of the table of routines.
+const ROUTINES: usize = 12;
+/// Rows of the other tables.
+const ROWS: usize = 6;
+
+/// The summary.
+pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlaces) -> String {
+    let (begin, end) = job.span();
+    let (inside, all) = (totals.inside(), totals.time());
+    let waiting: f64 = totals.times.values().map(|time| time.waiting).sum();
+    let share = |time: f64| if all > 0.0 { 100.0 * time / all } else { 0.0 };
+    let mut text = format!(
+        "\nprofile of {} PEs on {} over {}: {:.1} % of their time in the library, {:.1} % waiting for other PEs\n",
+        job.pes,
+        nodes(job),
+        units::time((end - begin) as f64),
+        share(inside),
+        share(waiting)
+    );
+    for sentence in &job.missing {
+        let _ = writeln!(text, "note: {sentence}");
+    }
+    routines(&mut text, totals);
+    sites(&mut text, totals, places);
+    peers(&mut text, totals);
+    blame(&mut text, totals);
+    text
+}
+
+/// The number of nodes in words.
+pub(crate) fn nodes(job: &RecordedJob) -> String {
+    match job.nodes().len() {
+        1 => "1 node".into(),
+        many => format!("{many} nodes"),
+    }
+}
+
+/// Totals in order of their time.
+pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec<(K, Total)> {
+    let mut rows: Vec<(K, Total)> = totals.filter(|(_, total)| total.calls > 0).collect();
+    rows.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+    rows
+}
+
+/// A line below a heading, or the heading: a name and numbers.
+fn row(text: &mut String, name: &str, numbers: &[String]) {
+    let _ = write!(text, "  {name:<34}");
+    for number in numbers {
+        let _ = write!(text, " {number:>11}");
+    }
+    text.push('\n');
+}
+
+fn heading(text: &mut String, name: &str, numbers: &[&str]) {
+    text.push('\n');
+    row(text, name, &numbers.iter().map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+fn rest(text: &mut String, all: usize, shown: usize) {
+    if all > shown {
+        let _ = writeln!(text, "  and {} more in the report", all - shown);
+    }
+}
+
+fn routines(text: &mut String, totals: &Totals) {
+    heading(text, "routine", &["calls", "bytes", "time", "waiting", "per call", "slowest PE"]);
+    let rows =
+        by_time(totals.routines.iter().map(|((name, category), total)| ((name.clone(), *category), total.clone())));
+    // Queries take no time, so they stand in the table only if there is room.
+    let some = rows
+        .iter()
+        .filter(|((_, category), _)| *category != RoutineKind::Other || rows.len() < ROUTINES)
+        .take(ROUTINES);
+    for ((name, _), total) in some {
+        let slowest = total.slowest().map(|(pe, _)| format!("{pe} ({:.1}x)", total.imbalance(totals.pes)));
+        row(
+            text,
+            name,
+            &[
+                total.calls.to_string(),
+                units::size(total.bytes as f64),
+                units::time(total.time),
+                units::time(total.waiting),
+                units::time(total.time / total.calls as f64),
+                slowest.unwrap_or_default(),
+            ],
+        );
+    }
+    rest(text, rows.len(), ROUTINES);
+}
+
+fn sites(text: &mut String, totals: &Totals, places: &mut ProgramPlaces) {
+    heading(text, "place", &["calls", "time", "waiting", "per call"]);
+    let rows = by_time(totals.sites.iter().map(|(site, total)| (site.clone(), total.clone())));
+    for ((routine, site), total) in rows.iter().take(ROWS) {
+        let name = format!("{} {}", places.name(site), routine.trim_start_matches("shmem_"));
+        let numbers = [
+            total.calls.to_string(),
+            units::time(total.time),
+            units::time(total.waiting),
+            units::time(total.time / total.calls as f64),
+        ];
+        row(text, &name, &numbers);
+    }
+    rest(text, rows.len(), ROWS);
+}
+
+fn peers(text: &mut String, totals: &Totals) {
+    let mut rows: Vec<_> = totals.pairs.iter().collect();
+    if rows.is_empty() {
+        return;
+    }
+    heading(text, "from, to", &["put", "got", "atomics", "calls"]);
+    rows.sort_by_key(|(_, ways)| std::cmp::Reverse(ways.iter().map(|way| way.bytes).sum::<u64>()));
+    for ((from, to), [puts, gets, atomics]) in rows.iter().take(ROWS).map(|(pair, ways)| (*pair, *ways)) {
+        let numbers = [
+            units::size(puts.bytes as f64),
+            units::size(gets.bytes as f64),
+            atomics.calls.to_string(),
+            (puts.calls + gets.calls + atomics.calls).to_string(),
+        ];
+        row(text, &format!("PE {from} to PE {to}"), &numbers);
+    }
+    rest(text, rows.len(), ROWS);
+}
+
+fn blame(text: &mut String, totals: &Totals) {
+    let mut rows: Vec<_> = totals.blame.pairs.iter().collect();
+    rows.sort_by(|a, b| b.1.total_cmp(a.1));
+    if rows.is_empty() {
+        return;
+    }
+    heading(text, "who waited for whom", &["time"]);
+    for ((waiter, reason), time) in rows.iter().take(ROWS) {
+        row(text, &format!("PE {waiter} for PE {reason}"), &[units::time(**time)]);
+    }
+    rest(text, rows.len(), ROWS);
+}
