@@ -3,11 +3,11 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-use crate::routine::Routine;
+use crate::routine::WrappedRoutine;
 
 unsafe extern "C" {
     static oxprof_count: usize;
-    static oxprof_routines: Routine;
+    static oxprof_routines: WrappedRoutine;
     static mut oxprof_real: *mut c_void;
 }
 

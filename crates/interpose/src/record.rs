@@ -9,7 +9,7 @@ use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
 use crate::finds::library;
-use crate::routine::{Begun, Routine};
+use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::{self, TeamEntry};
 use crate::ticks;
 use crate::writer::{OpenLedger, Timing};
@@ -35,7 +35,7 @@ static ALIVE: AtomicBool = AtomicBool::new(false);
 static PAUSED: AtomicBool = AtomicBool::new(false);
 static THREADS: AtomicU64 = AtomicU64::new(0);
 /// The first call of init, before there is a ledger: routine and caller.
-static FIRST: Mutex<Option<(&'static Routine, usize)>> = Mutex::new(None);
+static FIRST: Mutex<Option<(&'static WrappedRoutine, usize)>> = Mutex::new(None);
 
 unsafe extern "C" {
     /// Takes the ledger from the calling thread.
@@ -92,7 +92,11 @@ fn open(folder: &Folder) -> *mut OpenLedger {
 
 /// Begins the record of a call.
 #[unsafe(no_mangle)]
-extern "C" fn oxprof_begin(mine: Option<&mut OpenLedger>, routine: &'static Routine, caller: *const c_void) -> Begun {
+extern "C" fn oxprof_begin(
+    mine: Option<&mut OpenLedger>,
+    routine: &'static WrappedRoutine,
+    caller: *const c_void,
+) -> Begun {
     match mine {
         Some(ledger) if !PAUSED.load(Relaxed) => ledger.begin(routine, caller as usize),
         _ => Begun::default(),
@@ -101,7 +105,11 @@ extern "C" fn oxprof_begin(mine: Option<&mut OpenLedger>, routine: &'static Rout
 
 /// Begins the record of a call of init, before which there is no ledger.
 #[unsafe(no_mangle)]
-extern "C" fn oxprof_open(mine: Option<&mut OpenLedger>, routine: &'static Routine, caller: *const c_void) -> Begun {
+extern "C" fn oxprof_open(
+    mine: Option<&mut OpenLedger>,
+    routine: &'static WrappedRoutine,
+    caller: *const c_void,
+) -> Begun {
     library();
     if mine.is_some() {
         return oxprof_begin(mine, routine, caller);

@@ -7,7 +7,7 @@ use oxshmem_profile::layout::RoutineKind;
 /// A routine: its name and its category.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Routine {
+pub(crate) struct WrappedRoutine {
     symbol: *const c_char,
     name: *const c_char,
     category: u32,
@@ -15,9 +15,9 @@ pub(crate) struct Routine {
 }
 
 // SAFETY: the rows of the generated table are constants, and so are the strings that they name.
-unsafe impl Sync for Routine {}
+unsafe impl Sync for WrappedRoutine {}
 
-impl Routine {
+impl WrappedRoutine {
     /// The name for the linker.
     pub(crate) fn symbol(&self) -> &CStr {
         // SAFETY: the generated table has two strings in each of its rows.

@@ -12,7 +12,7 @@ use oxshmem_profile::layout::{head, module, site};
 
 use crate::finds::{self, WrappedLibrary};
 use crate::ledger_file::{boot, host, mapped};
-use crate::routine::{Begun, Routine};
+use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::TeamEntry;
 use crate::ticks;
 
@@ -162,7 +162,7 @@ impl OpenLedger {
 
     /// Counts a call, and decides whether it is timed.
     #[inline]
-    pub(crate) fn begin(&mut self, routine: &'static Routine, caller: usize) -> Begun {
+    pub(crate) fn begin(&mut self, routine: &'static WrappedRoutine, caller: usize) -> Begun {
         let Some(number) = self.site(routine, caller) else {
             self.add(head::UNCOUNTED, 1);
             return Begun::default();
@@ -182,7 +182,7 @@ impl OpenLedger {
 
     /// The number of a routine's record for a place of the program.
     #[inline]
-    fn site(&mut self, routine: &'static Routine, caller: usize) -> Option<usize> {
+    fn site(&mut self, routine: &'static WrappedRoutine, caller: usize) -> Option<usize> {
         let key = (std::ptr::from_ref(routine) as usize, caller);
         let first = ((key.0 >> 4) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         for probe in 0..PROBES {
@@ -200,7 +200,7 @@ impl OpenLedger {
     }
 
     #[cold]
-    fn new_site(&self, number: usize, routine: &Routine, caller: usize) {
+    fn new_site(&self, number: usize, routine: &WrappedRoutine, caller: usize) {
         let at = SITES.at(number);
         self.set(at + site::CALLER, caller as u64);
         self.text(at + site::NAME, site::NAME_WORDS, routine.name().to_bytes());

@@ -205,17 +205,17 @@ pub fn read(path: &Path) -> Result<CallLedger, Error> {
 }
 
 /// The ticks of a ledger as nanoseconds.
-struct Clock {
+struct TickRate {
     begin: (u64, u64),
     tick: f64,
 }
 
-impl Clock {
-    fn of(words: &LedgerWords) -> Clock {
+impl TickRate {
+    fn of(words: &LedgerWords) -> TickRate {
         let pair = |place| (words.at(place), words.at(place + 1));
         let (begin, latest) = (pair(head::BEGIN), pair(head::LATEST));
         let (ticks, time) = (latest.0.saturating_sub(begin.0), latest.1.saturating_sub(begin.1));
-        Clock { begin, tick: if ticks > 0 { time as f64 / ticks as f64 } else { 1.0 } }
+        TickRate { begin, tick: if ticks > 0 { time as f64 / ticks as f64 } else { 1.0 } }
     }
 
     fn moment(&self, ticks: u64) -> u64 {
@@ -232,7 +232,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
     if words.at(head::MAGIC) != layout::MAGIC {
         return None;
     }
-    let clock = Clock::of(&words);
+    let clock = TickRate::of(&words);
     let pes = u32::try_from(words.at(head::PES)).ok()?;
     let statics = words.at(head::STATICS)..words.at(head::STATICS + 1);
     let heap = words.at(head::HEAP);
@@ -294,7 +294,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
     })
 }
 
-fn team_of(record: &[u64], clock: &Clock) -> TeamRecord {
+fn team_of(record: &[u64], clock: &TickRate) -> TeamRecord {
     let number = record[team::NUMBER];
     TeamRecord {
         key: TeamKey {
@@ -310,7 +310,7 @@ fn team_of(record: &[u64], clock: &Clock) -> TeamRecord {
     }
 }
 
-fn site_of(record: &[u64], clock: &Clock) -> Option<SiteRecord> {
+fn site_of(record: &[u64], clock: &TickRate) -> Option<SiteRecord> {
     Some(SiteRecord {
         routine: text(&record[site::NAME..]),
         category: RoutineKind::of(record[site::CATEGORY] - 1)?,
@@ -323,7 +323,7 @@ fn site_of(record: &[u64], clock: &Clock) -> Option<SiteRecord> {
     })
 }
 
-fn series(words: &LedgerWords, clock: &Clock) -> (f64, Vec<Interval>) {
+fn series(words: &LedgerWords, clock: &TickRate) -> (f64, Vec<Interval>) {
     let length = clock.time(1 << words.at(head::INTERVAL).min(62));
     let intervals = (0..SERIES.records).map(|number| words.record(SERIES, number)).filter(|record| !record.is_empty());
     let mut intervals: Vec<Interval> = intervals
@@ -339,7 +339,7 @@ fn series(words: &LedgerWords, clock: &Clock) -> (f64, Vec<Interval>) {
     (length, intervals)
 }
 
-fn events(words: &LedgerWords, pes: usize, clock: &Clock) -> Vec<EventRecord> {
+fn events(words: &LedgerWords, pes: usize, clock: &TickRate) -> Vec<EventRecord> {
     let (happened, room) = (words.at(head::EVENTS), words.at(head::RING));
     let table = layout::events(pes, room as usize);
     (happened.saturating_sub(room)..happened)

@@ -48,7 +48,7 @@ impl Total {
 
 /// A place of the program, as a file that was loaded and an address in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallSite {
+pub struct CallAddress {
     /// The path of the executable or the library; empty if it is not known.
     pub file: String,
     /// The address in the file behind the call.
@@ -74,7 +74,7 @@ pub struct Totals {
     /// By routine, with its category.
     pub routines: BTreeMap<(String, RoutineKind), Total>,
     /// By routine and place.
-    pub sites: BTreeMap<(String, CallSite), Total>,
+    pub sites: BTreeMap<(String, CallAddress), Total>,
     /// By team: calls and bytes and time of all members.
     pub teams: BTreeMap<TeamKey, (u64, u64, f64)>,
     /// By the PE that calls and the PE that it names: puts, gets, atomics.
@@ -220,11 +220,11 @@ impl PairMatrix {
 }
 
 /// The file and the address in it to which a call returns.
-pub fn place(ledger: &CallLedger, caller: u64) -> CallSite {
+pub fn place(ledger: &CallLedger, caller: u64) -> CallAddress {
     let module = ledger.modules.iter().find(|(begin, end, ..)| (*begin..*end).contains(&caller));
     match module {
-        Some((_, _, bias, path)) => CallSite { file: path.clone(), address: caller - bias },
-        None => CallSite { file: String::new(), address: caller },
+        Some((_, _, bias, path)) => CallAddress { file: path.clone(), address: caller - bias },
+        None => CallAddress { file: String::new(), address: caller },
     }
 }
 

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use addr2line::Loader;
-use oxshmem_profile::totals::CallSite;
+use oxshmem_profile::totals::CallAddress;
 
 /// The places that have been looked up.
 #[derive(Default)]
 pub(crate) struct ProgramPlaces {
     files: HashMap<String, Option<Loader>>,
-    known: HashMap<CallSite, String>,
+    known: HashMap<CallAddress, String>,
 }
 
 impl ProgramPlaces {
     /// The name of a place.
-    pub(crate) fn name(&mut self, site: &CallSite) -> String {
+    pub(crate) fn name(&mut self, site: &CallAddress) -> String {
         if let Some(name) = self.known.get(site) {
             return name.clone();
         }
@@ -36,7 +36,7 @@ fn look_up(file: &Loader, behind: u64) -> Option<String> {
     }
 }
 
-fn plain(site: &CallSite) -> String {
+fn plain(site: &CallAddress) -> String {
     match site.file.as_str() {
         "" => "unknown".into(),
         file => format!("{}+{:#x}", last_part(file), site.address),
@@ -60,8 +60,8 @@ mod tests {
         // A position-independent program lies elsewhere in memory; the symbol's low bits are those of the file.
         assert!(loader.find_symbol(own).is_none_or(|name| !name.is_empty()));
         let mut places = ProgramPlaces::default();
-        let unknown = CallSite { file: "/nowhere/lib.so".into(), address: 0x10 };
+        let unknown = CallAddress { file: "/nowhere/lib.so".into(), address: 0x10 };
         assert_eq!(places.name(&unknown), "lib.so+0x10");
-        assert_eq!(places.name(&CallSite { file: String::new(), address: 1 }), "unknown");
+        assert_eq!(places.name(&CallAddress { file: String::new(), address: 1 }), "unknown");
     }
 }
