@@ -28,11 +28,13 @@ struct Setting {
     mistake: Option<Mistake>,
     /// How many times the checker takes the processor from a PE that could go on.
     preemptions: usize,
+    /// The most ways that are tried.
+    ways: usize,
 }
 
 /// A processor for each PE; PEs that share processors.
-const DEDICATED: Setting = Setting { crowded: false, mistake: None, preemptions: 3 };
-const CROWDED: Setting = Setting { crowded: true, mistake: None, preemptions: 3 };
+const DEDICATED: Setting = Setting { crowded: false, mistake: None, preemptions: 3, ways: MOST_WAYS };
+const CROWDED: Setting = Setting { crowded: true, mistake: None, preemptions: 3, ways: MOST_WAYS };
 
 impl Setting {
     fn with(self, mistake: Mistake) -> Self {
@@ -42,6 +44,11 @@ impl Setting {
     /// For models with many steps.
     fn with_preemptions(self, preemptions: usize) -> Self {
         Self { preemptions, ..self }
+    }
+
+    /// For models in which PEs that poll can give way to each other for ever: the ways before those are tried.
+    fn with_ways(self, ways: usize) -> Self {
+        Self { ways, ..self }
     }
 
     /// Runs `pe` for PEs 0 to `PES` - 1 on a fresh `board` in every way, and `after` when all are through.
@@ -54,7 +61,7 @@ impl Setting {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(self.preemptions);
         builder.max_branches = 20_000;
-        builder.max_permutations = Some(MOST_WAYS);
+        builder.max_permutations = Some(self.ways);
         crowd(self.crowded);
         pretend(self.mistake);
         builder.check(move || {

@@ -8,9 +8,11 @@ use super::{Line, Slot};
 
 /// TeamLines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
 /// release.
-pub(crate) const MEETING: u32 = 24;
+pub(crate) const MEETING: u32 = if cfg!(loom) { IN_MODELS } else { 24 };
 /// TeamLines of a one-way call: one to say that it is done, and one for each level.
-pub(crate) const CASTING: u32 = 9;
+pub(crate) const CASTING: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
+/// As many as a model's team needs, whose threads have small stacks.
+const IN_MODELS: u32 = 3;
 
 /// Each line has one writer, the owner. Its number grows for ever, across teams too; a number is stored with release behind
 /// the payload, and read with acquire. When a line may be written again is the promise of the protocols, which their prover
