@@ -270,7 +270,9 @@ impl<'m> Detector<'m> {
         }
         for (_, cell, mask) in self.state.cells(place, len) {
             cell.forget(|old| {
-                let observed = old.pe != self.me && old.mask & mask != 0 && !matches!(old.kind, AccessKind::Read);
+                // A put of this PE to itself is over too when its value has been awaited.
+                let written = old.pe != self.me || matches!(old.column, Column::Sent(_));
+                let observed = written && old.mask & mask != 0 && !matches!(old.kind, AccessKind::Read);
                 // Such writes have published nothing at this word.
                 if observed
                     && (old.kind == AccessKind::LongWrite

@@ -201,6 +201,15 @@ fn a_get_after_a_put_of_the_same_pe_needs_a_quiet() {
 }
 
 #[test]
+fn a_wait_ends_a_put_of_the_pe_to_itself() {
+    let node = TestNode::new(1);
+    let pes: [_; 1] = node.pes();
+    put(&pes[0], at(0, 0));
+    pes[0].observe(at(0, 0), 8);
+    assert_eq!(read(&pes[0], at(0, 0)), None);
+}
+
+#[test]
 fn a_lock_orders_its_holders() {
     let node = TestNode::new(2);
     let pes: [_; 2] = node.pes();
