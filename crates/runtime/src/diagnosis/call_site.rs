@@ -42,9 +42,11 @@ fn file_and_line(place: &str) -> String {
     parts[..parts.len().min(2)].join(":")
 }
 
+/// Functions of the library, and those without a name: an installed library has none but those that it exports.
 fn is_ours(function: &str) -> bool {
     let name = function.trim_start_matches('<').to_ascii_lowercase();
-    let ours = ["oxshmem", "std::", "core::", "alloc::", "shmem", "pshmem", "shmalloc", "pshmalloc", "shrealloc"];
+    let ours =
+        ["oxshmem", "std::", "core::", "alloc::", "shmem", "pshmem", "shmalloc", "pshmalloc", "shrealloc", "unknown>"];
     let ours = ours.iter().chain(&["pshrealloc", "pshfree", "shfree", "shpalloc", "__rust", "shpclmove", "shpdeallc"]);
     ours.copied().any(|start| name.starts_with(start))
 }
@@ -59,7 +61,11 @@ mod tests {
                       2: pshmem_malloc\n   3: setup\n             at /home/me/app.c:17:5\n   4: main\n             at ./app.c:40:9\n";
         assert_eq!(outside(frames).as_deref(), Some("app.c:17"));
         assert_eq!(outside(&frames.replace("             at /home/me/app.c:17:5\n", "")).as_deref(), Some("setup"));
-        assert_eq!(outside("   0: pshmem_free\n"), None);
+        assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
+        let stripped = frames
+            .replace("oxshmem_runtime::calls::memory::allocate", "<unknown>")
+            .replace("pshmem_malloc", "<unknown>");
+        assert_eq!(outside(&stripped).as_deref(), Some("app.c:17"));
         assert_eq!(outside("disabled backtrace"), None);
     }
 }
