@@ -285,7 +285,8 @@ pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
         WaitEntry {
             call: String::from_utf8_lossy(&name).into_owned(),
             address: record[4],
-            seconds: now.unwrap_or(looked).saturating_sub(since) / 1_000_000_000,
+            // To the nearest second: the clock of records may lag behind that of the wait.
+            seconds: (now.unwrap_or(looked).saturating_sub(since) + 500_000_000) / 1_000_000_000,
             thread: record[3] as u32,
             looks: record[2],
             subject: Subject::of_words(record[9..9 + SUBJECT].try_into().expect("a record has a subject")),
