@@ -164,10 +164,13 @@ impl Wrapper {
         if asks_for_races(arguments) {
             // The compiler's instrumentation without its library, and with lines for the reports.
             flags.push("-g".into());
-            flags.extend(match self.clang {
-                true => CLANG_RACE.map(OsString::from).to_vec(),
-                false => vec![joined("-specs=", &self.lib.join("oxshmem-race.specs"))],
-            });
+            match self.clang {
+                true => flags.extend(CLANG_RACE.map(OsString::from)),
+                false => flags.push(joined("-specs=", &self.lib.join("oxshmem-race.specs"))),
+            }
+            if !self.clang && Language::of_name(&self.name) != Some(Language::Fortran) {
+                flags.extend(GNU_COPIES.map(OsString::from));
+            }
         }
         flags
     }
@@ -201,6 +204,9 @@ fn libraries(prefix: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
 
 /// How clang is told to instrument a program without linking its own library.
 const CLANG_RACE: [&str; 2] = ["-fsanitize=thread", "-fno-sanitize-link-runtime"];
+
+/// How the GNU compilers of C and C++ are told to leave copies of memory as calls, so that the detector sees them.
+const GNU_COPIES: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];
 
 /// The compiler's options for a fully static program.
 const STATIC: [&str; 3] = ["-static", "-static-pie", "--static"];
@@ -312,7 +318,8 @@ mod tests {
         let library =
             "-Wl,--no-as-needed,-l:liboxshmem-race.so.1 -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -loxshmem";
         let specs = "-I/opt/osh/include -g -specs=/opt/osh/lib/oxshmem-race.specs";
-        assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs}"));
+        let copies = GNU_COPIES.join(" ");
+        assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs} {copies}"));
         assert_eq!(
             acts("oshfort", "--race a.f90"),
             format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")

@@ -17,15 +17,30 @@ impl ProgramSymbols {
             return "a shared library".into();
         }
         let before = pc - 1;
-        let location = self.0.as_ref().and_then(|loader| loader.find_location(before).ok().flatten());
-        if let Some((file, line)) = location.and_then(|location| Some((location.file?.to_owned(), location.line?))) {
-            let file = file.rsplit('/').next().unwrap_or(&file).to_owned();
-            return format!("{file}:{line}");
+        if let Some(place) = self.line(before) {
+            return place;
         }
         match self.symbol(before) {
             Some((name, offset)) => format!("{name}+{offset:#x}"),
             None => format!("{before:#x}"),
         }
+    }
+
+    /// File and line of an address. The routines of the header that C++ inlines are not the program's.
+    fn line(&self, address: u64) -> Option<String> {
+        let mut frames = self.0.as_ref()?.find_frames(address).ok()?;
+        let mut found = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let Some((file, line)) = frame.location.and_then(|location| location.file.zip(location.line)) else {
+                continue;
+            };
+            let file = file.rsplit('/').next().unwrap_or(file);
+            found = Some(format!("{file}:{line}"));
+            if !["shmem.h", "shmemx.h"].contains(&file) {
+                break;
+            }
+        }
+        found
     }
 
     /// The variable or function at an address, and how far behind its beginning the address is.

@@ -20,10 +20,8 @@ pub(crate) const RECORDER: &str = "liboxshmem-profile.so";
 const SONAME: &str = "liboxshmem.so.1";
 /// The race detector's library.
 const RACE: &str = "liboxshmem-race.so.1";
-/// The GNU compilers proper get these options besides. Copies of memory stay calls, so that the detector sees them.
-const RACE_SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fno-tree-loop-distribute-patterns\n\n\
-                          *cc1:\n+ -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset\n\n\
-                          *cc1plus:\n+ -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset\n";
+/// The GNU compilers proper get these options besides.
+const RACE_SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fno-tree-loop-distribute-patterns\n";
 /// The system libraries that rustc's static libraries need.
 pub(crate) const SYSTEM: &[&str] = &["-lgcc_s", "-lm", "-lpthread", "-ldl", "-lrt"];
 
