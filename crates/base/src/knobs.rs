@@ -38,6 +38,8 @@ pub enum Value {
     Word(&'static [&'static str]),
     /// Ports, from one to another.
     Ports,
+    /// A word, or sizes of nested groups.
+    Levels,
     /// A path or a name.
     Text,
     /// A command that one of the tools runs; the library does not read it.
@@ -281,6 +283,7 @@ impl Knob {
             Value::Number => "a whole number".to_owned(),
             Value::Word(words) => words.join(", "),
             Value::Ports => "ports, like 41000-41999".to_owned(),
+            Value::Levels => "auto, off, or sizes of groups, like 4,16,64".to_owned(),
             Value::Text => "a text".to_owned(),
             Value::Tool => "a command".to_owned(),
             Value::Ignored => "anything".to_owned(),

@@ -212,7 +212,7 @@ pub static KNOBS: &[Knob] = &[
     Knob {
         name: "SHMEM_NODE_LEVELS",
         aliases: &[],
-        value: Value::Text,
+        value: Value::Levels,
         default: "auto",
         doc: "collectives of many PEs on a node go through its caches, NUMA nodes and packages (auto), or not (off); \
               `4,16,64`: through groups of 4, 16 and 64 PEs, whatever the node is",
