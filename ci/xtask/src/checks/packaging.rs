@@ -61,7 +61,7 @@ pub(crate) fn oldest_compiler() -> Outcome<CheckCounts> {
     Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
 }
 
-/// Packs every crate that is published, in the order of their needs, and builds what was packed, without a network.
+/// Packs every crate that is published, without a network; in a long run each is built from what was packed.
 pub(crate) fn crates() -> Outcome<CheckCounts> {
     let metadata = metadata()?;
     let crates = in_order(&metadata)?;
@@ -70,8 +70,13 @@ pub(crate) fn crates() -> Outcome<CheckCounts> {
     for package in &crates {
         cargo.args(["--package", package["name"].as_str().unwrap_or_default()]);
     }
+    let builds = std::env::var_os("CHECK_LONG").is_some();
+    if !builds {
+        cargo.arg("--no-verify");
+        println!("not run: building every crate from what was packed, which takes minutes (CHECK_LONG=1 runs it)");
+    }
     let packed = command::run(&mut cargo);
-    println!("{} crates can be packed and built from what was packed", crates.len());
+    println!("{} crates can be packed{}", crates.len(), if builds { " and built from what was packed" } else { "" });
     packed?;
-    Ok(CheckCounts { passed: crates.len(), ..CheckCounts::default() })
+    Ok(CheckCounts { passed: crates.len(), skipped: usize::from(!builds), ..CheckCounts::default() })
 }
