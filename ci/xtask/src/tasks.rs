@@ -50,7 +50,7 @@ enum Task {
         /// Folder of the libraries below it: lib64, lib/x86_64-linux-gnu
         #[arg(long, default_value = LIBDIR)]
         libdir: PathBuf,
-        /// Folder that stands before the prefix for now, for those who make packages [default: DESTDIR, if it is set]
+        /// Folder to install into as if it were the root of the system, for those who make packages [default: DESTDIR, if it is set]
         #[arg(long, value_name = "DIR")]
         destdir: Option<PathBuf>,
     },
@@ -59,7 +59,7 @@ enum Task {
         /// Folder of the installation
         #[arg(long)]
         prefix: PathBuf,
-        /// Folder that stands before the prefix for now [default: DESTDIR, if it is set]
+        /// Folder that is taken for the root of the system [default: DESTDIR, if it is set]
         #[arg(long, value_name = "DIR")]
         destdir: Option<PathBuf>,
     },

@@ -12,7 +12,7 @@ pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
     install(&Recipe::new(profile), Path::new(""), prefix)
 }
 
-/// Builds everything and installs it for use below `prefix`, with `root` before it for now.
+/// Builds everything and installs it for use below `prefix`, in a folder `root` that a package is made of, if one is named.
 pub(crate) fn install(recipe: &Recipe, root: &Path, prefix: &Path) -> Outcome {
     let stage = staged(recipe)?;
     let folder = installation::below(root, prefix);

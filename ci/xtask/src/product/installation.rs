@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn another_root_stands_before_the_prefix() {
-        assert_eq!(below(Path::new("/tmp/root"), Path::new("/usr")), Path::new("/tmp/root/usr"));
+        assert_eq!(below(Path::new("/stage"), Path::new("/usr")), Path::new("/stage/usr"));
         assert_eq!(below(Path::new(""), Path::new("/usr")), Path::new("/usr"));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use oxshmem_api::expand::public_names;
 use oxshmem_api::generate::profile_wrappers;
@@ -32,38 +33,31 @@ pub(crate) fn link(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
 }
 
 fn shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
-    let map = top().join("crates/shmem-c/liboxshmem.map");
-    let mut linker = recipe.toolchain.cc();
-    linker
-        .args(["-shared", "-o"])
-        .arg(folder.join(FILE))
-        .arg(format!("-Wl,-soname,{SONAME}"))
-        .arg(format!("-Wl,--version-script={}", map.display()))
-        .arg("-Wl,--whole-archive")
-        .arg(archive)
-        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
-        .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
-        .args(SYSTEM);
-    command::run(&mut linker)?;
+    let mut linker = linker(recipe, archive, &folder.join(FILE), SONAME, &top().join("crates/shmem-c/liboxshmem.map"));
+    command::run(linker.arg("-Wl,-z,nodelete").args(SYSTEM))?;
     link_to(FILE, &folder.join(SONAME))?;
     link_to(SONAME, &folder.join("liboxshmem.so"))
 }
 
-/// Makes the race detector's library, which `oshcc --race` links before the other one, in the same folder.
-pub(crate) fn link_race(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
-    let map = top().join("crates/race-c/race.map");
+/// The linker with all of `archive` for a shared library of which the names in `map` can be seen.
+fn linker(recipe: &Recipe, archive: &Path, library: &Path, name: &str, map: &Path) -> Command {
     let mut linker = recipe.toolchain.cc();
     linker
         .args(["-shared", "-o"])
-        .arg(folder.join(RACE))
-        .arg(format!("-Wl,-soname,{RACE}"))
+        .arg(library)
+        .arg(format!("-Wl,-soname,{name}"))
         .arg(format!("-Wl,--version-script={}", map.display()))
         .arg("-Wl,--whole-archive")
         .arg(archive)
         .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
-        .arg(folder.join(FILE))
-        .args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
-        .args(SYSTEM);
+        .args(["-Wl,-z,now", "-Wl,-z,relro"]);
+    linker
+}
+
+/// Makes the race detector's library, which `oshcc --race` links before the other one, in the same folder.
+pub(crate) fn link_race(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
+    let mut linker = linker(recipe, archive, &folder.join(RACE), RACE, &top().join("crates/race-c/race.map"));
+    linker.arg(folder.join(FILE)).args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,nodelete"]).args(SYSTEM);
     command::run(&mut linker)?;
     // How the GNU compilers are told to instrument a program without linking their own library.
     write(&folder.join("oxshmem-race.specs"), RACE_SPECS)
@@ -75,17 +69,8 @@ pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> O
     let map = folder.join("oxshmem-profile.map");
     let names: String = profile_wrappers().names.iter().map(|name| format!("    {name};\n")).collect();
     write(&map, &format!("{{\n  global:\n{names}  local: *;\n}};\n"))?;
-    let mut linker = recipe.toolchain.cc();
-    linker
-        .args(["-shared", "-o"])
-        .arg(folder.join(RECORDER))
-        .args([&format!("-Wl,-soname,{RECORDER}"), &format!("-Wl,--version-script={}", map.display())])
-        .arg("-Wl,--whole-archive")
-        .arg(archive)
-        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
-        .args(["-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,relro"])
-        .args(SYSTEM);
-    command::run(&mut linker)?;
+    let mut linker = linker(recipe, archive, &folder.join(RECORDER), RECORDER, &map);
+    command::run(linker.arg("-Wl,-z,nodelete").args(SYSTEM))?;
     fs::remove_file(&map).map_err(|error| format!("{}: {error}", map.display()))
 }
 

@@ -204,14 +204,15 @@ fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
     let new = Box::into_raw(Box::new(ContextLane::new(options)));
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => {
-            // SAFETY: leaked, as above.
+            // SAFETY: the box was just leaked to `place`; `forget` frees it only when nobody uses the lane.
             let new = unsafe { &*new };
             lanes().push(new);
             deadlock::ask(is_quiet);
             new
         }
         Err(other) => {
-            // SAFETY: nobody has seen ours; the other is leaked, as above.
+            // SAFETY: nobody has seen `new`, so its box is ours; the other box was leaked to `place`, and `forget` frees it only
+            // when nobody uses the lane.
             unsafe {
                 drop(Box::from_raw(new));
                 &*other
