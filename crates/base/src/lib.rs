@@ -8,5 +8,5 @@ pub mod knobs;
 pub mod names;
 pub mod size;
 
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use knobs::Settings;

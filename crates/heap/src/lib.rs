@@ -164,6 +164,11 @@ impl Heap {
         self.in_use
     }
 
+    /// The largest block that could be had, with the least alignment.
+    pub fn largest_free(&self) -> u64 {
+        self.free.largest()
+    }
+
     /// A fingerprint of all calls so far. Where it differs between PEs, their calls differed.
     pub fn sequence(&self) -> u64 {
         self.sequence

@@ -104,7 +104,7 @@ macro_rules! operations {
             #[doc(alias = $call)]
             #[inline(always)]
             pub fn $name(&self, $($argument: T,)* pe: impl Target) $(-> $result)? {
-                let Way(via, pe) = pe.resolve($call);
+                let Way(via, pe) = pe.resolve(concat!("Symmetric::", stringify!($name)));
                 // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one.
                 unsafe { amo::$name(via, self.own().cast::<T>(), $($argument,)* pe) }
             }

@@ -216,7 +216,6 @@ calls! {
     }
 
     memory in calls {
-        fn malloc[](bytes: usize) -> *mut c_void;
         fn free[](ptr: *mut c_void);
     }
 
@@ -309,6 +308,24 @@ pub(crate) mod binding {
             None => unsafe { oxshmem_runtime::calls::binding::finalize() },
             // SAFETY: the caller promises that this is the last call of the PE.
             Some(pe) => unsafe { threads::exchange::binding::finalize(&pe) },
+        }
+    }
+
+    /// # Safety
+    /// As for the runtime's call of this name.
+    pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+        match threads::here() {
+            // SAFETY: the caller promises that all PEs make the same call, one thread of each.
+            None => unsafe { oxshmem_runtime::calls::binding::allocate(call, bytes) },
+            // SAFETY: the caller promises that all PEs make the same call, one thread of each.
+            Some(pe) => unsafe { threads::calls::memory::allocate(&pe, call, bytes) },
+        }
+    }
+
+    /// Returns when this PE's collectives that were started are over. (Those of threads are when they have been started.)
+    pub(crate) fn complete_collectives(call: &'static str) {
+        if threads::here().is_none() {
+            oxshmem_runtime::calls::binding::complete_collectives(call);
         }
     }
 

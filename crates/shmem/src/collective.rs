@@ -23,8 +23,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_broadcast")]
+    #[track_caller]
     pub fn broadcast<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, root: usize) {
-        let team = self.meet("shmem_broadcast", dest, Some(source.len()));
+        let team = self.meet("Team::broadcast", dest, Some(source.len()));
         // SAFETY: places are symmetric or the call ends the job, both have the elements, and one thread has the team. So
         // below.
         unsafe { calls::broadcast(team, dest.as_ptr(), source.as_ptr(), source.len(), number(root)) };
@@ -40,8 +41,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_fcollect")]
+    #[track_caller]
     pub fn fcollect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-        let team = self.meet("shmem_fcollect", dest, source.len().checked_mul(self.n_pes()));
+        let team = self.meet("Team::fcollect", dest, source.len().checked_mul(self.n_pes()));
         // SAFETY: places are symmetric or the call ends the job; `meet` has checked that `dest` has room for all members'
         // elements, and one thread has the team.
         unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
@@ -57,8 +59,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_collect")]
+    #[track_caller]
     pub fn collect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, count: usize) -> usize {
-        const CALL: &str = "shmem_collect";
+        const CALL: &str = "Team::collect";
         source.fits(CALL, count);
         let team = self.enter(CALL);
         let mut counts = Vec::with_capacity(self.n_pes());
@@ -93,10 +96,11 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_alltoall")]
+    #[track_caller]
     pub fn alltoall<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
         let block = source.len() / self.n_pes().max(1);
-        lengths("shmem_alltoall", source.len(), Some(block * self.n_pes()));
-        let team = self.meet("shmem_alltoall", dest, Some(source.len()));
+        lengths("Team::alltoall", source.len(), Some(block * self.n_pes()));
+        let team = self.meet("Team::alltoall", dest, Some(source.len()));
         // SAFETY: places are symmetric or the call ends the job; both have a block for each member, and one thread has the
         // team.
         unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
@@ -116,6 +120,7 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_alltoalls")]
+    #[track_caller]
     pub fn alltoall_strided<T: Plain>(
         &self,
         dest: &Symmetric<[T]>,
@@ -124,7 +129,7 @@ impl Team<'_> {
         source_stride: usize,
         count: usize,
     ) {
-        const CALL: &str = "shmem_alltoalls";
+        const CALL: &str = "Team::alltoall_strided";
         for (slice, stride) in [(dest, dest_stride), (source, source_stride)] {
             let last = count.saturating_mul(self.n_pes()).saturating_sub(1);
             if count > 0 && (stride == 0 || last.saturating_mul(stride) >= slice.len()) {
@@ -154,13 +159,14 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmemx_alltoallv_packed")]
+    #[track_caller]
     pub fn alltoallv<T: Plain>(
         &self,
         dest: &Symmetric<[T]>,
         source: &Symmetric<[T]>,
         counts: &Symmetric<[usize]>,
     ) -> Vec<usize> {
-        const CALL: &str = "shmemx_alltoallv_packed";
+        const CALL: &str = "Team::alltoallv";
         lengths(CALL, counts.len(), Some(self.n_pes()));
         self.enter(CALL);
         self.sync();
@@ -187,6 +193,7 @@ impl Team<'_> {
 
     /// Begins a collective that fills `dest`, which must have `expected` elements.
     #[inline(always)]
+    #[track_caller]
     fn meet<T: Plain>(&self, call: &'static str, dest: &Symmetric<[T]>, expected: Option<usize>) -> runtime::Team {
         lengths(call, dest.len(), expected);
         let team = self.enter(call);
@@ -217,9 +224,11 @@ macro_rules! combine {
             /// ```
             #[doc(alias = $alias)]
             #[inline]
+            #[track_caller]
             pub fn $name<T: Plain + Operand<$op>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-                apart($alias, dest, source);
-                let team = self.meet($alias, dest, Some(source.len()));
+                const CALL: &str = concat!("Team::", stringify!($name));
+                apart(CALL, dest, source);
+                let team = self.meet(CALL, dest, Some(source.len()));
                 // SAFETY: places are symmetric or the call ends the job; both have the elements, `apart` has checked that
                 // they are the same or do not overlap, and one thread has the team.
                 unsafe { combine::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
@@ -234,8 +243,9 @@ macro_rules! combine {
             /// ```
             #[inline]
             #[must_use]
+            #[track_caller]
             pub fn $of<T: Plain + Operand<$op>>(&self, value: T) -> T {
-                self.combined::<$op, T>($alias, value)
+                self.combined::<$op, T>(concat!("Team::", stringify!($of)), value)
             }
         )*}
     };
@@ -265,9 +275,11 @@ macro_rules! scans {
             /// # Ok::<(), oxshmem::Error>(())
             /// ```
             #[doc(alias = $alias)]
+            #[track_caller]
             pub fn $name<T: Plain + Operand<Sum>>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-                apart($alias, dest, source);
-                let team = self.meet($alias, dest, Some(source.len()));
+                const CALL: &str = concat!("Team::", stringify!($name));
+                apart(CALL, dest, source);
+                let team = self.meet(CALL, dest, Some(source.len()));
                 // SAFETY: places are symmetric or the call ends the job; both have the elements, `apart` has checked that
                 // they are the same or do not overlap, and one thread has the team.
                 unsafe { combine::$name(team, dest.as_ptr(), source.as_ptr(), source.len()) };
@@ -283,13 +295,15 @@ scans! {
 
 /// Ends the job unless `len` is `expected`.
 #[inline(always)]
-fn lengths(call: &str, len: usize, expected: Option<usize>) {
+#[track_caller]
+pub(crate) fn lengths(call: &str, len: usize, expected: Option<usize>) {
     if Some(len) != expected {
         mismatch(call, len, expected.unwrap_or(usize::MAX));
     }
 }
 
 #[cold]
+#[track_caller]
 fn mismatch(call: &str, len: usize, expected: usize) -> ! {
     mistake(
         &Error::new(format!("{call}: the lengths of the slices do not fit together"))
@@ -300,7 +314,8 @@ fn mismatch(call: &str, len: usize, expected: usize) -> ! {
 
 /// Ends the job if the slices overlap without being the same.
 #[inline(always)]
-fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+#[track_caller]
+pub(crate) fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
     let distance = (dest.as_ptr() as usize).abs_diff(source.as_ptr() as usize);
     let reach = size_of_val(dest).max(size_of_val(source));
     if distance < reach && !ptr::eq(dest.as_ptr(), source.as_ptr()) {
@@ -309,6 +324,7 @@ fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
 }
 
 #[cold]
+#[track_caller]
 fn overlap(call: &str, distance: usize) -> ! {
     mistake(
         &Error::new(format!("{call}: dest and source overlap"))

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{self, context as calls, number, order};
+use crate::backend::{self, binding, context as calls, number, order};
 use crate::own::Live;
-use crate::{Team, World};
+use crate::{Error, ErrorKind, Team, World};
 
 /// `SHMEM_CTX_SERIALIZED`: what the type enforces, because it can move to another thread but not be shared.
 const SERIALIZED: i64 = 2;
@@ -56,8 +56,9 @@ fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
     backend::own(|own| look(&mut own.contexts.lock()))
 }
 
-/// Completes everything that this PE has issued, on whatever context: memory is about to change hands.
+/// Completes everything that this PE has issued, on whatever context, collectives included: memory is about to change hands.
 pub(crate) fn quiet_all(call: &'static str) {
+    binding::complete_collectives(call);
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(runtime::World(call)) };
     live(|live| {
@@ -70,11 +71,12 @@ pub(crate) fn quiet_all(call: &'static str) {
 
 /// Completes and forgets the contexts that were not dropped before their team, which ends.
 pub(crate) fn forget_team(team: runtime::Team) {
+    binding::complete_collectives("Team::drop");
     live(|live| {
         for Live(context, _) in live.iter().filter(|live| live.1 == team) {
             // SAFETY: the context has not been destroyed: it leaves the list before that, and its team ends only after
             // this function.
-            unsafe { order::quiet(runtime::On(*context, "shmem_team_destroy")) };
+            unsafe { order::quiet(runtime::On(*context, "Team::drop")) };
         }
         live.retain(|live| live.1 != team);
     });
@@ -99,14 +101,32 @@ impl Team<'_> {
     /// If there are as many contexts as `SHMEM_MAX_CTX` allows.
     #[doc(alias = "shmem_team_create_ctx")]
     #[must_use]
+    #[track_caller]
     pub fn context(&self) -> Context<'_> {
+        self.try_context().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// [`context`](Self::context) that returns the error when there are as many contexts as `SHMEM_MAX_CTX` allows.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let contexts: Result<Vec<_>, _> = (0..3).map(|_| world.try_context()).collect();
+    /// assert_eq!(contexts?.len(), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn try_context(&self) -> Result<Context<'_>, Error> {
         let _span = tracing::debug_span!("context").entered();
         let mut handle = runtime::Context::INVALID;
         // SAFETY: `handle` is writable and the team lives.
         let status = unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
-        assert_eq!(status, 0, "there are as many contexts as SHMEM_MAX_CTX allows: drop those that are not needed");
+        if status != 0 {
+            return Err(Error::new("Team::context: no context can be made")
+                .because(format!("this PE has {} contexts, as many as SHMEM_MAX_CTX allows", live(|live| live.len())))
+                .fix("drop those that are not needed, or raise SHMEM_MAX_CTX")
+                .of_kind(ErrorKind::LimitReached));
+        }
         live(|live| live.push(Live(handle, self.handle())));
-        Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData }
+        Ok(Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData })
     }
 }
 
@@ -143,7 +163,7 @@ impl Context<'_> {
     #[inline(always)]
     pub fn quiet(&self) {
         // SAFETY: `self` owns the context, which is destroyed when `self` is dropped.
-        unsafe { order::quiet(runtime::On(self.handle, "shmem_ctx_quiet")) }
+        unsafe { order::quiet(runtime::On(self.handle, "Context::quiet")) }
     }
 
     /// [`quiet`](Self::quiet) for what was issued to these PEs of the team.
@@ -158,7 +178,7 @@ impl Context<'_> {
         let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
         // SAFETY: `self` owns the context, which is destroyed when `self` is dropped; the list has the elements that its
         // length says.
-        unsafe { order::pe_quiet(runtime::On(self.handle, "shmem_ctx_pe_quiet"), pes.as_ptr(), pes.len()) }
+        unsafe { order::pe_quiet(runtime::On(self.handle, "Context::quiet_for"), pes.as_ptr(), pes.len()) }
     }
 
     /// Keeps what was issued on this context before what is issued after, for each target.
@@ -172,7 +192,7 @@ impl Context<'_> {
     #[inline(always)]
     pub fn fence(&self) {
         // SAFETY: `self` owns the context, which is destroyed when `self` is dropped.
-        unsafe { order::fence(runtime::On(self.handle, "shmem_ctx_fence")) }
+        unsafe { order::fence(runtime::On(self.handle, "Context::fence")) }
     }
 }
 

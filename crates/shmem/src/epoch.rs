@@ -37,6 +37,7 @@ impl World {
     /// assert_eq!(numbers.to_vec(), [0, 1, 2, 3]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[track_caller]
     pub fn exclusive<T: Plain, R>(&self, memory: &mut SymmetricBox<'_, [T]>, body: impl FnOnce(&mut [T]) -> R) -> R {
         const CALL: &str = "World::exclusive";
         refuse(CALL);
@@ -58,17 +59,23 @@ impl World {
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
+    #[track_caller]
     fn meet(&self, call: &'static str, kind: ExchangeKind, serial: u64) {
+        let mut other = None;
         self.agree(call, kind, &[serial], |pe, words| {
             if words[0] != serial {
-                other_memory(call, pe);
+                other = other.or(Some(pe));
             }
         });
+        if let Some(pe) = other {
+            other_memory(call, pe);
+        }
     }
 }
 
 /// Ends the job if this PE is in an exclusive epoch.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn refuse(call: &str) {
     if own(|own| own.exclusive.load(Relaxed)) {
         collective_inside(call);
@@ -76,6 +83,7 @@ pub(crate) fn refuse(call: &str) {
 }
 
 #[cold]
+#[track_caller]
 fn collective_inside(call: &str) -> ! {
     mistake(
         &Error::new(format!("{call}: this PE is in an exclusive epoch"))
@@ -85,6 +93,7 @@ fn collective_inside(call: &str) -> ! {
 }
 
 #[cold]
+#[track_caller]
 fn other_memory(call: &str, pe: u32) -> ! {
     mistake(
         &Error::new(format!("{call}: PE {pe} passes other memory than this PE"))
@@ -94,6 +103,7 @@ fn other_memory(call: &str, pe: u32) -> ! {
 }
 
 #[cold]
+#[track_caller]
 fn panicked(call: &str) -> ! {
     mistake(
         &Error::new(format!("{call}: a panic inside an exclusive epoch"))

@@ -41,12 +41,13 @@
 //! | what | where |
 //! |---|---|
 //! | the job, barriers, ordering | [`World`] |
-//! | symmetric memory | [`Symmetric`], [`SymmetricBox`], [`symmetric!`], [`Plain`], [`plain!`] |
+//! | symmetric memory | [`Symmetric`], [`SymmetricBox`], [`symmetric!`], [`Plain`], [`plain!`], [`Code`] |
 //! | put and get | [`Symmetric::put`], [`Symmetric::get`], [`World::scope`], [`Pending`] |
 //! | atomics, waiting | [`Atomic`], [`Comparison`], [`WaitSet`], [`Until`] |
 //! | signals, locks | [`Signal`], [`Lock`] |
-//! | teams, contexts, collectives | [`Team`], [`Context`] |
+//! | teams, contexts, collectives | [`Team`], [`Context`], [`StartedCollective`] |
 //! | local memory as slices | [`World::exclusive`] |
+//! | errors | [`Error`], [`ErrorKind`] |
 //! | tests with several PEs | [`mod@test`] |
 //!
 //! The [`guide`] has a chapter for each.
@@ -62,16 +63,20 @@
 //!
 //! # Mistakes and errors
 //!
-//! A call that can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do. A mistake
-//! whose effect the standard calls undefined – a PE that does not exist, a slice that is too long – ends the job with such
-//! a message on all PEs.
+//! A call that can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do, and whose
+//! [kind](Error::kind) a program can act on. It prints nothing by itself. A mistake whose effect the standard calls
+//! undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs, which also
+//! names the file and the line of the call where the crate finds the mistake itself.
 
 mod atomic;
 mod backend;
+mod code;
 mod collective;
 mod comparison;
 mod context;
 mod epoch;
+#[cfg(any(feature = "bytemuck", feature = "zerocopy"))]
+mod foreign;
 pub mod guide;
 mod lock;
 mod memory;
@@ -82,6 +87,7 @@ mod program;
 mod reactor;
 mod scope;
 mod signal;
+mod started;
 mod symmetric;
 mod team;
 pub mod test;
@@ -93,17 +99,66 @@ mod wait_set;
 mod world;
 
 pub use atomic::{Atomic, AtomicInteger, AtomicValue, SymmetricAtomic};
+pub use code::{Code, Coded};
 pub use comparison::Comparison;
 pub use context::{Context, ContextPe};
+#[cfg(feature = "zerocopy")]
+pub use foreign::AsBytes;
+#[cfg(feature = "bytemuck")]
+pub use foreign::AsPod;
 pub use lock::{Lock, LockGuard};
 pub use memory::SymmetricBox;
-pub use oxshmem_base::Error;
+pub use oxshmem_base::{Error, ErrorKind};
+/// ```
+/// use oxshmem::{Code, Coded};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Coded)]
+/// #[repr(u8)]
+/// enum Phase {
+///     Cold,
+///     Hot = 7,
+/// }
+///
+/// let world = oxshmem::World::init()?;
+/// let phase = world.allocate(Code::new(Phase::Cold))?;
+/// phase.put(Code::new(Phase::Hot), 0);
+/// assert_eq!(phase.load().value()?, Phase::Hot);
+/// assert!(Phase::of_code(1).is_none());
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[cfg(feature = "derive")]
+pub use oxshmem_derive::Coded;
+/// ```
+/// use oxshmem::Plain;
+///
+/// #[derive(Clone, Copy, Plain)]
+/// #[repr(C)]
+/// struct Point {
+///     x: f64,
+///     y: f64,
+///     weight: u32,
+///     reserved: u32,
+/// }
+///
+/// #[derive(Clone, Copy, Plain)]
+/// #[repr(transparent)]
+/// struct Metres(f64);
+///
+/// let world = oxshmem::World::init()?;
+/// let points = world.allocate_slice(10, Point { x: 1.0, y: 2.0, weight: 3, reserved: 0 })?;
+/// assert_eq!(points[9].get(0).weight, 3);
+/// assert_eq!(world.allocate(Metres(2.5))?.get(0).0, 2.5);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[cfg(feature = "derive")]
+pub use oxshmem_derive::Plain;
 pub use oxshmem_reduce::{And, Complex, Max, Min, Operand, Operator, Or, Prod, Sum, Xor};
 pub use oxshmem_runtime::{MAJOR_VERSION, MINOR_VERSION, VENDOR};
 pub use pending::Pending;
 pub use plain::{Plain, Resident};
 pub use scope::Scope;
 pub use signal::{Signal, Update};
+pub use started::StartedCollective;
 pub use symmetric::Symmetric;
 pub use team::{Axes, Team};
 pub use transfer::Target;
@@ -114,8 +169,9 @@ pub use world::{World, is_initialized};
 #[cfg(feature = "c")]
 use oxshmem_c as _;
 
-/// Ends the job with the house's message: for what the standard calls undefined.
+/// Ends the job with the house's message, and the place of the call: for what the standard calls undefined.
 #[cold]
+#[track_caller]
 fn mistake(error: &Error) -> ! {
-    backend::binding::fail(error)
+    backend::binding::fail(&error.clone().at(core::panic::Location::caller()))
 }

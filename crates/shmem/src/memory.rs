@@ -5,7 +5,7 @@ use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::backend::{self, memory, order};
+use crate::backend::{self, binding, memory, order};
 use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 
 /// Owns symmetric memory: [`Symmetric`] by dereference.
@@ -48,6 +48,7 @@ impl World {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_malloc")]
+    #[track_caller]
     pub fn allocate<T: Resident>(&self, value: T) -> Result<SymmetricBox<'_, T>, Error> {
         let (start, serial) = self.block(1, value)?;
         Ok(SymmetricBox { place: start.cast(), serial, world: PhantomData })
@@ -59,10 +60,21 @@ impl World {
     /// let world = oxshmem::World::init()?;
     /// let numbers = world.allocate_slice(1000, 3)?;
     /// assert_eq!(numbers[999].get(0), 3);
-    /// assert!(world.allocate_slice(usize::MAX, 0_u64).is_err());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    ///
+    /// Where there is no room it fails on all PEs and prints nothing. The kind of the error has the numbers:
+    ///
+    /// ```
+    /// use oxshmem::ErrorKind::OutOfMemory;
+    /// let world = oxshmem::World::init()?;
+    /// let refused = world.allocate_slice(1 << 56, 0_u8).expect_err("no machine has that much");
+    /// let OutOfMemory { asked, largest_free, heap, .. } = refused.kind() else { panic!("{refused}") };
+    /// assert!(asked == 1 << 56 && largest_free <= heap);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_malloc")]
+    #[track_caller]
     pub fn allocate_slice<T: Resident>(&self, len: usize, value: T) -> Result<SymmetricBox<'_, [T]>, Error> {
         let (start, serial) = self.block(len, value)?;
         // SAFETY: `block` filled `len` elements, which live as long as the box.
@@ -70,18 +82,20 @@ impl World {
         Ok(SymmetricBox { place, serial, world: PhantomData })
     }
 
+    #[track_caller]
     fn block<T: Resident>(&self, len: usize, value: T) -> Result<(NonNull<T>, u64), Error> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64) };
         let bytes = len.saturating_mul(size_of::<T>());
         let _span = tracing::debug_span!("allocate", bytes).entered();
-        epoch::refuse("shmem_malloc");
+        epoch::refuse("World::allocate");
         if len == 0 {
             // Not collective, so it does not count: the others' next allocation is this PE's next.
             return Ok((NonNull::dangling(), NO_MEMORY));
         }
         let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
         // SAFETY: the library is initialised, and this thread has the world.
-        let start = NonNull::new(unsafe { memory::malloc(bytes) }.cast::<T>()).ok_or_else(|| exhausted(bytes))?;
+        let start = unsafe { binding::allocate("World::allocate", bytes) }?.cast::<T>();
+        let start = NonNull::new(start).expect("no block begins at address 0");
         for i in 0..len {
             // SAFETY: inside the block, which nobody uses before all PEs have met below.
             unsafe { start.add(i).write(value) };
@@ -90,13 +104,6 @@ impl World {
         unsafe { order::sync_all() };
         Ok((start, serial))
     }
-}
-
-#[cold]
-fn exhausted(bytes: usize) -> Error {
-    Error::new(format!("no room for {bytes} bytes in the symmetric heap"))
-        .because("some PE has no room for them; its first note about that says how much it has")
-        .fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, allocate less, or run fewer PEs on the node")
 }
 
 impl<'w, T: ?Sized> SymmetricBox<'w, T> {
@@ -137,9 +144,9 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
             return;
         }
         let _span = tracing::debug_span!("free", bytes).entered();
-        epoch::refuse("shmem_free");
+        epoch::refuse("SymmetricBox::drop");
         let start = self.place.cast::<u8>().as_ptr();
-        context::quiet_all("shmem_free");
+        context::quiet_all("SymmetricBox::drop");
         reactor::forget(ptr::slice_from_raw_parts(start, bytes));
         // SAFETY: the block came from the allocation, and nobody borrows it any more; nor does anybody on the other PEs,
         // whose boxes are being dropped too before this returns.

@@ -46,9 +46,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_put_nbi")]
+    #[track_caller]
     pub fn put_owned<P: Target>(&self, buffer: Vec<T>, to: P) -> Pending<'_, T, P> {
-        self.fits("shmem_put_nbi", buffer.len());
-        let Way(via, pe) = to.resolve("shmem_put_nbi");
+        self.fits("Symmetric::put_owned", buffer.len());
+        let Way(via, pe) = to.resolve("Symmetric::put_owned");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
         // transfer has completed.
         unsafe { rma::put_nbi(via, self.as_ptr(), buffer.as_ptr(), buffer.len(), pe) };
@@ -64,9 +65,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_get_nbi")]
+    #[track_caller]
     pub fn get_owned<P: Target>(&self, mut buffer: Vec<T>, from: P) -> Pending<'_, T, P> {
-        self.fits("shmem_get_nbi", buffer.len());
-        let Way(via, pe) = from.resolve("shmem_get_nbi");
+        self.fits("Symmetric::get_owned", buffer.len());
+        let Way(via, pe) = from.resolve("Symmetric::get_owned");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements, and the buffer stays until the
         // transfer has completed.
         unsafe { rma::get_nbi(via, buffer.as_mut_ptr(), self.as_ptr(), buffer.len(), pe) };
@@ -98,7 +100,7 @@ impl<T, P: Target> Pending<'_, T, P> {
             core::mem::forget(buffer);
             elsewhere();
         }
-        let Way(via, _) = self.target.resolve("shmem_quiet");
+        let Way(via, _) = self.target.resolve("Pending::wait");
         // SAFETY: the target borrows its context, so the context has not been destroyed.
         unsafe { order::quiet(via) };
         Some(buffer)

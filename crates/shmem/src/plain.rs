@@ -18,7 +18,7 @@ use oxshmem_reduce::Complex;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot live in symmetric memory",
     label = "other PEs could store bits here that are no `{Self}`",
-    note = "numbers and arrays can; a struct can if `oxshmem::plain!` defines it"
+    note = "numbers and arrays can; a struct can by `#[derive(oxshmem::Plain)]`, and an enum or a `bool` as an `oxshmem::Code`"
 )]
 pub unsafe trait Resident: Copy + Send + Sync + 'static {}
 
@@ -33,7 +33,7 @@ pub unsafe trait Resident: Copy + Send + Sync + 'static {}
 /// As for [`Resident`]; and the type makes no promise about who changes it, or how many bytes at a time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data",
-    note = "numbers and arrays are; a struct is if `oxshmem::plain!` defines it"
+    note = "numbers and arrays are; a struct is by `#[derive(oxshmem::Plain)]`, and an `oxshmem::Code` of an enum or a `bool`"
 )]
 pub unsafe trait Plain: Resident {}
 

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use crate::epoch::ExchangeKind;
-use crate::{Error, World};
+use crate::{Error, ErrorKind, World};
 
 /// Makes sure of it; all PEs call, and all succeed or fail.
 pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
@@ -32,7 +32,8 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
                 Ok(_) => format!("the executable of PE {pe} differs from that of PE 0, or cannot be read"),
                 Err(error) => format!("/proc/self/exe cannot be read: {error}"),
             })
-            .fix("start one executable on all PEs, or call World::init_with_others and read what it asks for")),
+            .fix("start one executable on all PEs, or call World::init_with_others and read what it asks for")
+            .of_kind(ErrorKind::DifferentPrograms)),
     }
 }
 

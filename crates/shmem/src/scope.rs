@@ -82,7 +82,7 @@ impl Drop for Complete {
 /// Completes what was issued on the context.
 pub(crate) fn complete(context: runtime::Context) {
     // SAFETY: the caller passes the context of a scope, which is destroyed only when the scope has completed.
-    unsafe { order::quiet(runtime::On(context, "shmem_ctx_quiet")) }
+    unsafe { order::quiet(runtime::On(context, "Scope::quiet")) }
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -97,9 +97,10 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     #[doc(alias = "shmem_put_nbi")]
     #[inline]
+    #[track_caller]
     pub fn put<T: Plain>(&'scope self, dest: &'scope Symmetric<[T]>, source: &'scope [T], pe: usize) {
-        dest.fits("shmem_put_nbi", source.len());
-        let via = runtime::On(self.context, "shmem_put_nbi");
+        dest.fits("Scope::put", source.len());
+        let via = runtime::On(self.context, "Scope::put");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
         // has completed.
         unsafe { rma::put_nbi(via, dest.as_ptr(), source.as_ptr(), source.len(), number(pe)) }
@@ -117,9 +118,10 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     #[doc(alias = "shmem_get_nbi")]
     #[inline]
+    #[track_caller]
     pub fn get<T: Plain>(&'scope self, source: &'scope Symmetric<[T]>, dest: &'scope mut [T], pe: usize) {
-        source.fits("shmem_get_nbi", dest.len());
-        let via = runtime::On(self.context, "shmem_get_nbi");
+        source.fits("Scope::get", dest.len());
+        let via = runtime::On(self.context, "Scope::get");
         // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
         // has completed, `dest` exclusively.
         unsafe { rma::get_nbi(via, dest.as_mut_ptr(), source.as_ptr(), dest.len(), number(pe)) }
@@ -137,6 +139,7 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     #[doc(alias = "shmem_put_signal_nbi")]
     #[inline]
+    #[track_caller]
     pub fn put_signal<T: Plain>(
         &'scope self,
         dest: &'scope Symmetric<[T]>,
@@ -145,8 +148,8 @@ impl<'scope> Scope<'scope, '_> {
         update: Update,
         pe: usize,
     ) {
-        dest.fits("shmem_put_signal_nbi", source.len());
-        let via = runtime::On(self.context, "shmem_put_signal_nbi");
+        dest.fits("Scope::put_signal", source.len());
+        let via = runtime::On(self.context, "Scope::put_signal");
         let (operation, value) = update.parts();
         let (to, word) = (dest.as_ptr(), signal.own().cast());
         // SAFETY: a place is symmetric or the call ends the job; both have the elements and are borrowed until the scope
@@ -197,7 +200,7 @@ macro_rules! operations {
                 old: &'scope mut T,
                 pe: usize,
             ) {
-                let via = runtime::On(self.context, $call);
+                let via = runtime::On(self.context, concat!("Scope::", stringify!($name)));
                 // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one; the place for the
                 // answer is borrowed until the scope has completed.
                 unsafe { amo::$nbi(via, old, place.own().cast::<T>(), $($argument,)* number(pe)) }

@@ -85,12 +85,12 @@ impl Symmetric<Signal> {
         // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
         match update {
             Update::Set(value) => {
-                let Way(via, pe) = pe.resolve("shmemx_signal_set");
+                let Way(via, pe) = pe.resolve("Symmetric::update");
                 // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
                 unsafe { signal::signal_set(via, self.own().cast(), value, pe) }
             }
             Update::Add(value) => {
-                let Way(via, pe) = pe.resolve("shmemx_signal_add");
+                let Way(via, pe) = pe.resolve("Symmetric::update");
                 // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
                 unsafe { signal::signal_add(via, self.own().cast(), value, pe) }
             }
@@ -143,9 +143,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// ```
     #[doc(alias = "shmem_put_signal")]
     #[inline(always)]
+    #[track_caller]
     pub fn put_signal(&self, source: &[T], signal: &Symmetric<Signal>, update: Update, to: impl Target) {
-        self.fits("shmem_put_signal", source.len());
-        let Way(via, pe) = to.resolve("shmem_put_signal");
+        self.fits("Symmetric::put_signal", source.len());
+        let Way(via, pe) = to.resolve("Symmetric::put_signal");
         let (operation, value) = update.parts();
         let (dest, word) = (self.as_ptr(), signal.own().cast());
         // SAFETY: places are symmetric or the call ends the job; both sides have the elements, and only signal calls touch

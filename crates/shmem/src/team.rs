@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use oxshmem_runtime as runtime;
 
 use crate::backend::{self, number, team as calls, team_extension};
-use crate::{Error, context, epoch, mistake};
+use crate::{Error, ErrorKind, context, epoch, mistake};
 
 /// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they
 /// are split from.
@@ -58,6 +58,11 @@ impl Team<'_> {
         Team { handle, my: my.max(0) as usize, size: size.max(0) as usize, made, parent: PhantomData }
     }
 
+    /// The same team for a collective that has been started, whose place the caller may move meanwhile.
+    pub(crate) fn alias(&self) -> Team<'static> {
+        Team { handle: self.handle, my: self.my, size: self.size, made: false, parent: PhantomData }
+    }
+
     /// The handle, for calls that are not collective.
     #[inline(always)]
     pub(crate) fn handle(&self) -> runtime::Team {
@@ -66,6 +71,7 @@ impl Team<'_> {
 
     /// The handle, for a collective call.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn enter(&self, call: &str) -> runtime::Team {
         epoch::refuse(call);
         self.handle
@@ -125,9 +131,10 @@ impl Team<'_> {
     /// ```
     #[doc(alias = "shmem_team_sync")]
     #[inline]
+    #[track_caller]
     pub fn sync(&self) {
         // SAFETY: the team lives, and one thread has it.
-        unsafe { calls::sync(self.enter("shmem_team_sync")) };
+        unsafe { calls::sync(self.enter("Team::sync")) };
     }
 
     /// A team of the `size` members `start`, `start + stride` and so on. All members of this team call it with the
@@ -141,8 +148,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_team_split_strided")]
+    #[track_caller]
     pub fn split_strided(&self, start: usize, stride: isize, size: usize) -> Result<Option<Team<'_>>, Error> {
-        const CALL: &str = "shmem_team_split_strided";
+        const CALL: &str = "Team::split_strided";
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_strided", start, stride, size).entered();
         let mut made = runtime::Team::INVALID;
@@ -152,7 +160,9 @@ impl Team<'_> {
             calls::split_strided(parent, number(start), stride, number(size), core::ptr::null(), 0, &raw mut made)
         };
         if status != 0 {
-            return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}")));
+            let last = i64::from(number(start)) + i64::from(stride) * (i64::from(number(size)) - 1);
+            let fits = start < self.size && size > 0 && usize::try_from(last).is_ok_and(|last| last < self.size);
+            return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}"), fits));
         }
         Ok((made != runtime::Team::INVALID).then(|| Team::new(made, true)))
     }
@@ -167,8 +177,9 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_team_split_2d")]
+    #[track_caller]
     pub fn split_2d(&self, width: usize) -> Result<Axes<'_>, Error> {
-        const CALL: &str = "shmem_team_split_2d";
+        const CALL: &str = "Team::split_2d";
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_2d", width).entered();
         let (mut x, mut y) = (runtime::Team::INVALID, runtime::Team::INVALID);
@@ -176,7 +187,7 @@ impl Team<'_> {
         // SAFETY: `x` and `y` are writable and there are no configs; the team lives, and one thread has it.
         match unsafe { calls::split_2d(parent, number(width), none, 0, &raw mut x, none, 0, &raw mut y) } {
             0 => Ok(Axes { x: Team::new(x, true), y: Team::new(y, true) }),
-            _ => Err(self.refused(CALL, format!("width {width}"))),
+            _ => Err(self.refused(CALL, format!("width {width}"), width > 0)),
         }
     }
 
@@ -190,10 +201,11 @@ impl Team<'_> {
     /// assert_eq!(axes.iter().map(|axis| axis.my_pe()).collect::<Vec<_>>(), [0, world.my_pe(), 0]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[track_caller]
     pub fn split_grid(&self, extents: &[usize]) -> Result<Vec<Team<'_>>, Error> {
         let places = extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
         if places != Some(self.size) {
-            return Err(self.refused("Team::split_grid", format!("extents {extents:?}")));
+            return Err(self.refused("Team::split_grid", format!("extents {extents:?}"), false));
         }
         let mut axes = Vec::with_capacity(extents.len());
         // The rest of the grid when the axes so far are fixed at this PE's coordinates.
@@ -220,13 +232,17 @@ impl Team<'_> {
     /// ```
     #[doc(alias = "shmemx_team_split_color")]
     #[must_use]
+    #[track_caller]
     pub fn split_color(&self, color: Option<u32>, key: u32) -> Option<Team<'_>> {
         const NO_COLOR: c_int = -1;
-        let parent = self.enter("shmemx_team_split");
+        let parent = self.enter("Team::split_color");
         let _span = tracing::debug_span!("split_color", color, key).entered();
         let mut made = runtime::Team::INVALID;
-        let small = |number: u32| c_int::try_from(number).unwrap_or_else(|_| too_large(number));
-        let (color, key) = (color.map_or(NO_COLOR, small), small(key));
+        let (color, key) = (color.map(small).unwrap_or(Ok(NO_COLOR)), small(key));
+        let (color, key) = match (color, key) {
+            (Ok(color), Ok(key)) => (color, key),
+            (Err(number), _) | (_, Err(number)) => too_large(number),
+        };
         // SAFETY: `made` is writable; the team lives, and one thread has it.
         unsafe { team_extension::split_color(parent, color, key, &raw mut made) };
         (made != runtime::Team::INVALID).then(|| Team::new(made, true))
@@ -238,21 +254,33 @@ impl Team<'_> {
         Team { handle: team.handle, my: team.my, size: team.size, made: team.made, parent: PhantomData }
     }
 
+    /// Why there is no team, if the arguments fit this one or do not.
     #[cold]
-    fn refused(&self, call: &str, arguments: String) -> Error {
-        Error::new(format!("{call}: no team for {arguments}"))
-            .because(format!(
-                "they do not describe members of this team, which has {}, or some PE is a member of too many teams",
-                self.size
-            ))
-            .fix("let the arguments fit the team, and drop teams that are not used any more")
+    fn refused(&self, call: &str, arguments: String, fit: bool) -> Error {
+        let error = Error::new(format!("{call}: no team for {arguments}"));
+        if fit {
+            return error
+                .because("some PE is a member of as many teams as the library can have")
+                .fix("drop teams that are not used any more")
+                .of_kind(ErrorKind::LimitReached);
+        }
+        error
+            .because(format!("they do not describe members of this team, which has {}", self.size))
+            .fix("let the arguments fit the team")
+            .of_kind(ErrorKind::InvalidArgument)
     }
 }
 
+/// A colour or a key, as calls take it.
+fn small(number: u32) -> Result<c_int, u32> {
+    c_int::try_from(number).map_err(|_| number)
+}
+
 #[cold]
-fn too_large(number: u32) -> c_int {
+#[track_caller]
+fn too_large(number: u32) -> ! {
     mistake(
-        &Error::new("shmemx_team_split: a colour or a key is too large")
+        &Error::new("Team::split_color: a colour or a key is too large")
             .because(format!("it is {number}, and they are numbers of 31 bits"))
             .fix("pass smaller ones"),
     )
@@ -272,6 +300,6 @@ impl Drop for Team<'_> {
         }
         context::forget_team(self.handle);
         // SAFETY: a split made it, and nothing borrows it any more.
-        unsafe { calls::destroy(self.enter("shmem_team_destroy")) }
+        unsafe { calls::destroy(self.enter("Team::drop")) }
     }
 }

@@ -104,7 +104,13 @@ thread_local! {
 /// The PE that this thread is, in a world of threads.
 #[inline(always)]
 pub(crate) fn here() -> Option<Rc<ThreadPe>> {
-    if POSSIBLE { HERE.with_borrow(Clone::clone) } else { None }
+    if POSSIBLE { look_up() } else { None }
+}
+
+/// Not inlined: a collective that has been started may be moved on by another thread, whose variable is somewhere else.
+#[inline(never)]
+fn look_up() -> Option<Rc<ThreadPe>> {
+    HERE.with_borrow(Clone::clone)
 }
 
 /// Lets this thread be PE `me` while `body` runs, from its first turn on. What `body` panics with is the failure of all.

@@ -65,7 +65,7 @@ impl<T: Plain> Symmetric<T> {
     #[doc(alias = "shmem_p")]
     #[inline(always)]
     pub fn put(&self, value: T, to: impl Target) {
-        let Way(via, pe) = to.resolve("shmem_p");
+        let Way(via, pe) = to.resolve("Symmetric::put");
         macro_rules! word {
             ($word:ty) => {
                 // SAFETY: a place is symmetric or the call ends the job, and aligned for a `T`, which is such a word. The
@@ -95,7 +95,7 @@ impl<T: Plain> Symmetric<T> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, from: impl Target) -> T {
-        let Way(via, pe) = from.resolve("shmem_g");
+        let Way(via, pe) = from.resolve("Symmetric::get");
         macro_rules! word {
             ($word:ty) => {
                 // SAFETY: a place is symmetric or the call ends the job, and aligned for a `T`, which is such a word; its
@@ -136,9 +136,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// ```
     #[doc(alias = "shmem_put")]
     #[inline(always)]
+    #[track_caller]
     pub fn put_slice(&self, source: &[T], to: impl Target) {
-        self.fits("shmem_put", source.len());
-        let Way(via, pe) = to.resolve("shmem_put");
+        self.fits("Symmetric::put_slice", source.len());
+        let Way(via, pe) = to.resolve("Symmetric::put_slice");
         // SAFETY: a place is symmetric or the call ends the job, and both sides have the elements; the program orders bulk
         // transfers with what others do there.
         unsafe { rma::put(via, self.as_ptr(), source.as_ptr(), source.len(), pe) }
@@ -155,9 +156,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// ```
     #[doc(alias = "shmem_get")]
     #[inline(always)]
+    #[track_caller]
     pub fn get_slice(&self, dest: &mut [T], from: impl Target) {
-        self.fits("shmem_get", dest.len());
-        let Way(via, pe) = from.resolve("shmem_get");
+        self.fits("Symmetric::get_slice", dest.len());
+        let Way(via, pe) = from.resolve("Symmetric::get_slice");
         // SAFETY: a place is symmetric or the call ends the job, and both sides have the elements; the program orders bulk
         // transfers with other uses of the place.
         unsafe { rma::get(via, dest.as_mut_ptr(), self.as_ptr(), dest.len(), pe) }
@@ -172,7 +174,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// ```
     #[must_use]
     pub fn get_vec(&self, from: impl Target) -> Vec<T> {
-        let Way(via, pe) = from.resolve("shmem_get");
+        let Way(via, pe) = from.resolve("Symmetric::get_vec");
         let mut all = Vec::with_capacity(self.len());
         // SAFETY: a place is symmetric or the call ends the job, and both sides have room for the elements; the program
         // orders bulk transfers with other uses of the place. The call fills the capacity or does not return.
@@ -196,7 +198,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_iput")]
     pub fn put_strided(&self, stride: usize, source: &[T], source_stride: usize, to: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(source.len(), source_stride));
-        let Way(via, pe) = to.resolve("shmem_iput");
+        let Way(via, pe) = to.resolve("Symmetric::put_strided");
         // SAFETY: a place is symmetric or the call ends the job; `count` steps stay inside on both sides, and so strides
         // fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe {
@@ -220,7 +222,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[doc(alias = "shmem_iget")]
     pub fn get_strided(&self, stride: usize, dest: &mut [T], dest_stride: usize, from: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(dest.len(), dest_stride));
-        let Way(via, pe) = from.resolve("shmem_iget");
+        let Way(via, pe) = from.resolve("Symmetric::get_strided");
         // SAFETY: a place is symmetric or the call ends the job; `count` steps stay inside on both sides, and so strides
         // fit an `isize`. The program orders bulk transfers with other uses of the place.
         unsafe {
@@ -249,7 +251,7 @@ impl<T: Plain> Symmetric<[T]> {
         to: impl Target,
     ) -> usize {
         let count = blocks(self.len(), block, stride).min(blocks(source.len(), block, source_stride));
-        let Way(via, pe) = to.resolve("shmem_ibput");
+        let Way(via, pe) = to.resolve("Symmetric::put_blocks");
         let (stride, source_stride) = (stride as isize, source_stride as isize);
         // SAFETY: a place is symmetric or the call ends the job; `count` blocks at these strides stay inside on both
         // sides, and so strides fit an `isize`. The program orders bulk transfers with other uses of the place.
@@ -279,7 +281,7 @@ impl<T: Plain> Symmetric<[T]> {
         from: impl Target,
     ) -> usize {
         let count = blocks(self.len(), block, stride).min(blocks(dest.len(), block, dest_stride));
-        let Way(via, pe) = from.resolve("shmem_ibget");
+        let Way(via, pe) = from.resolve("Symmetric::get_blocks");
         let (stride, dest_stride) = (stride as isize, dest_stride as isize);
         // SAFETY: a place is symmetric or the call ends the job; `count` blocks at these strides stay inside on both
         // sides, and so strides fit an `isize`. The program orders bulk transfers with other uses of the place.
@@ -289,6 +291,7 @@ impl<T: Plain> Symmetric<[T]> {
 
     /// Ends the job if `len` elements are more than there are.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn fits(&self, call: &str, len: usize) {
         if len > self.len() {
             too_long(call, len, self.len());
@@ -312,6 +315,7 @@ fn blocks(len: usize, block: usize, stride: usize) -> usize {
 }
 
 #[cold]
+#[track_caller]
 fn too_long(call: &str, len: usize, room: usize) -> ! {
     mistake(
         &Error::new(format!("{call}: {len} elements do not fit"))

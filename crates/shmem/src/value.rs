@@ -17,6 +17,7 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn values<T: Plain>(&self, value: T) -> Vec<T> {
         let mut all = Vec::with_capacity(self.n_pes());
         self.exchange("Team::values", value, |theirs| all.push(theirs));
@@ -31,6 +32,7 @@ impl Team<'_> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn value_of<T: Plain>(&self, value: T, root: usize) -> Option<T> {
         let (mut member, mut found) = (0, None);
         self.exchange("Team::value_of", value, |theirs| {
@@ -44,6 +46,7 @@ impl Team<'_> {
 
     /// Everybody's values combined, in the order of the team.
     #[inline]
+    #[track_caller]
     pub(crate) fn combined<O: Operator, T: Plain + Operand<O>>(&self, call: &'static str, value: T) -> T {
         let mut all: Option<T> = None;
         self.exchange(call, value, |theirs| {
@@ -53,6 +56,7 @@ impl Team<'_> {
     }
 
     #[inline]
+    #[track_caller]
     fn exchange<T: Plain>(&self, call: &'static str, value: T, mut visit: impl FnMut(T)) {
         const { assert!(size_of::<T>() <= 8 * binding::WORDS, "a value has at most 48 bytes; use a symmetric slice") };
         let mut words = [0_u64; binding::WORDS];

@@ -21,6 +21,7 @@ pub trait Condition<T>: Copy + Expect<T> {}
 /// whose values might be anywhere.
 pub trait Expect<T>: Copy {
     /// Makes sure that there is a value for each of `len` variables, and returns the operator's number.
+    #[track_caller]
     fn operator(self, call: &str, len: usize) -> c_int;
     /// The values: one, or one for each.
     fn values(&self) -> Result<T, *const T>;
@@ -30,6 +31,7 @@ impl<T: AtomicValue> Condition<T> for Comparison<T> {}
 
 impl<T: AtomicValue> Expect<T> for Comparison<T> {
     #[inline(always)]
+    #[track_caller]
     fn operator(self, _call: &str, _len: usize) -> c_int {
         self.parts().0
     }
@@ -43,6 +45,7 @@ impl<T: AtomicValue> Expect<T> for Comparison<T> {
 impl<T: AtomicValue> Condition<T> for Comparison<&[T]> {}
 
 impl<T: AtomicValue> Expect<T> for Comparison<&[T]> {
+    #[track_caller]
     fn operator(self, call: &str, len: usize) -> c_int {
         let (operator, values) = self.parts();
         if values.len() != len {
@@ -144,7 +147,7 @@ impl<T: AtomicValue> WaitSet<'_, T> {
 
 /// The calls on a set. `$mask` is what is left out, of `$self`.
 macro_rules! calls {
-    ($self:ident, $variables:expr, $mask:expr, $call:literal, $one:ident, $each:ident, $condition:ident $(, $found:expr)?) => {{
+    ($self:ident, $variables:expr, $mask:expr, $call:expr, $one:ident, $each:ident, $condition:ident $(, $found:expr)?) => {{
         let variables = $variables;
         let operator = $condition.operator($call, variables.len());
         let (ivars, len, mask) = (variables.as_ptr().cast::<T>(), variables.len(), $mask);
@@ -175,8 +178,9 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_wait_until_all")]
             #[doc(alias = "shmem_wait_until_all_vector")]
+            #[track_caller]
             pub fn $all(&$self, condition: impl Condition<T>) {
-                calls!($self, $variables, $mask, "shmem_wait_until_all", wait_until_all, wait_until_all_vector, condition);
+                calls!($self, $variables, $mask, stringify!($all), wait_until_all, wait_until_all_vector, condition);
             }
 
             /// Waits until one is as it should be, and says which; `None` if there is none to wait for.
@@ -191,9 +195,10 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_wait_until_any")]
             #[doc(alias = "shmem_wait_until_any_vector")]
+            #[track_caller]
             pub fn $any(&$self, condition: impl Condition<T>) -> Option<usize> {
                 let found =
-                    calls!($self, $variables, $mask, "shmem_wait_until_any", wait_until_any, wait_until_any_vector, condition);
+                    calls!($self, $variables, $mask, stringify!($any), wait_until_any, wait_until_any_vector, condition);
                 (found < $variables.len()).then_some(found)
             }
 
@@ -210,10 +215,11 @@ macro_rules! wait_and_test {
             /// ```
             #[doc(alias = "shmem_wait_until_some")]
             #[doc(alias = "shmem_wait_until_some_vector")]
+            #[track_caller]
             pub fn $some(&$self, condition: impl Condition<T>) -> Vec<usize> {
                 let mut found = vec![0; $variables.len()];
                 let count = calls!(
-                    $self, $variables, $mask, "shmem_wait_until_some", wait_until_some, wait_until_some_vector, condition,
+                    $self, $variables, $mask, stringify!($some), wait_until_some, wait_until_some_vector, condition,
                     found.as_mut_ptr()
                 );
                 found.truncate(count);
@@ -231,8 +237,9 @@ macro_rules! wait_and_test {
             #[doc(alias = "shmem_test_all")]
             #[doc(alias = "shmem_test_all_vector")]
             #[must_use]
+            #[track_caller]
             pub fn test_all(&$self, condition: impl Condition<T>) -> bool {
-                calls!($self, $variables, $mask, "shmem_test_all", test_all, test_all_vector, condition) != 0
+                calls!($self, $variables, $mask, "test_all", test_all, test_all_vector, condition) != 0
             }
 
             /// One that is as it should be.
@@ -246,8 +253,9 @@ macro_rules! wait_and_test {
             #[doc(alias = "shmem_test_any")]
             #[doc(alias = "shmem_test_any_vector")]
             #[must_use]
+            #[track_caller]
             pub fn test_any(&$self, condition: impl Condition<T>) -> Option<usize> {
-                let found = calls!($self, $variables, $mask, "shmem_test_any", test_any, test_any_vector, condition);
+                let found = calls!($self, $variables, $mask, "test_any", test_any, test_any_vector, condition);
                 (found < $variables.len()).then_some(found)
             }
 
@@ -262,10 +270,11 @@ macro_rules! wait_and_test {
             #[doc(alias = "shmem_test_some")]
             #[doc(alias = "shmem_test_some_vector")]
             #[must_use]
+            #[track_caller]
             pub fn test_some(&$self, condition: impl Condition<T>) -> Vec<usize> {
                 let mut found = vec![0; $variables.len()];
                 let count = calls!(
-                    $self, $variables, $mask, "shmem_test_some", test_some, test_some_vector, condition,
+                    $self, $variables, $mask, "test_some", test_some, test_some_vector, condition,
                     found.as_mut_ptr()
                 );
                 found.truncate(count);

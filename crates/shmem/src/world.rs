@@ -7,7 +7,7 @@ use oxshmem_runtime as runtime;
 
 use crate::backend::{self, binding, init, number, order, own, team as calls};
 use crate::epoch::{self, ExchangeKind};
-use crate::{Error, Team, context, program, reactor};
+use crate::{Error, ErrorKind, Team, context, program, reactor};
 
 /// `SHMEM_THREAD_MULTIPLE`: all levels cost the same, and safe code may use threads.
 const MULTIPLE: i32 = 3;
@@ -76,7 +76,8 @@ impl World {
         if own(|own| own.taken.swap(true, AcqRel)) {
             return Err(Error::new("World::init: this process has a world already")
                 .because("there is one world at a time, so that one thread at a time is in its collective calls")
-                .fix("pass it on by reference, or drop it first"));
+                .fix("pass it on by reference, or drop it first")
+                .of_kind(ErrorKind::AlreadyInitialized));
         }
         if let Err(error) = binding::init(MULTIPLE) {
             own(|own| own.taken.store(false, Release));
@@ -94,7 +95,8 @@ impl World {
         if status != 0 {
             return Err(Error::new("World::init: no team can be made")
                 .because("the library has no synchronisation slot left")
-                .fix("destroy teams that are not used any more, in the parts of the program that are in C"));
+                .fix("destroy teams that are not used any more, in the parts of the program that are in C")
+                .of_kind(ErrorKind::LimitReached));
         }
         own(|own| own.open.store(true, Release));
         Ok(world)
@@ -112,8 +114,9 @@ impl World {
     /// ```
     #[doc(alias = "shmem_barrier_all")]
     #[inline]
+    #[track_caller]
     pub fn barrier(&self) {
-        epoch::refuse("shmem_barrier_all");
+        epoch::refuse("World::barrier");
         // SAFETY: the library is initialised, and this thread has the world.
         unsafe { order::barrier_all() }
     }
@@ -130,7 +133,7 @@ impl World {
     #[inline(always)]
     pub fn quiet(&self) {
         // SAFETY: the default context is never destroyed.
-        unsafe { order::quiet(runtime::World("shmem_quiet")) }
+        unsafe { order::quiet(runtime::World("World::quiet")) }
     }
 
     /// [`quiet`](Self::quiet) for what was issued to these PEs.
@@ -145,7 +148,7 @@ impl World {
     pub fn quiet_for(&self, pes: &[usize]) {
         let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
         // SAFETY: the default context is never destroyed, and the list has the elements that its length says.
-        unsafe { order::pe_quiet(runtime::World("shmem_pe_quiet"), pes.as_ptr(), pes.len()) }
+        unsafe { order::pe_quiet(runtime::World("World::quiet_for"), pes.as_ptr(), pes.len()) }
     }
 
     /// The PEs whose memory this one reaches by load and store: those of its node.
@@ -176,7 +179,7 @@ impl World {
     #[inline(always)]
     pub fn fence(&self) {
         // SAFETY: the default context is never destroyed.
-        unsafe { order::fence(runtime::World("shmem_fence")) }
+        unsafe { order::fence(runtime::World("World::fence")) }
     }
 
     /// Ends all PEs, with this status of the job.
@@ -216,13 +219,13 @@ impl Drop for World {
             return;
         }
         let _span = tracing::debug_span!("World::drop").entered();
-        epoch::refuse("shmem_finalize");
+        epoch::refuse("World::drop");
         own(|own| own.open.store(false, Release));
         if !backend::in_threads() {
             reactor::close();
         }
         // Contexts that were forgotten do not end with a drop.
-        context::quiet_all("shmem_finalize");
+        context::quiet_all("World::drop");
         context::forget_all();
         // SAFETY: nothing that borrows from the world is alive. An invalid team is left alone.
         unsafe {

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxshmem::test::{processes, processes_on};
-use oxshmem::{Atomic, Lock, World};
+use oxshmem::{Atomic, ErrorKind, Lock, World};
 
 /// Runs `body` on some PEs, of one node and of two, and makes sure that the job ends with these words.
 fn ends_with<F: Fn(&World) + Copy>(words: &str, pes: usize, body: F) {
@@ -24,7 +24,7 @@ fn ends_with<F: Fn(&World) + Copy>(words: &str, pes: usize, body: F) {
 
 #[test]
 fn a_pe_that_does_not_exist() {
-    ends_with("shmem_p: PE 2 does not exist", 2, |world| world.allocate(0).unwrap().put(1, 2));
+    ends_with("Symmetric::put: PE 2 does not exist", 2, |world| world.allocate(0).unwrap().put(1, 2));
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_pe_number_that_no_c_program_could_write() {
 
 #[test]
 fn a_source_that_is_too_long() {
-    ends_with("shmem_put: 3 elements do not fit", 1, |world| {
+    ends_with("Symmetric::put_slice: 3 elements do not fit", 1, |world| {
         world.allocate_slice(2, 0).unwrap().put_slice(&[1, 2, 3], 0);
     });
 }
@@ -120,7 +120,7 @@ fn different_memory_in_an_epoch() {
 
 #[test]
 fn a_barrier_in_an_epoch() {
-    ends_with("shmem_barrier_all: this PE is in an exclusive epoch", 2, |world| {
+    ends_with("World::barrier: this PE is in an exclusive epoch", 2, |world| {
         let mut numbers = world.allocate_slice(2, 0).unwrap();
         world.exclusive(&mut numbers, |_| world.barrier());
     });
@@ -156,16 +156,76 @@ fn a_lock_that_was_overwritten() {
 fn what_can_fail_is_an_error() {
     processes(2, |world| {
         assert!(World::init().unwrap_err().to_string().contains("has a world already"));
-        let refused = world.allocate_slice(1 << 60, 0_u8).unwrap_err();
-        assert!(refused.to_string().contains("SHMEM_SYMMETRIC_SIZE"), "{refused}");
-        assert!(world.split_strided(1, 1, 2).unwrap_err().to_string().contains("start 1, stride 1 and size 2"));
-        assert!(world.split_2d(0).is_err());
+        assert_eq!(World::init().unwrap_err().kind(), ErrorKind::AlreadyInitialized);
+        let refused = world.split_strided(1, 1, 2).unwrap_err();
+        assert!(refused.to_string().contains("start 1, stride 1 and size 2"), "{refused}");
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(world.split_2d(0).unwrap_err().kind(), ErrorKind::InvalidArgument);
         assert!(world.split_grid(&[2, 2]).unwrap_err().to_string().contains("extents [2, 2]"));
         // And everything goes on.
         let counter = world.allocate(Atomic::new(0)).unwrap();
         counter.inc(0);
         world.barrier();
         assert_eq!(counter.fetch(0), 2);
+    });
+}
+
+/// Runs a part of this executable as a job with these variables, and returns what its PEs printed.
+fn said_with(pes: usize, test: &str, variables: &[(&str, &str)]) -> String {
+    let job = oxshmem::test::launch(pes, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args([test, "--exact", "--nocapture", "--include-ignored"]);
+        command.env("OXSHMEM_TEST_CALL", "0").envs(variables.iter().copied());
+        Ok(command)
+    });
+    let job = job.expect("the job runs");
+    assert!(job.iter().all(|pe| pe.status.success()), "{job:?}");
+    job.into_iter().map(|pe| pe.err).collect()
+}
+
+#[test]
+fn a_failed_allocation_is_an_error_with_numbers_and_prints_nothing() {
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        let said = said_with(
+            2,
+            "a_failed_allocation_is_an_error_with_numbers_and_prints_nothing",
+            &[("SHMEM_SYMMETRIC_SIZE", "1M")],
+        );
+        return assert!(!said.contains("oxshmem"), "{said}");
+    }
+    let world = World::init().unwrap();
+    let half = world.allocate_slice(1 << 19, 0_u8).unwrap();
+    let refused = world.allocate_slice(1 << 21, 0_u8).expect_err("half of the heap is taken");
+    let ErrorKind::OutOfMemory { asked, largest_free, heap, .. } = refused.kind() else { panic!("{refused}") };
+    // The heap has some pages more than the user asks for.
+    assert!(asked == 1 << 21 && (1 << 20..1 << 21).contains(&heap), "{refused}");
+    assert!(largest_free > 0 && largest_free + (1 << 19) <= heap, "{largest_free} of {heap}");
+    assert!(refused.to_string().contains("SHMEM_SYMMETRIC_SIZE"), "{refused}");
+    drop(half);
+    assert!(world.allocate_slice(largest_free as usize, 0_u8).is_ok());
+}
+
+#[test]
+fn a_context_too_many_is_an_error() {
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        said_with(1, "a_context_too_many_is_an_error", &[("SHMEM_MAX_CTX", "2")]);
+        return;
+    }
+    let world = World::init().unwrap();
+    let contexts: Vec<_> = std::iter::from_fn(|| world.try_context().ok()).take(9).collect();
+    assert!(contexts.len() < 9);
+    let refused = world.try_context().expect_err("there are as many as there may be");
+    assert_eq!(refused.kind(), ErrorKind::LimitReached);
+    drop(contexts);
+    world.context().quiet();
+}
+
+#[test]
+fn a_mistake_names_the_place_of_the_call() {
+    let line = line!() + 3;
+    let place: &'static str = format!("mistakes.rs:{line}:").leak();
+    ends_with(place, 1, |world| {
+        world.allocate_slice(2, 0).unwrap().put_slice(&[1, 2, 3], 0);
     });
 }
 

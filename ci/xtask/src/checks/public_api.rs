@@ -12,6 +12,8 @@ use crate::{Outcome, command, target, top};
 
 /// The crate that users depend on.
 const PACKAGE: &str = "oxshmem";
+/// Its features that add items to the interface and are not on by themselves.
+const FEATURES: &str = "bytemuck,zerocopy";
 
 fn list() -> PathBuf {
     top().join("crates/shmem/public-api.txt")
@@ -54,7 +56,9 @@ fn generate() -> Outcome<Result<String, String>> {
     let folder = target().join("public-api");
     let mut rustdoc = cargo();
     rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(top());
-    rustdoc.args(["rustdoc", "--quiet", "--package", PACKAGE, "--lib", "--target-dir"]).arg(&folder);
+    rustdoc
+        .args(["rustdoc", "--quiet", "--package", PACKAGE, "--features", FEATURES, "--lib", "--target-dir"])
+        .arg(&folder);
     let documented = command::output(rustdoc.args(["--", "-Zunstable-options", "--output-format", "json"]))?;
     if !documented.status.success() {
         return Err(format!("rustdoc has failed: {}", String::from_utf8_lossy(&documented.stderr).trim_end()));

@@ -1,12 +1,13 @@
 //! The needs of a binding in Rust beyond the prototypes of the standard: errors as values, the house style for mistakes
 //! that end the job, and an exchange of a few words that notices when the members of a team are in different calls.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use oxshmem_base::Error;
 
 use crate::calls::init::lifetime;
 use crate::calls::team::live;
+use crate::calls::{memory, request};
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
@@ -32,6 +33,19 @@ pub unsafe fn finalize() {
     lifetime::finalize(Others::MayUseStatics);
 }
 
+/// Allocates `bytes` bytes of the symmetric heap, more than none, or says why they cannot be had; prints nothing.
+///
+/// # Safety
+/// All PEs call with the same argument, one thread of each.
+pub unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+    memory::try_allocate(call, bytes)
+}
+
+/// Returns when all collectives that this PE has begun and not waited for are over.
+pub fn complete_collectives(call: &'static str) {
+    request::complete_all(call);
+}
+
 /// Says what happened, once for the job, and ends the job.
 #[cold]
 pub fn fail(error: &Error) -> ! {
@@ -47,12 +61,14 @@ pub fn fail(error: &Error) -> ! {
 /// One thread at a time is in a collective of the team.
 pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
     let team = live(call, team);
+    // Collectives that have been set aside come first: the number of exchanges is known behind them.
+    let meeting = Call::of(team, call, CallKind::Values);
     // Exchanges never reach the upper bits: a team makes fewer in a century.
     let tag = u64::from(kind) << 56 | team.counts().0;
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
-    barrier::exchange(Call::of(team, call, CallKind::Values), &payload[..=words.len()], |member, theirs| {
+    barrier::exchange(meeting, &payload[..=words.len()], |member, theirs| {
         if theirs[0] != tag {
             different(call, member, team.my);
         }

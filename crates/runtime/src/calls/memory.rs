@@ -5,6 +5,8 @@
 //! (HEAP-5), and PEs whose calls differ are told. If anybody must back something, the nodes' accounts are asked for it, and
 //! a second exchange tells whether all have it.
 
+mod failed;
+
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 
@@ -23,6 +25,7 @@ use crate::start::job;
 use crate::start::state::{self, LibraryState};
 use crate::teams::team::{Team, TeamState};
 use crate::transfers::direct::FAST;
+use failed::{FailedAllocation, warn};
 
 /// Alignment of every block: fit for any object, vectors included.
 const ALIGNMENT: usize = 64;
@@ -37,8 +40,8 @@ fn lock(life: &LibraryState) -> MutexGuard<'_, SymmetricHeap> {
 
 /// The outcomes of all PEs at the end of a heap call.
 struct Agreement {
-    /// All have succeeded so far.
-    all: bool,
+    /// The first PE that has not succeeded.
+    failed: Option<u32>,
     /// Somebody must back memory first.
     growing: bool,
 }
@@ -48,12 +51,14 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     let Some(world) = Team::world().state() else { errors::not_initialised(call) };
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(call)) };
-    let (mut all, mut growing) = (true, false);
+    let (mut failed, mut growing) = (None, false);
     let mut other = None;
     let meeting = Call::of(world, call, CallKind::Heap);
     let _recorded = meeting.record(0);
     barrier::exchange(meeting, &[succeeded.into(), sequence, missing], |pe, words| {
-        all &= words[0] != 0;
+        if words[0] == 0 {
+            failed = failed.or(Some(pe));
+        }
         growing |= words[2] != 0;
         if words[1] != sequence {
             other = Some(pe);
@@ -69,12 +74,12 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
                 .fix("make the heap calls on all PEs, with the same arguments"),
         );
     }
-    Agreement { all, growing }
+    Agreement { failed, growing }
 }
 
-/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. Returns whether the call
-/// has succeeded; if it has not, it is taken back.
-fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOnce()) -> bool {
+/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error the caller
+/// takes the call back.
+fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOnce()) -> Result<(), FailedAllocation> {
     let (missing, page, sequence) = {
         let heap = lock(life);
         (heap.missing(), heap.page(), heap.sequence())
@@ -83,20 +88,18 @@ fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOn
         Ok(grant) => {
             let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
             grant.end(call);
-            outcome.inspect_err(warn_once)
+            outcome.map_err(|error| FailedAllocation { error, mine_to_say: true })
         }
         Err(denial) => {
             let error = lock(life).refused(call, missing, &denial.why);
-            if denial.mine_to_say {
-                warn_once(&error);
-            }
-            Err(error)
+            Err(FailedAllocation { error, mine_to_say: denial.mine_to_say })
         }
     };
     if outcome.is_ok() {
         backed();
     }
-    agree(call, bytes, outcome.is_ok(), sequence, 0).all
+    let failed = agree(call, bytes, outcome.is_ok(), sequence, 0).failed;
+    outcome.and_then(|()| failed.map_or(Ok(()), |pe| Err(FailedAllocation::elsewhere(call, bytes, pe))))
 }
 
 /// Nodes may have different memory; the same calls must find the same places everywhere.
@@ -139,12 +142,33 @@ pub(super) fn block_around(call: &'static str, ptr: *mut c_void) -> Option<*mut 
     lock(open_life(call)).block_around(offset_of(ptr)).map(address)
 }
 
-/// The common part of all allocating calls. `fill` runs on the new block before the barrier.
+/// The common part of all allocating calls of the standard, whose answer is NULL when they fail. `fill` runs on the new block
+/// before the barrier.
 pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
     let life = open_life(call);
     if bytes == 0 {
         return null_mut();
     }
+    allocate_or_say(life, call, bytes, align, fill).unwrap_or_else(|failed| {
+        failed.say();
+        null_mut()
+    })
+}
+
+/// Allocates, or says why not: the error has the numbers, and nothing is printed.
+pub(super) fn try_allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+    let life = open_life(call);
+    allocate_or_say(life, call, bytes, 1, |_| {})
+        .map_err(|failed| failed.error.of_kind(lock(life).out_of_memory(bytes as u64)))
+}
+
+fn allocate_or_say(
+    life: &LibraryState,
+    call: &'static str,
+    bytes: usize,
+    align: usize,
+    fill: impl FnOnce(*mut c_void),
+) -> Result<*mut c_void, FailedAllocation> {
     let (placed, missing, sequence) = {
         let mut heap = lock(life);
         let placed = heap.place(call, bytes as u64, align.max(ALIGNMENT) as u64);
@@ -161,18 +185,14 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     if missing == 0 {
         filled();
     }
-    let Agreement { mut all, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
-    if all && growing {
-        all = grow(life, call, bytes, filled);
-    }
-    conclude(life, all);
-    match placed {
-        Ok(offset) if all => address(offset),
-        Ok(_) => null_mut(),
-        Err(error) => {
-            exhausted(&error);
-            null_mut()
-        }
+    let Agreement { failed, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
+    let grown = if failed.is_none() && growing { grow(life, call, bytes, filled) } else { Ok(()) };
+    conclude(life, failed.is_none() && grown.is_ok());
+    let offset = placed.map_err(FailedAllocation::everywhere)?;
+    grown?;
+    match failed {
+        None => Ok(address(offset)),
+        Some(pe) => Err(FailedAllocation::elsewhere(call, bytes, pe)),
     }
 }
 
@@ -182,28 +202,6 @@ fn conclude(life: &LibraryState, all: bool) {
     match all {
         true => heap.settle(),
         false => heap.take_back(),
-    }
-}
-
-/// There is no such room in the heap, on any PE: one says so.
-fn exhausted(error: &Error) {
-    if job::identity().is_some_and(|(pe, _)| pe == 0) {
-        warn_once(error);
-    }
-}
-
-/// Failure is a return value, so the reason is a note: that of the first failure.
-fn warn_once(error: &Error) {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
-        warn(error);
-    }
-}
-
-fn warn(error: &Error) {
-    if let Some((pe, pes)) = job::identity() {
-        eprintln!("oxshmem: PE {pe} of {pes}: {error}");
     }
 }
 
@@ -241,11 +239,12 @@ pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
 pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
     const CALL: &str = "shmem_calloc";
     if count.checked_mul(size).is_none() {
-        exhausted(
-            &Error::new(format!("{CALL}: {count} elements of {size} bytes are more than there are addresses"))
+        FailedAllocation::everywhere(
+            Error::new(format!("{CALL}: {count} elements of {size} bytes are more than there are addresses"))
                 .because("the product of both arguments overflows a size_t")
                 .fix("look how the program computes the arguments: one of them may have been negative"),
-        );
+        )
+        .say();
     }
     // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
     let bytes = count.saturating_mul(size);
@@ -301,14 +300,15 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
         (resized, heap.missing(), heap.sequence())
     };
     // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
-    let Agreement { mut all, growing } = agree(CALL, bytes, resized.is_ok(), sequence, missing);
+    let Agreement { failed, growing } = agree(CALL, bytes, resized.is_ok(), sequence, missing);
+    let mut all = failed.is_none();
     if all && growing {
-        all = grow(life, CALL, bytes, || {});
+        all = grow(life, CALL, bytes, || {}).inspect_err(FailedAllocation::say).is_ok();
     }
     conclude(life, all);
     if !all {
         if let Err(error) = resized {
-            exhausted(&error);
+            FailedAllocation::everywhere(error).say();
         }
         return null_mut();
     }

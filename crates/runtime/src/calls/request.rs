@@ -28,6 +28,9 @@ const MOST: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestHandle(*const RequestState);
 
+// SAFETY: the state is made of atomics and of what never changes; whoever ends the request promises to be the only one.
+unsafe impl Send for RequestHandle {}
+
 struct RequestState {
     /// Stored with release when the collective is over, and read with acquire: it publishes the results.
     over: AtomicBool,
@@ -111,6 +114,27 @@ unsafe fn end(request: *mut RequestHandle) {
         drop(Arc::from_raw((*request).0));
         request.write(RequestHandle(core::ptr::null()));
     }
+}
+
+/// Begins `work`, blocking calls of a binding for one collective of a team. It comes in its turn among the team's collectives.
+///
+/// # Safety
+/// As for [`sync`]; `work` keeps nothing that belongs to one thread while it waits, and what it uses is there until it is over.
+pub unsafe fn start(call: &'static str, team: Team, work: Box<dyn FnOnce() + Send>) -> RequestHandle {
+    let mut request = RequestHandle(core::ptr::null());
+    issue(call, live(call, team), &raw mut request, |_| work());
+    request
+}
+
+/// Moves collectives on, and looks whether this one is over. The request goes on.
+///
+/// # Safety
+/// `request` has not ended, and does not while this runs.
+pub unsafe fn look(request: RequestHandle) -> bool {
+    network::progress();
+    aside::move_on();
+    // SAFETY: the caller promises a request that has not ended.
+    unsafe { request.0.as_ref() }.is_none_or(|state| state.over.load(Acquire))
 }
 
 /// Returns when all collectives that this PE has issued are over.

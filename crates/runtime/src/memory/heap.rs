@@ -4,7 +4,7 @@
 //! ([`SymmetricHeap::back`]) with what `account` has granted its node, and when all have done so the call
 //! [stands](SymmetricHeap::settle). Otherwise everybody [takes it back](SymmetricHeap::take_back), the pages as well.
 
-use oxshmem_base::{Error, size};
+use oxshmem_base::{Error, ErrorKind, size};
 use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
 use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
@@ -92,6 +92,11 @@ impl SymmetricHeap {
     /// The most it can hold.
     pub(crate) fn capacity(&self) -> u64 {
         self.blocks.capacity()
+    }
+
+    /// The kind of the error when `asked` bytes cannot be had.
+    pub(crate) fn out_of_memory(&self, asked: u64) -> ErrorKind {
+        ErrorKind::out_of_memory(asked, self.blocks.largest_free(), self.capacity())
     }
 
     /// The size of the pages behind it.

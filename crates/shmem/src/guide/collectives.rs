@@ -32,5 +32,19 @@
 //! has which operator is a matter of traits: there is no bitwise and of floats. Floating-point sums are combined in the
 //! order of the team, so that they are the same on all PEs and in every run.
 //!
+//! The methods whose names begin with `start` return at once, with a [`StartedCollective`](crate::StartedCollective) collective: a future, which
+//! other code completes by [`wait`](crate::StartedCollective::wait).
+//!
+//! ```
+//! let world = oxshmem::World::init()?;
+//! let total = world.start_sum_of(1.5);
+//! // … compute meanwhile …
+//! assert_eq!(total.wait(), 1.5 * world.n_pes() as f64);
+//! # Ok::<(), oxshmem::Error>(())
+//! ```
+//!
+//! A collective that has been started is moved on by every wait of this PE, and by a thread of this crate while a task awaits
+//! it; a PE that only computes does not move it on.
+//!
 //! All members make the same calls in the same order. Where that goes wrong the job ends with a message if the library
 //! sees it, and it looks before it writes into the memory of others.

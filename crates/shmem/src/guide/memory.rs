@@ -37,6 +37,10 @@
 //! [`load`](crate::Symmetric::load) and [`store`](crate::Symmetric::store), which cost what ordinary ones cost; for work
 //! on whole slices see [`epochs`](super::epochs).
 //!
-//! Only [`Plain`](crate::Plain) types can lie there: numbers, arrays of them, and structs that
-//! [`plain!`](crate::plain) defines. They have no padding and no invalid values, so what another PE stores is a value
-//! whatever it is. `bool`, `char`, references and enums are not; store a number and convert.
+//! Only [`Plain`](crate::Plain) types can lie there: numbers, arrays of them, and structs by `#[derive(oxshmem::Plain)]` or
+//! [`plain!`](crate::plain). They have no padding and no invalid values, so what another PE stores is a value
+//! whatever it is. A `bool`, a `char` or an enum without fields is stored as its [`Code`](crate::Code), which is checked when
+//! it is read; references cannot be stored at all.
+//!
+//! Where there is no room, an allocation fails on all PEs. It prints nothing, and the error's
+//! [kind](crate::ErrorKind::OutOfMemory) has the numbers.

@@ -8,7 +8,7 @@ use oxshmem_transport::loopback::Loopback;
 use oxshmem_transport::{Fabric, Region, Segment};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{Error, reactor};
+use crate::{Error, ErrorKind, reactor};
 
 /// Of everything: what a page has, which is more than any type asks for.
 const ALIGNMENT: usize = 4096;
@@ -69,6 +69,16 @@ impl ThreadMemory {
     /// A block in everybody's heap, by its offset.
     pub(super) fn allocate(&self, bytes: usize) -> Option<u64> {
         self.plan().heap.allocate(bytes as u64, 64).ok()
+    }
+
+    /// Why `bytes` bytes cannot be had.
+    pub(super) fn exhausted(&self, call: &str, bytes: usize) -> Error {
+        let plan = self.plan();
+        let (free, all) = (plan.heap.largest_free(), plan.heap.capacity());
+        Error::new(format!("{call}: no room for {bytes} bytes in the symmetric heap"))
+            .because(format!("its {all} bytes have a largest free block of {free}"))
+            .fix("give the world of threads more with Threads::memory, or allocate less")
+            .of_kind(ErrorKind::out_of_memory(bytes as u64, free, all))
     }
 
     pub(super) fn free(&self, offset: u64) -> Result<(), Error> {

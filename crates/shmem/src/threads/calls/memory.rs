@@ -4,14 +4,17 @@ use core::ffi::c_void;
 
 use oxshmem_runtime as runtime;
 
+use crate::Error;
 use crate::threads::ThreadPe;
 
-pub(crate) unsafe fn malloc(here: &ThreadPe, bytes: usize) -> *mut c_void {
-    const CALL: &str = "shmem_malloc";
-    let all = here.exchange(runtime::Team::world(), CALL, bytes.to_le_bytes().into());
-    here.same_everywhere(CALL, &all);
+pub(crate) unsafe fn allocate(here: &ThreadPe, call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+    let all = here.exchange(runtime::Team::world(), call, bytes.to_le_bytes().into());
+    here.same_everywhere(call, &all);
     let offset = here.first_of(&all, || here.job.store.allocate(bytes).unwrap_or(u64::MAX));
-    if offset == u64::MAX { core::ptr::null_mut() } else { here.job.store.in_heap(here.me, offset).cast() }
+    if offset == u64::MAX {
+        return Err(here.job.store.exhausted(call, bytes));
+    }
+    Ok(here.job.store.in_heap(here.me, offset).cast())
 }
 
 pub(crate) unsafe fn free(here: &ThreadPe, ptr: *mut c_void) {
