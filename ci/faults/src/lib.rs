@@ -4,6 +4,7 @@
 //! installation: `cargo xtask test faults` builds it first. `OXSHMEM_PREFIX` names another one, for example an older build.
 #![forbid(unsafe_code)]
 
+pub mod browser;
 mod group;
 
 use std::path::{Path, PathBuf};
@@ -93,7 +94,12 @@ impl Job {
 
     /// Another tool, which starts jobs itself; its arguments follow.
     pub fn of(name: &str) -> Job {
-        Job { command: tool(name), limit: LIMIT }
+        Job::by(tool(name))
+    }
+
+    /// A command that is no tool of the installation; its arguments follow.
+    pub fn by(command: Command) -> Job {
+        Job { command, limit: LIMIT }
     }
 
     /// Runs the job inside a control group.

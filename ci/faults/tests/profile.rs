@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Ended, Job, program};
+use oxshmem_faults::{Ended, Job, browser, program};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -173,45 +173,20 @@ fn profile_5_a_program_without_the_shared_library_is_told_of() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// Runs Chromium on a page, and returns what it printed on both streams.
-fn chromium(words: &[String], page: &Path) -> Ended {
-    let mut job = Job::of("oxshmem");
-    let mut command = Command::new("chromium");
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
-    *job.command() = command;
-    job.run(Path::new(&format!("file://{}", page.display())), words).expect(0)
-}
-
 #[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
-    let name = "profile_6_a_browser_shows_cells_and_curves_without_an_error";
-    if !Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        println!("not run: {name}: there is no chromium (package chromium)");
+    if !browser::has_browser("profile_6_a_browser_shows_cells_and_curves_without_an_error") {
         return;
     }
     let folder = folder("profile-6");
     profile("-n 4", &program("recorded.c"), &folder);
-    let page = folder.join("profile.html");
-    let user = format!("--user-data-dir={}", folder.join("browser").display());
-    let shown = chromium(&["--dump-dom".into(), user.clone()], &page);
-    assert!(!shown.stderr.contains("CONSOLE"), "{shown}");
-    for part in [
+    let parts = [
         "data-row=\"2\" data-column=\"3\" data-value=\"3080\"",
         "data-row=\"2\" data-column=\"0\" data-value=\"140\"",
         "data-curve=\"puts\"",
         "data-curve=\"collectives and other calls\"",
         "recorded.c:",
-    ] {
-        assert!(shown.stdout.contains(part), "{part} is missing: {shown}");
-    }
-    for width in [1400, 800, 390] {
-        let picture = folder.join(format!("{width}.png"));
-        let words =
-            [format!("--window-size={width},2000"), format!("--screenshot={}", picture.display()), user.clone()];
-        let shown = chromium(&words, &page);
-        let bytes = std::fs::metadata(&picture).map_or(0, |file| file.len());
-        // An empty page of this size has some kilobytes.
-        assert!(bytes > 30_000, "{width}: {bytes} bytes: {shown}");
-    }
+    ];
+    browser::shows(&folder.join("profile.html"), &parts);
     let _ = std::fs::remove_dir_all(folder);
 }
