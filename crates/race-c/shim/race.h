@@ -30,8 +30,8 @@ void race_ended(uint64_t meeting);
 void race_allocated(void *block, size_t size, SITE);
 void race_freed(void *block);
 
-void race_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, int nonblocking, SITE);
-void race_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, int nonblocking, SITE);
+void race_transfer(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, int is_put, int nonblocking,
+                   SITE);
 void race_blocks(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
                  size_t count, int pe, int is_put, SITE);
 void race_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *signal, int pe,
@@ -48,6 +48,7 @@ void race_wait_some(const void *ivars, const size_t *indices, size_t count, size
 void race_fence(shmem_ctx_t ctx);
 void race_quiet(shmem_ctx_t ctx);
 void race_pe_quiet(shmem_ctx_t ctx, const int *pes, size_t count);
+void race_sources_over(void);
 
 void race_locked(const void *lock);
 void race_unlocking(const void *lock);
@@ -60,6 +61,10 @@ size_t race_size(shmem_team_t team);
 int race_is_root(int start, int log_stride, int root);
 void race_use(void *dest, size_t dest_len, const void *source, size_t source_len, SITE);
 void race_use_strided(void *dest, ptrdiff_t dst, const void *source, ptrdiff_t sst, size_t len, size_t count, SITE);
+void race_pieces(const void *array, const size_t *offsets, const size_t *sizes, size_t count, int writes, SITE);
+void race_requested(shmem_req_h request, uint64_t meeting, void *dest, size_t dest_len, const void *source,
+                    size_t source_len, SITE);
+void race_request_over(shmem_req_h request);
 
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };

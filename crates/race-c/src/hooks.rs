@@ -17,7 +17,7 @@ use crate::standard::{self, Context, Team};
 #[unsafe(no_mangle)]
 pub(crate) static race_lent: AtomicU32 = AtomicU32::new(0);
 
-fn say(node: &RaceNode, race: Option<Race>) {
+pub(crate) fn say(node: &RaceNode, race: Option<Race>) {
     if let Some(race) = race {
         report::race(node, &race);
     }
@@ -138,81 +138,71 @@ hook! {
     }
 }
 
-/// One put or get of contiguous bytes.
-struct OneTransfer {
-    ctx: Context,
-    /// The symmetric side, as the caller names it.
-    far: usize,
-    near: usize,
-    len: usize,
+/// Where the bytes of a transfer go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TransferWay {
+    Put,
+    Get,
+}
+
+/// How a put or get is made.
+struct TransferCall {
+    way: TransferWay,
+    stream: Stream,
+    /// The world number of the other PE.
     pe: c_int,
     nonblocking: bool,
     site: Site,
 }
 
-fn put(node: &RaceNode, transfer: &OneTransfer) {
-    let &OneTransfer { ctx, far, near, len, pe, nonblocking, site } = transfer;
+/// One put or get of contiguous bytes between addresses that the caller names.
+fn transfer(node: &RaceNode, call: &TransferCall, dest: usize, source: usize, len: usize) {
+    let &TransferCall { way, stream, pe, nonblocking, site } = call;
     if len == 0 {
         return;
     }
-    let stream = stream(ctx);
+    let (far, near, used) = match way {
+        TransferWay::Put => (dest, source, AccessKind::Read),
+        TransferWay::Get => (source, dest, AccessKind::Write),
+    };
     match nonblocking {
-        true => lend(node, stream, near, len, AccessKind::Read, site),
-        false => local(node, near, len, AccessKind::Read, site),
+        true => lend(node, stream, near, len, used, site),
+        false => local(node, near, len, used, site),
     }
-    if let Some(place) = node.copy_on(far, world(ctx, pe)) {
-        say(node, node.detector.put(stream, place, len, AccessKind::Write, site));
-    }
-}
-
-fn get(node: &RaceNode, transfer: &OneTransfer) {
-    let &OneTransfer { ctx, far, near, len, pe, nonblocking, site } = transfer;
-    if len == 0 {
-        return;
-    }
-    let stream = stream(ctx);
-    let place = node.copy_on(far, world(ctx, pe));
-    if nonblocking {
-        lend(node, stream, near, len, AccessKind::Write, site);
-        say(node, place.and_then(|place| node.detector.pull(stream, place, len, site)));
-    } else {
-        local(node, near, len, AccessKind::Write, site);
-        say(node, place.and_then(|place| node.detector.access(place, len, AccessKind::Read, site)));
-    }
+    let Some(place) = node.copy_on(far, pe) else { return };
+    let race = match (way, nonblocking) {
+        (TransferWay::Put, _) => node.detector.put(stream, place, len, AccessKind::Write, site),
+        (TransferWay::Get, true) => node.detector.pull(stream, place, len, site),
+        (TransferWay::Get, false) => node.detector.access(place, len, AccessKind::Read, site),
+    };
+    say(node, race);
 }
 
 hook! {
-    fn race_put(
-        ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int, nonblocking: c_int,
+    fn race_transfer(
+        ctx: Context, dest: usize, source: usize, len: usize, pe: c_int, is_put: c_int, nonblocking: c_int,
         pc: *const c_void, call: u16
     ) |node, _| {
-        let (far, near) = (dest as usize, source as usize);
-        put(node, &OneTransfer { ctx, far, near, len, pe, nonblocking: nonblocking != 0, site: site(node, pc, call) });
-    }
-}
-
-hook! {
-    fn race_get(
-        ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int, nonblocking: c_int,
-        pc: *const c_void, call: u16
-    ) |node, _| {
-        let (far, near) = (source as usize, dest as usize);
-        get(node, &OneTransfer { ctx, far, near, len, pe, nonblocking: nonblocking != 0, site: site(node, pc, call) });
+        let way = if is_put != 0 { TransferWay::Put } else { TransferWay::Get };
+        let nonblocking = nonblocking != 0;
+        let made =
+            TransferCall { way, stream: stream(ctx), pe: world(ctx, pe), nonblocking, site: site(node, pc, call) };
+        transfer(node, &made, dest, source, len);
     }
 }
 
 hook! {
     fn race_blocks(
-        ctx: Context, dest: *mut c_void, source: *const c_void, dst: isize, sst: isize, block: usize, count: usize,
+        ctx: Context, dest: usize, source: usize, dst: isize, sst: isize, block: usize, count: usize,
         pe: c_int, is_put: c_int, pc: *const c_void, call: u16
     ) |node, _| {
-        let site = site(node, pc, call);
+        let way = if is_put != 0 { TransferWay::Put } else { TransferWay::Get };
+        let made = TransferCall {
+            way, stream: stream(ctx), pe: world(ctx, pe), nonblocking: false, site: site(node, pc, call)
+        };
         for index in 0..count as isize {
-            let dest = (dest as usize).wrapping_add_signed(index.wrapping_mul(dst));
-            let source = (source as usize).wrapping_add_signed(index.wrapping_mul(sst));
-            let (far, near) = if is_put != 0 { (dest, source) } else { (source, dest) };
-            let transfer = OneTransfer { ctx, far, near, len: block, pe, nonblocking: false, site };
-            if is_put != 0 { put(node, &transfer) } else { get(node, &transfer) }
+            let dest = dest.wrapping_add_signed(index.wrapping_mul(dst));
+            transfer(node, &made, dest, source.wrapping_add_signed(index.wrapping_mul(sst)), block);
         }
     }
 }
@@ -261,8 +251,10 @@ hook! {
 
 hook! {
     fn race_fetched(ctx: Context, place: *const c_void, len: usize, pe: c_int) |node, detector| {
-        if let Some(place) = node.copy_on(place as usize, world(ctx, pe)) {
-            detector.observe(place, len);
+        match node.copy_on(place as usize, world(ctx, pe)) {
+            Some(place) => detector.observe(place, len),
+            // PEs of this node may meet at a variable of another one.
+            None => detector.learn_from_all(),
         }
     }
 }

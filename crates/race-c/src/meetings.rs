@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use oxshmem_race::{AccessKind, CollectiveMeeting, Detector, Stream};
+use oxshmem_race::{AccessKind, CallBuffer, CollectiveMeeting, Detector, Stream};
 
-use crate::hooks::{hook, local, race_lent, site, stream, with, world};
+use crate::hooks::{hook, local, race_lent, say, site, stream, with, world};
 use crate::members::MeetingMembers;
 use crate::node::{self, RaceNode};
 use crate::standard::{self, Context, Team};
@@ -60,6 +60,14 @@ hook! {
         // Which of the PEs a local buffer belongs to is not known.
         if count > 0 {
             detector.end_buffers(stream(ctx));
+        }
+    }
+}
+
+hook! {
+    fn race_sources_over() |_, detector| {
+        if !detector.end_sources() {
+            race_lent.store(0, Relaxed);
         }
     }
 }
@@ -148,6 +156,46 @@ hook! {
         for index in 0..count as isize {
             local(node, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
             local(node, (dest as usize).wrapping_add_signed(index * dst), len, AccessKind::Write, site);
+        }
+    }
+}
+
+hook! {
+    fn race_pieces(
+        array: usize, offsets: *const usize, sizes: *const usize, count: usize, writes: c_int, pc: *const c_void, call: u16
+    ) |node, _| {
+        let (site, kind) = (site(node, pc, call), if writes != 0 { AccessKind::Write } else { AccessKind::Read });
+        local(node, offsets as usize, count * size_of::<usize>(), AccessKind::Read, site);
+        local(node, sizes as usize, count * size_of::<usize>(), kind, site);
+        for index in 0..count {
+            // SAFETY: the program promises the call an offset and a size for each member.
+            let (offset, size) = unsafe { (*offsets.add(index), *sizes.add(index)) };
+            local(node, array.wrapping_add(offset), size, kind, site);
+        }
+    }
+}
+
+hook! {
+    fn race_requested(
+        request: usize, meeting: u64, dest: usize, dest_len: usize, source: usize, source_len: usize, pc: *const c_void, call: u16
+    ) |node, detector| {
+        let meeting = (meeting != 0).then(|| CollectiveMeeting::of_number(meeting));
+        let arrays = [(source, source_len, AccessKind::Read), (dest, dest_len, AccessKind::Write)];
+        let buffers = arrays.map(|(address, len, kind)| {
+            let place = node.resolve(address).filter(|place| place.pe == node.me);
+            CallBuffer { address, place, len, kind }
+        });
+        say(node, detector.begin_request(request as u64, meeting, buffers, site(node, pc, call)));
+        race_lent.store(1, Relaxed);
+    }
+}
+
+hook! {
+    fn race_request_over(request: usize) |node, detector| {
+        let (race, still) = detector.end_request(request as u64);
+        say(node, race);
+        if !still {
+            race_lent.store(0, Relaxed);
         }
     }
 }

@@ -55,6 +55,15 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
         Some(place) => Error::new(format!("data race on {}", object(node, &symbols, place, race.bytes)))
             .because(format!("nothing orders {} and {}", told(&race.earlier), told(&race.later)))
             .fix(advice(&race.earlier, &race.later)),
+        None if race.earlier.column == Column::Requested => {
+            Error::new("data race on the buffer of a collective that is under way")
+                .because(format!(
+                    "{} follows {}, and nothing has ended its request",
+                    told(&race.later),
+                    told(&race.earlier)
+                ))
+                .fix("call shmem_req_wait, or shmem_req_test until it returns 0, before the buffer is used again")
+        }
         None => Error::new("data race on the local buffer of a nonblocking operation")
             .because(format!(
                 "{} follows {}, and no quiet or barrier has completed that",
@@ -73,6 +82,9 @@ fn advice(earlier: &Access, later: &Access) -> &'static str {
     match () {
         () if earlier.pe == later.pe => {
             "complete the earlier operation with shmem_quiet or a barrier before the later one"
+        }
+        () if earlier.column == Column::Requested || later.column == Column::Requested => {
+            "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
         }
         () if earlier.kind == AccessKind::Atomic || later.kind == AccessKind::Atomic => {
             "access the variable with atomics only, or let a barrier separate both kinds of access"

@@ -20,15 +20,19 @@ pub enum Column {
     Pulled(Stream),
     /// Puts and atomics without a result, to the memory of one PE.
     Sent(Stream),
+    /// The accesses of a collective that has returned at once. No clock ever reaches their time: they are remembered anew,
+    /// as the program's, when a wait for the request has ended them.
+    Requested,
 }
 
 impl Column {
-    const ALL: [Column; 5] = [
+    const ALL: [Column; 6] = [
         Column::Program,
         Column::Pulled(Stream::Default),
         Column::Pulled(Stream::Other),
         Column::Sent(Stream::Default),
         Column::Sent(Stream::Other),
+        Column::Requested,
     ];
 
     /// Its number in a cell.
@@ -56,7 +60,7 @@ impl ClockShape {
     }
 
     fn row(self) -> usize {
-        3 + 2 * self.pes
+        4 + 2 * self.pes
     }
 
     /// The word of `pe`'s time; `owner` is the PE whose memory is accessed.
@@ -66,7 +70,8 @@ impl ClockShape {
             + match column {
                 Column::Program => 0,
                 Column::Pulled(of) => 1 + stream(of),
-                Column::Sent(of) => 3 + stream(of) * self.pes + owner,
+                Column::Requested => 3,
+                Column::Sent(of) => 4 + stream(of) * self.pes + owner,
             }
     }
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Stream};
 use crate::memory::{SharedState, SymmetricPlace, mix};
-use crate::pending::{Buffer, LentBuffers};
+use crate::pending::{Buffer, Completion, LentBuffers, RequestedCall};
 use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
@@ -49,13 +49,15 @@ impl CollectiveMeeting {
 /// One PE.
 #[derive(Debug)]
 pub struct Detector<'m> {
-    me: usize,
-    state: SharedState<'m>,
+    pub(crate) me: usize,
+    pub(crate) state: SharedState<'m>,
     /// The number of the last operation that was issued; its time in all columns but the program's.
     issued: AtomicU32,
     /// The number of the last operation before the last fence, by stream.
     fenced: [AtomicU32; 2],
-    pending: LentBuffers,
+    pub(crate) pending: LentBuffers,
+    /// The collectives that have returned at once, by the numbers of their requests.
+    pub(crate) requests: Mutex<HashMap<u64, RequestedCall>>,
     /// How often the members with this fingerprint have met.
     rounds: Mutex<HashMap<u64, u32>>,
     /// Whether there are PEs on other nodes, of whose synchronisation nothing is known.
@@ -72,6 +74,7 @@ impl<'m> Detector<'m> {
             issued: AtomicU32::new(0),
             fenced: [AtomicU32::new(0), AtomicU32::new(0)],
             pending: LentBuffers::new(),
+            requests: Mutex::new(HashMap::new()),
             rounds: Mutex::new(HashMap::new()),
             scattered,
         }
@@ -86,7 +89,7 @@ impl<'m> Detector<'m> {
         self.state.clock(self.me)
     }
 
-    fn now(&self) -> u32 {
+    pub(crate) fn now(&self) -> u32 {
         self.clock().time(self.me, Column::Program, self.me)
     }
 
@@ -96,7 +99,7 @@ impl<'m> Detector<'m> {
         self.clock().words[word].fetch_add(1, Relaxed);
     }
 
-    fn issue(&self) -> u32 {
+    pub(crate) fn issue(&self) -> u32 {
         self.issued.fetch_add(1, Relaxed) + 1
     }
 
@@ -110,16 +113,20 @@ impl<'m> Detector<'m> {
     #[inline]
     pub fn buffer(&self, address: usize, len: usize, kind: AccessKind, site: Site) -> Option<Race> {
         let clash = self.pending.clash(address, len, kind)?;
+        let column = match clash.until {
+            Completion::Quiet(stream) => Column::Pulled(stream),
+            Completion::Request(_) => Column::Requested,
+        };
         let access = |kind, column, site| Access { pe: self.me, time: 0, column, kind, mask: 0xff, site };
         Some(Race {
-            earlier: access(clash.kind, Column::Pulled(clash.stream), clash.site),
+            earlier: access(clash.kind, column, clash.site),
             later: access(kind, Column::Program, site),
             place: None,
             bytes: clash.bytes.end.min(address + len) - clash.bytes.start.max(address),
         })
     }
 
-    fn touch(
+    pub(crate) fn touch(
         &self,
         place: SymmetricPlace,
         len: usize,
@@ -151,8 +158,8 @@ impl<'m> Detector<'m> {
             return old.time <= clock.time(old.pe, old.column, owner);
         }
         match old.column {
-            // The buffers of nonblocking operations are watched by address.
-            Column::Program | Column::Pulled(_) => true,
+            // The buffers of operations under way are watched by address.
+            Column::Program | Column::Pulled(_) | Column::Requested => true,
             // A PE's put is not over for its own loads and gets before a quiet. Puts after puts to the same place are usual: a
             // benchmark's window, or a flag that counts.
             Column::Sent(_) => {
@@ -240,7 +247,8 @@ impl<'m> Detector<'m> {
             return None;
         }
         let race = place.and_then(|place| self.touch(place, len, kind, Column::Pulled(stream), self.issue(), site));
-        self.pending.add(Buffer { bytes: address..address.saturating_add(len), kind, stream, site });
+        let until = Completion::Quiet(stream);
+        self.pending.add(Buffer { bytes: address..address.saturating_add(len), kind, until, site });
         race
     }
 
@@ -262,10 +270,9 @@ impl<'m> Detector<'m> {
         let clock = self.clock();
         for word in words(place, len) {
             self.learn(word);
-            if place.pe == self.me {
-                for put in self.state.signals[self.me].take(word) {
-                    self.forget_data(&put);
-                }
+            // Also where another PE's signal is fetched: its data was there before it.
+            for put in self.state.signals[place.pe].take(word) {
+                self.forget_data(&put);
             }
         }
         for (_, cell, mask) in self.state.cells(place, len) {
@@ -289,7 +296,7 @@ impl<'m> Detector<'m> {
     }
 
     /// A value from another node may carry any knowledge.
-    fn learn_from_all(&self) {
+    pub fn learn_from_all(&self) {
         let clock = self.clock();
         (0..self.state.shape.pes).filter(|&pe| pe != self.me).for_each(|pe| clock.join(&self.state.clock(pe)));
     }
@@ -304,12 +311,20 @@ impl<'m> Detector<'m> {
         self.quiet_to(stream, 0..self.state.shape.pes);
         let number = self.issued.load(Relaxed);
         self.clock().raise(self.me, Column::Pulled(stream), self.me, number);
-        self.pending.end(stream)
+        self.end_buffers(stream)
     }
 
-    /// No local buffer of the stream is in use any more.
-    pub fn end_buffers(&self, stream: Stream) {
-        self.pending.end(stream);
+    /// No local buffer of the stream is in use any more. Returns whether other buffers are.
+    pub fn end_buffers(&self, stream: Stream) -> bool {
+        self.pending.end(|buffer| buffer.until == Completion::Quiet(stream))
+    }
+
+    /// The sources of nonblocking puts are not in use any more. Returns whether other buffers are.
+    pub fn end_sources(&self) -> bool {
+        for stream in [Stream::Default, Stream::Other] {
+            self.clock().raise(self.me, Column::Pulled(stream), self.me, self.issued.load(Relaxed));
+        }
+        self.pending.end(|buffer| matches!(buffer.until, Completion::Quiet(_)) && buffer.kind == AccessKind::Read)
     }
 
     /// The puts of the stream to these PEs are over.

@@ -1,4 +1,4 @@
-//! The local buffers of nonblocking operations, which the program leaves alone until a quiet.
+//! The buffers of operations that have returned at once, which the program leaves alone until those are over.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,9 +7,19 @@ use parking_lot::Mutex;
 
 use crate::access::{AccessKind, Site};
 use crate::clock::Stream;
+use crate::memory::SymmetricPlace;
 
 /// More are not watched.
 const MOST: usize = 1024;
+
+/// The call that ends an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// A quiet on this stream.
+    Quiet(Stream),
+    /// A wait for the request with this number.
+    Request(u64),
+}
 
 /// A buffer of an operation that is under way.
 #[derive(Clone, Debug)]
@@ -17,8 +27,31 @@ pub(crate) struct Buffer {
     pub(crate) bytes: Range<usize>,
     /// The operation's own access to it.
     pub(crate) kind: AccessKind,
-    pub(crate) stream: Stream,
+    pub(crate) until: Completion,
     pub(crate) site: Site,
+}
+
+/// An array of a collective.
+#[derive(Clone, Copy, Debug)]
+pub struct CallBuffer {
+    /// Where it is in the caller's memory.
+    pub address: usize,
+    /// The same as a place; none if it is not symmetric.
+    pub place: Option<SymmetricPlace>,
+    /// Its bytes.
+    pub len: usize,
+    /// The collective's access to it.
+    pub kind: AccessKind,
+}
+
+/// A collective whose request has not ended.
+#[derive(Debug)]
+pub(crate) struct RequestedCall {
+    /// The number of the members' meeting.
+    pub(crate) meeting: Option<u64>,
+    pub(crate) site: Site,
+    /// Each with the time of its access.
+    pub(crate) buffers: Vec<(CallBuffer, u32)>,
 }
 
 /// The buffers of one PE, by address: they may be private memory.
@@ -40,7 +73,7 @@ impl LentBuffers {
         let mut buffers = self.buffers.lock();
         if let Some(last) = buffers.last_mut()
             && (last.bytes.end == buffer.bytes.start && last.kind == buffer.kind)
-            && (last.site == buffer.site && last.stream == buffer.stream)
+            && (last.site == buffer.site && last.until == buffer.until)
         {
             last.bytes.end = buffer.bytes.end;
         } else if buffers.len() < MOST {
@@ -50,10 +83,10 @@ impl LentBuffers {
         self.end.fetch_max(buffer.bytes.end, Relaxed);
     }
 
-    /// A quiet has ended the operations of this stream. Returns whether there are buffers of others.
-    pub(crate) fn end(&self, stream: Stream) -> bool {
+    /// The operations of these buffers are over. Returns whether there are buffers of others.
+    pub(crate) fn end(&self, is_over: impl Fn(&Buffer) -> bool) -> bool {
         let mut buffers = self.buffers.lock();
-        buffers.retain(|buffer| buffer.stream != stream);
+        buffers.retain(|buffer| !is_over(buffer));
         self.start.store(buffers.iter().map(|buffer| buffer.bytes.start).min().unwrap_or(usize::MAX), Relaxed);
         self.end.store(buffers.iter().map(|buffer| buffer.bytes.end).max().unwrap_or(0), Relaxed);
         !buffers.is_empty()

@@ -7,6 +7,7 @@ use crate::cell::ShadowCell;
 use crate::clock::{ClockShape, Stream};
 use crate::detector::{CollectiveMeeting, Detector, Race};
 use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
+use crate::pending::CallBuffer;
 use crate::signals::SignalList;
 
 /// A node whose PEs have a hundred words of heap and some static variables.
@@ -253,4 +254,51 @@ fn a_pair_of_sites_is_new_once() {
     let pe = node.pe(0);
     let shared = pe.shared();
     assert!(shared.is_new((1, 2), (3, 4)) && !shared.is_new((3, 4), (1, 2)) && shared.is_new((1, 2), (3, 5)));
+}
+
+/// An array of eight bytes in the memory of a PE.
+fn array(place: SymmetricPlace, kind: AccessKind) -> CallBuffer {
+    CallBuffer { address: 0x1000 + place.offset, place: Some(place), len: 8, kind }
+}
+
+#[test]
+fn the_buffers_of_a_call_that_has_returned_are_its_own_until_the_request_ends() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    let (source, target) = (at(0, 0), at(0, 8));
+    let arrays = [array(source, AccessKind::Read), array(target, AccessKind::Write)];
+    let meeting = [&a, &b].map(|pe| pe.enter(7, true));
+    assert_eq!(a.begin_request(5, Some(meeting[0]), arrays, SITE), None);
+    assert!(
+        a.buffer(0x1008, 8, AccessKind::Read, SITE).is_some() && a.buffer(0x1000, 8, AccessKind::Write, SITE).is_some()
+    );
+    assert_eq!(a.buffer(0x1000, 8, AccessKind::Read, SITE), None);
+    // No quiet and no barrier ends them, for nobody.
+    assert!(a.quiet(D));
+    let other = [&a, &b].map(|pe| pe.enter(8, true));
+    other.into_iter().zip([&a, &b]).for_each(|(meeting, pe)| pe.leave(meeting));
+    assert!(a.buffer(0x1008, 8, AccessKind::Read, SITE).is_some());
+    assert_eq!(read(&b, source), None);
+    assert!(read(&b, target).is_some());
+    // The call ends, and what follows is ordered like every other access.
+    let (race, still) = a.end_request(5);
+    assert!(race.is_some(), "the read of PE 1 came before the end");
+    assert!(!still && a.buffer(0x1008, 8, AccessKind::Read, SITE).is_none());
+    b.leave(meeting[1]);
+    assert!(put(&b, target).is_some());
+    barrier(&[a, b]);
+    let [a, b] = node.pes();
+    assert_eq!((read(&a, target), read(&b, target)), (None, None));
+}
+
+#[test]
+fn source_and_target_of_a_call_may_be_the_same() {
+    let node = TestNode::new(2);
+    let [a, _] = node.pes::<2>();
+    let arrays = [array(at(0, 0), AccessKind::Read), array(at(0, 0), AccessKind::Write)];
+    assert_eq!(a.begin_request(5, None, arrays, SITE), None);
+    assert!(a.begin_request(6, None, arrays, SITE).is_some(), "two calls at once");
+    assert!(a.end_request(6).1);
+    assert_eq!(a.end_request(5), (None, false));
+    assert_eq!(a.end_request(5), (None, false), "a request that nobody has begun");
 }

@@ -1,0 +1,39 @@
+/* The frame of programs that are small cases: `PROGRAM CASE wrong`, `PROGRAM CASE right`, `PROGRAM list`. */
+#include <shmem.h>
+#include <shmemx.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int me, npes, right;
+static volatile long sink;
+
+struct race_case {
+    const char *name;
+    void (*run)(void);
+};
+
+#define CASE(name) {#name, name}
+
+static inline int run_case(const struct race_case *cases, size_t count, int argc, char **argv)
+{
+    int provided;
+    right = argc > 2 && strcmp(argv[2], "right") == 0;
+    if (argc > 1 && strcmp(argv[1], "list") == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(cases[i].name);
+        return 0;
+    }
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    for (size_t i = 0; i < count; i++)
+        if (argc > 1 && strcmp(argv[1], cases[i].name) == 0)
+            cases[i].run();
+    shmem_finalize();
+    return 0;
+}
+
+#define MAIN(cases)                                                                                                    \
+    int main(int argc, char **argv) { return run_case(cases, sizeof cases / sizeof *cases, argc, argv); }

@@ -1,0 +1,75 @@
+//! `oshcc --race`: each way in which programs order accesses, once as it should be and once with a mistake.
+//!
+//! The programs lie in `programs/race`. A mistake is found; the program without it is silent, on one node and on two.
+
+use std::path::Path;
+
+use oxshmem_faults::{Job, program_with};
+
+/// The status of a PE that has reported a race and would have ended with 0.
+const FOUND: i32 = 66;
+
+/// Cases for which PEs must reach each other's memory by a pointer.
+const ONE_NODE: [&str; 2] = ["lock_of_the_language", "flag_of_the_language"];
+
+/// Words that the reports of some cases must have.
+const WORDS: &[(&str, &[&str])] = &[
+    (
+        "target_before_wait",
+        &["the buffer of a collective that is under way", "a load by PE", "long_sum_reduce_nb by PE"],
+    ),
+    ("source_before_wait", &["a store by PE 0", "follows shmemx_long_broadcast_nb by PE 0", "shmem_req_wait"]),
+    ("test_without_success", &["a load by PE 0", "shmemx_long_fcollect_nb by PE 0"]),
+    ("put_into_a_target", &["`table`+8 of PE 0", "shmemx_long_alltoall_nb by PE 0", "shmem_long_p by PE 1"]),
+    ("get_of_a_target", &["`table` of PE 1", "shmemx_long_max_reduce_nb by PE 1", "shmem_long_g by PE 0"]),
+    ("one_target_for_two", &["shmemx_long_fcollect_nb by PE", "follows shmemx_long_sum_reduce_nb by PE"]),
+    ("put_that_is_not_counted", &["`table`+16 of PE 1", "shmem_putmem by PE 0"]),
+    ("source_of_a_counted_get", &["`table`+24 of PE 0", "shmemx_getmem_ct by PE 1", "a store by PE 0"]),
+    ("put_before_varying_blocks", &["`table`+64 of PE 0", "shmem_long_p by PE 1", "shmemx_team_alltoallv by PE 0"]),
+    ("get_of_packed_blocks", &["of PE 1", "shmemx_team_alltoallv_packed by PE 1", "shmem_long_g by PE 0"]),
+];
+
+/// Runs all cases of a program, both ways.
+fn all_cases(source: &str, options: &[&str]) {
+    let options: Vec<&str> = ["--race"].iter().chain(options).copied().collect();
+    let program = program_with(&format!("race/{source}"), &options);
+    let list = Job::new("-n 1").run(&program, ["list"]).expect(0).stdout;
+    let mut wrong = Vec::new();
+    for case in list.lines() {
+        wrong.extend(case_is_judged(&program, case));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Complaints about the detector's word on a case.
+fn case_is_judged(program: &Path, case: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let ended = Job::new("-n 3").run(program, [case, "wrong"]);
+    let words = WORDS.iter().find(|(of, _)| *of == case).map_or(&[][..], |(_, words)| words);
+    if ended.status != Some(FOUND) || !words.iter().all(|word| ended.stderr.contains(word)) {
+        complaints.push(format!("{case} is not found as {words:?}: {ended}"));
+    }
+    let nodes = ["-n 3", "-n 4 --nodes 2"];
+    for options in &nodes[..if ONE_NODE.contains(&case) { 1 } else { 2 }] {
+        let ended = Job::new(options).run(program, [case, "right"]);
+        if ended.status != Some(0) || ended.stderr.contains("race") {
+            complaints.push(format!("{case} is right with {options}: {ended}"));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn requests_counters_and_varying_blocks() {
+    all_cases("requests.c", &[]);
+}
+
+#[test]
+fn orders_of_one_thread_for_each_pe() {
+    all_cases("orders.c", &[]);
+}
+
+#[test]
+fn pes_with_several_threads() {
+    all_cases("threads.c", &["-fopenmp", "-pthread"]);
+}

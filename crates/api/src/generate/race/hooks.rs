@@ -1,0 +1,282 @@
+//! The words to the race detector before and behind each routine.
+
+/// The statements around the library's routine. `$name` is the value of an argument, `&name` the address that it holds; `$size`,
+/// `$ctx` and `$result` say themselves, `AT` is the call site.
+const HOOKS: &[(&str, &str, &str)] = &[
+    ("init::init", "race_prepare();", "race_begin();"),
+    ("init::init_thread", "race_prepare();", "if ($result == 0) race_begin();"),
+    ("init::start_pes", "race_prepare();", "race_begin();"),
+    ("init::finalize", "uint64_t meeting = race_ending();", "race_ended(meeting);"),
+    ("memory::malloc", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
+    ("memory::malloc_with_hints", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
+    ("memory::align", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
+    (
+        "memory::calloc",
+        "uint64_t meeting = $count && $bytes ? race_enter_world(1) : 0;",
+        "race_leave(meeting); race_allocated($result, $count * $bytes, AT);",
+    ),
+    (
+        "memory::realloc",
+        "uint64_t meeting = &ptr || $bytes ? race_enter_world(1) : 0; int lone = !&ptr;",
+        "race_leave(meeting); if ($result || $bytes == 0) race_freed(lone ? 0 : &ptr); race_allocated($result, $bytes, AT);",
+    ),
+    ("memory::free", "uint64_t meeting = &ptr ? race_enter_world(1) : 0;", "race_leave(meeting); race_freed(&ptr);"),
+    (
+        "fortran::shpalloc",
+        "uint64_t meeting = race_enter_world(1);",
+        "race_leave(meeting); race_allocated(*addr, (size_t)*length * 4, AT);",
+    ),
+    (
+        "fortran::shpdeallc",
+        "uint64_t meeting = race_enter_world(1); void *old = *addr;",
+        "race_leave(meeting); race_freed(old);",
+    ),
+    ("rma::p", "race_transfer($ctx, &dest, 0, $size, $pe, 1, 0, AT);", ""),
+    ("rma::g", "race_transfer($ctx, 0, &source, $size, $pe, 0, 0, AT);", ""),
+    ("rma::put", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 1, 0, AT);", ""),
+    ("rma::get", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 0, 0, AT);", ""),
+    ("rma::put_nbi", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 1, 1, AT);", ""),
+    ("rma::get_nbi", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 0, 1, AT);", ""),
+    (
+        "rma::iput",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $size, $nelems, $pe, 1, AT);",
+        "",
+    ),
+    (
+        "rma::iget",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $size, $nelems, $pe, 0, AT);",
+        "",
+    ),
+    (
+        "rma::ibput",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $bsize * $size, $nblocks, $pe, 1, AT);",
+        "",
+    ),
+    (
+        "rma::ibget",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $bsize * $size, $nblocks, $pe, 0, AT);",
+        "",
+    ),
+    ("signal::put_signal", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 0, AT);", ""),
+    ("signal::put_signal_nbi", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 1, AT);", ""),
+    ("signal::signal_set", "race_update($ctx, &sig_addr, 8, $pe, AT);", ""),
+    ("signal::signal_add", "race_update($ctx, &sig_addr, 8, $pe, AT);", ""),
+    ("signal::signal_fetch", "", "race_wait(&sig_addr, 8);"),
+    ("signal::signal_wait_until", "", "race_wait(&sig_addr, 8);"),
+    ("amo::set", UPDATE, ""),
+    ("amo::add", UPDATE, ""),
+    ("amo::inc", UPDATE, ""),
+    ("amo::and", UPDATE, ""),
+    ("amo::or", UPDATE, ""),
+    ("amo::xor", UPDATE, ""),
+    ("amo::fetch", "race_fetch($ctx, &source, $size, $pe, 0, AT);", "race_fetched($ctx, &source, $size, $pe);"),
+    ("amo::swap", FETCH, FETCHED),
+    ("amo::compare_swap", FETCH, FETCHED),
+    ("amo::fetch_add", FETCH, FETCHED),
+    ("amo::fetch_inc", FETCH, FETCHED),
+    ("amo::fetch_and", FETCH, FETCHED),
+    ("amo::fetch_or", FETCH, FETCHED),
+    ("amo::fetch_xor", FETCH, FETCHED),
+    (
+        "amo::fetch_nbi",
+        "race_fetch($ctx, &source, $size, $pe, 0, AT); race_fill($ctx, &fetch, $size, AT);",
+        "race_fetched($ctx, &source, $size, $pe);",
+    ),
+    ("amo::swap_nbi", FETCH_NBI, FETCHED),
+    ("amo::compare_swap_nbi", FETCH_NBI, FETCHED),
+    ("amo::fetch_add_nbi", FETCH_NBI, FETCHED),
+    ("amo::fetch_inc_nbi", FETCH_NBI, FETCHED),
+    ("amo::fetch_and_nbi", FETCH_NBI, FETCHED),
+    ("amo::fetch_or_nbi", FETCH_NBI, FETCHED),
+    ("amo::fetch_xor_nbi", FETCH_NBI, FETCHED),
+    ("p2p::wait", "", "race_wait(&ivar, $size);"),
+    ("p2p::wait_until", "", "race_wait(&ivar, $size);"),
+    ("p2p::wait_until_all", "", WAIT_ALL),
+    ("p2p::wait_until_all_vector", "", WAIT_ALL),
+    ("p2p::wait_until_any", "", WAIT_ANY),
+    ("p2p::wait_until_any_vector", "", WAIT_ANY),
+    ("p2p::wait_until_some", "", WAIT_SOME),
+    ("p2p::wait_until_some_vector", "", WAIT_SOME),
+    // Also a test that fails has seen the value: a loop may go on while the variable is what it was.
+    ("p2p::test", "", "race_wait(&ivar, $size);"),
+    ("p2p::test_all", "", TEST_ALL),
+    ("p2p::test_all_vector", "", TEST_ALL),
+    ("p2p::test_any", "", WAIT_ANY),
+    ("p2p::test_any_vector", "", WAIT_ANY),
+    ("p2p::test_some", "", WAIT_SOME),
+    ("p2p::test_some_vector", "", WAIT_SOME),
+    ("order::fence", "race_fence($ctx);", ""),
+    ("order::quiet", "", "race_quiet($ctx);"),
+    ("order::pe_quiet", "", "race_pe_quiet($ctx, target_pes, npes);"),
+    ("extension::pe_quiet", "", "race_pe_quiet(SHMEM_CTX_DEFAULT, (int[]){$target_pe}, 1);"),
+    ("extension::local_complete", "", "race_sources_over();"),
+    ("extension::fence_test", "", "if ($result) race_fence($ctx);"),
+    ("extension::quiet_test", "", "if ($result) race_quiet($ctx);"),
+    ("extension::thread_quiet", "", "race_quiet(SHMEM_CTX_DEFAULT);"),
+    ("extension::thread_fence", "race_fence(SHMEM_CTX_DEFAULT);", ""),
+    ("context::destroy", "", "race_quiet(ctx);"),
+    ("counting::create", "uint64_t meeting = race_enter_world(1);", "race_leave(meeting); race_allocated(*ct, 8, AT);"),
+    (
+        "counting::free",
+        "uint64_t meeting = race_enter_world(1); void *old = *ct;",
+        "race_leave(meeting); race_freed(old);",
+    ),
+    ("counting::get", "", "race_wait(ct, 8);"),
+    ("counting::set", "race_update(SHMEM_CTX_DEFAULT, ct, 8, pshmem_my_pe(), AT);", ""),
+    ("counting::wait", "", "race_wait(ct, 8);"),
+    ("counting::putmem", "race_put_signal(SHMEM_CTX_DEFAULT, &target, &source, $len, (uint64_t *)ct, $pe, 0, AT);", ""),
+    (
+        "counting::getmem",
+        "race_transfer(SHMEM_CTX_DEFAULT, &target, &source, $len, $pe, 0, 0, AT); \
+         race_update(SHMEM_CTX_DEFAULT, ct, 8, $pe, AT);",
+        "",
+    ),
+    ("lock::set_lock", "", "race_locked(&lock);"),
+    ("lock::clear_lock", "race_unlocking(&lock);", ""),
+    ("lock::test_lock", "", "if ($result == 0) race_locked(&lock);"),
+    ("fortran::set_lock", "", "race_locked(&lock);"),
+    ("fortran::clear_lock", "race_unlocking(&lock);", ""),
+    ("fortran::test_lock", "", "if ($result == 0) race_locked(&lock);"),
+    ("order::barrier_all", "uint64_t meeting = race_enter_world(1);", LEAVE),
+    ("order::sync_all", "uint64_t meeting = race_enter_world(0);", LEAVE),
+    ("team::sync", "uint64_t meeting = race_enter_team(team, 0, -1);", LEAVE),
+    ("team_extension::barrier", "uint64_t meeting = race_enter_team(team, 1, -1);", LEAVE),
+    ("active_set::barrier", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 1, -1);", LEAVE),
+    ("active_set::sync", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1);", LEAVE),
+    (
+        "collective::broadcast",
+        "uint64_t meeting = race_enter_team(team, 0, PE_root); \
+         race_use(&dest, $nelems * $size, &source, pshmem_team_my_pe(team) == PE_root ? $nelems * $size : 0, AT);",
+        LEAVE,
+    ),
+    ("collective::collect", TEAM_PLAIN, LEAVE),
+    (
+        "collective::fcollect",
+        "uint64_t meeting = race_enter_team(team, 0, -1); \
+         race_use(&dest, $nelems * $size * race_size(team), &source, $nelems * $size, AT);",
+        LEAVE,
+    ),
+    (
+        "collective::alltoall",
+        "uint64_t meeting = race_enter_team(team, 0, -1); \
+         race_use(&dest, $nelems * $size * race_size(team), &source, $nelems * $size * race_size(team), AT);",
+        LEAVE,
+    ),
+    (
+        "collective::alltoalls",
+        "uint64_t meeting = race_enter_team(team, 0, -1); \
+         race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * race_size(team), AT);",
+        LEAVE,
+    ),
+    (
+        "collective::alltoallv",
+        "uint64_t meeting = race_enter_team(team, 0, -1); \
+         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, race_size(team), 0, AT);",
+        "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, race_size(team), 1, AT); \
+         race_leave(meeting);",
+    ),
+    (
+        "collective::alltoallv_packed",
+        "uint64_t meeting = race_enter_team(team, 0, -1); \
+         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, race_size(team), 0, AT);",
+        PACKED,
+    ),
+    ("collective::sum_inscan", TEAM_PLAIN, LEAVE),
+    ("collective::sum_exscan", TEAM_PLAIN, LEAVE),
+    (
+        "active_set::broadcast",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, $PE_root); \
+         int root = race_is_root($PE_start, $logPE_stride, $PE_root); \
+         race_use(&dest, root ? 0 : $nelems * $size, &source, root ? $nelems * $size : 0, AT);",
+        LEAVE,
+    ),
+    ("active_set::collect", SET_PLAIN, LEAVE),
+    (
+        "active_set::fcollect",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+         race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size, AT);",
+        LEAVE,
+    ),
+    (
+        "active_set::alltoall",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+         race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size * (size_t)$PE_size, AT);",
+        LEAVE,
+    ),
+    (
+        "active_set::alltoalls",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+         race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * (size_t)$PE_size, AT);",
+        LEAVE,
+    ),
+    (
+        "active_set::alltoallv",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
+        "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, (size_t)$PE_size, 1, AT); \
+         race_leave(meeting);",
+    ),
+    (
+        "active_set::alltoallv_packed",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
+        PACKED,
+    ),
+    ("request::sync", ENTER_TEAM, NO_ARRAYS),
+    ("request::barrier_all", "uint64_t meeting = race_enter_world(1);", NO_ARRAYS),
+    (
+        "request::broadcast",
+        "uint64_t meeting = race_enter_team(team, 0, PE_root);",
+        "race_requested(*request, meeting, &dest, $nelems * $size, \
+         &source, pshmem_team_my_pe(team) == PE_root ? $nelems * $size : 0, AT);",
+    ),
+    ("request::collect", ENTER_TEAM, ARRAYS),
+    (
+        "request::fcollect",
+        ENTER_TEAM,
+        "race_requested(*request, meeting, &dest, $nelems * $size * race_size(team), &source, $nelems * $size, AT);",
+    ),
+    (
+        "request::alltoall",
+        ENTER_TEAM,
+        "race_requested(*request, meeting, &dest, $nelems * $size * race_size(team), \
+         &source, $nelems * $size * race_size(team), AT);",
+    ),
+    ("request::test", UNDER_WAY, "if ($result == 0) race_request_over(over);"),
+    ("request::wait", UNDER_WAY, "race_request_over(over);"),
+];
+
+const ENTER_IF_SIZE: &str = "uint64_t meeting = $bytes ? race_enter_world(1) : 0;";
+const LEAVE: &str = "race_leave(meeting);";
+const UPDATE: &str = "race_update($ctx, &dest, $size, $pe, AT);";
+const FETCH: &str = "race_fetch($ctx, &dest, $size, $pe, 1, AT);";
+const FETCH_NBI: &str = "race_fetch($ctx, &dest, $size, $pe, 1, AT); race_fill($ctx, &fetch, $size, AT);";
+const FETCHED: &str = "race_fetched($ctx, &dest, $size, $pe);";
+const WAIT_ALL: &str = "race_wait_all(ivars, $nelems, status, $size);";
+const TEST_ALL: &str = "if ($result) race_wait_all(ivars, $nelems, status, $size);";
+const WAIT_ANY: &str = "race_wait_some(ivars, &$result, $result != SIZE_MAX, $size);";
+const WAIT_SOME: &str = "race_wait_some(ivars, indices, $result, $size);";
+const TEAM_PLAIN: &str = "uint64_t meeting = race_enter_team(team, 0, -1); \
+                          race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
+const SET_PLAIN: &str = "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+                         race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
+const PACKED: &str =
+    "race_use(&target, *t_size, 0, 0, AT); race_use(t_size, sizeof *t_size, 0, 0, AT); race_leave(meeting);";
+const ENTER_TEAM: &str = "uint64_t meeting = race_enter_team(team, 0, -1);";
+const NO_ARRAYS: &str = "race_requested(*request, meeting, 0, 0, 0, 0, AT);";
+const ARRAYS: &str = "race_requested(*request, meeting, &dest, $nelems * $size, &source, $nelems * $size, AT);";
+const UNDER_WAY: &str = "shmem_req_h over = request ? *request : SHMEM_REQ_INVALID;";
+
+/// The hooks of a routine; reductions are alike.
+pub(super) fn hooks(function: &str) -> Option<(&'static str, &'static str)> {
+    if let Some((_, before, after)) = HOOKS.iter().find(|(name, ..)| *name == function) {
+        return Some((before, after));
+    }
+    match function {
+        _ if function.starts_with("collective::") && function.ends_with("_reduce") => Some((TEAM_PLAIN, LEAVE)),
+        _ if function.starts_with("request::") && function.ends_with("_reduce") => Some((ENTER_TEAM, ARRAYS)),
+        _ if function.starts_with("team_extension::") && function.ends_with("_to_all") => Some((TEAM_PLAIN, LEAVE)),
+        _ if function.ends_with("_to_all") => Some((SET_PLAIN, LEAVE)),
+        _ => None,
+    }
+}
