@@ -29,25 +29,39 @@ pub struct CallRing {
     records: [CallRecord; KEPT],
 }
 
-/// One call. The writer counts it in `made`, writes the record, and then its number. A reader looks at `made` and at the records
-/// twice. So a record that has the number of its place, and is the same both times, was not being written.
-#[repr(C, align(64))]
+/// One call. The writer counts it in `made`, writes the record, and `name` last. A reader looks at `made` and at the records
+/// twice. So a record whose turn is that of its call, and which is the same both times, was not being written.
+///
+/// Each word that a call writes delays what it publishes next to its peers, so a record is as few words as can be.
+#[repr(C, align(32))]
 struct CallRecord {
-    /// The number of the call and one; zero: none yet.
-    turn: Word,
-    /// Address of the name, and its length from bit 48 on.
+    /// Address of the name, its length from bit 48 on, and from bit 56 on how many times the ring has been filled before.
     name: Word,
-    /// World number of the peer, and the team's slot from bit 32 on.
+    /// World number of the peer, or the team: see [`CallSubject::place`].
     place: Word,
-    /// How many meetings the team has begun.
-    number: Word,
-    bytes: Word,
-    /// When it began, in [`TICK`]s, and from bit 32 on when it ended; zero there: it has not ended.
-    times: Word,
+    /// When it began, and how many bytes it moves: see [`stamp`].
+    begin: Word,
+    /// When it ended, and its number and one: see [`stamp`]. With another number it has not ended.
+    end: Word,
 }
 
-/// Times are kept in units of this power of two nanoseconds, some milliseconds, which is as fine as the clock.
-const TICK: u32 = 20;
+/// Times are kept in units of this power of two nanoseconds, four milliseconds, which is as fine as the clock.
+const TICK: u32 = 22;
+/// Bits of a time; they last for three days.
+const TIME_BITS: u32 = 26;
+
+/// A time in ticks, and a number above it, of which 38 bits are kept.
+const fn stamp(number: u64, ticks: u64) -> u64 {
+    number << TIME_BITS | ticks
+}
+
+/// The greatest number of a [`stamp`].
+const MOST: u64 = u64::MAX >> TIME_BITS;
+
+/// The time in ticks that a number of nanoseconds, or a [`stamp`], holds.
+const fn ticks(time: u64) -> u64 {
+    time & ((1 << TIME_BITS) - 1)
+}
 
 /// Words of a record, and of the head.
 const WORDS: usize = size_of::<CallRecord>() / 8;
@@ -55,8 +69,21 @@ const HEAD: usize = core::mem::offset_of!(CallRing, records) / 8;
 /// Bytes of a ring.
 pub const BYTES: usize = size_of::<CallRing>();
 
+/// The bits of a record's `name` that tell how many times the ring has been filled before.
+const TURNS: u64 = 0xff << 56;
+
+/// See [`TURNS`].
+const fn turn(number: u64) -> u64 {
+    (number / KEPT as u64) << 56
+}
+
 /// No peer, no team.
-const NOBODY: u32 = u32::MAX;
+const NOBODY: u64 = u64::MAX;
+/// What tells a peer from a team.
+const PEER: u64 = 1 << 63;
+/// Bits of a team's number of meetings.
+const MEETING_BITS: u32 = 40;
+const MOST_MEETINGS: u64 = (1 << MEETING_BITS) - 1;
 
 /// The object of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -67,6 +94,27 @@ pub struct CallSubject {
     pub team: Option<(u32, u64)>,
     /// Bytes that it moves.
     pub bytes: u64,
+}
+
+impl CallSubject {
+    /// The peer, or the slot of the team and how many meetings it has begun. No call has both.
+    #[inline(always)]
+    fn place(self) -> u64 {
+        match (self.team, self.peer) {
+            (Some((slot, meeting)), _) => u64::from(slot) << MEETING_BITS | meeting & MOST_MEETINGS,
+            (None, Some(peer)) => PEER | u64::from(peer),
+            (None, None) => NOBODY,
+        }
+    }
+
+    fn of(place: u64, bytes: u64) -> Self {
+        let is_peer = place & PEER != 0;
+        Self {
+            peer: (is_peer && place != NOBODY).then_some(place as u32),
+            team: (!is_peer).then_some(((place >> MEETING_BITS) as u32, place & MOST_MEETINGS)),
+            bytes,
+        }
+    }
 }
 
 /// A call, as its record tells it.
@@ -94,14 +142,7 @@ impl CallRing {
     /// Without calls, as zeroed memory is.
     pub const fn new() -> Self {
         let records = [const {
-            CallRecord {
-                turn: Word::new(0),
-                name: Word::new(0),
-                place: Word::new(0),
-                number: Word::new(0),
-                bytes: Word::new(0),
-                times: Word::new(0),
-            }
+            CallRecord { name: Word::new(0), place: Word::new(0), begin: Word::new(0), end: Word::new(0) }
         }; KEPT];
         Self { made: Word::new(0), bytes: Word::new(0), time: Word::new(0), shared: Word::new(0), records }
     }
@@ -136,13 +177,9 @@ impl CallRing {
         let record = &self.records[number as usize % KEPT];
         // The count is seen before the record.
         fence(Release);
-        record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48, Relaxed);
-        let (slot, meeting) = subject.team.unwrap_or((NOBODY, 0));
-        record.place.store(u64::from(subject.peer.unwrap_or(NOBODY)) | u64::from(slot) << 32, Relaxed);
-        record.number.store(meeting, Relaxed);
-        record.bytes.store(subject.bytes, Relaxed);
-        record.times.store(self.ticks(), Relaxed);
-        record.turn.store(number + 1, Release);
+        record.place.store(subject.place(), Relaxed);
+        record.begin.store(stamp(subject.bytes.min(MOST), self.ticks()), Relaxed);
+        record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
         number
     }
 
@@ -156,32 +193,21 @@ impl CallRing {
     pub fn end(&self, number: u64) {
         let record = &self.records[number as usize % KEPT];
         // One thread has no other call in between that could have taken the place.
-        if self.shared.load(Relaxed) == 0 || record.turn.load(Relaxed) == number + 1 {
-            let begin = record.times.load(Relaxed) & u64::from(u32::MAX);
-            record.times.store(begin | self.ticks() << 32, Relaxed);
+        if self.shared.load(Relaxed) == 0 || record.name.load(Relaxed) & TURNS == turn(number) {
+            record.end.store(stamp(number + 1, self.ticks()), Relaxed);
         }
     }
 
-    /// The time in ticks, never zero.
     #[inline(always)]
     fn ticks(&self) -> u64 {
-        (self.time.load(Relaxed) >> TICK) & u64::from(u32::MAX) | 1
+        ticks(self.time.load(Relaxed) >> TICK)
     }
 
     /// The ring's words as a reader copies them.
     pub fn words(&self) -> Vec<u64> {
         let records = self.records.iter().flat_map(|record| {
-            let CallRecord { turn, name, place, number, bytes, times } = record;
-            [
-                turn.load(Acquire),
-                name.load(Relaxed),
-                place.load(Relaxed),
-                number.load(Relaxed),
-                bytes.load(Relaxed),
-                times.load(Relaxed),
-                0,
-                0,
-            ]
+            let CallRecord { name, place, begin, end } = record;
+            [name.load(Acquire), place.load(Relaxed), begin.load(Relaxed), end.load(Relaxed)]
         });
         let head = [&self.made, &self.bytes, &self.time, &self.shared].map(|word| word.load(Relaxed));
         head.into_iter().chain(core::iter::repeat_n(0, HEAD - 4)).chain(records).collect()
@@ -216,23 +242,19 @@ pub fn decode(
     let record = |number: u64| {
         let at = HEAD + (number as usize % KEPT) * WORDS;
         let (record, later) = (&first[at..at + WORDS], &again[at..at + WORDS]);
-        if record[0] != number + 1 || record[..5] != later[..5] {
+        if record[0] & TURNS != turn(number) || record[0] == 0 || record[..3] != later[..3] {
             return None;
         }
-        let (address, length) = (record[1] & ((1 << 48) - 1), (record[1] >> 48) as usize);
-        let (peer, slot) = (record[2] as u32, (record[2] >> 32) as u32);
-        let (begin, end) = (later[5] as u32, (later[5] >> 32) as u32);
-        let since = |from: u32, to: u32| u64::from(to.wrapping_sub(from)) << TICK;
+        let (address, length) = (record[0] & ((1 << 48) - 1), (record[0] >> 48) as usize & 0xff);
+        let (begin, end) = (ticks(record[2]), later[3]);
+        let since = |from: u64, to: u64| ticks(to.wrapping_sub(from)) << TICK;
+        let has_ended = end >> TIME_BITS == (number + 1) & MOST;
         Some(CallEntry {
             number,
             name: name(address, length.min(LONGEST_NAME))?,
-            subject: CallSubject {
-                peer: (peer != NOBODY).then_some(peer),
-                team: (slot != NOBODY).then_some((slot, record[3])),
-                bytes: record[4],
-            },
-            age: since(begin, (now >> TICK) as u32 | 1),
-            took: (end != 0).then(|| since(begin, end)),
+            subject: CallSubject::of(record[1], record[2] >> TIME_BITS),
+            age: since(begin, now >> TICK),
+            took: has_ended.then(|| since(begin, end)),
         })
     };
     let last = (made.saturating_sub(KEPT as u64)..made).rev().filter_map(record).take(most).collect();
@@ -278,18 +300,21 @@ mod tests {
     #[test]
     fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
         let ring = ring();
-        let subject = CallSubject { peer: Some(3), team: Some((7, 1 << 40)), bytes: 80 };
+        let subject = CallSubject { peer: None, team: Some((7, 1 << 39)), bytes: 80 };
         // Call 0 reads the clock.
         ring.begin("shmem_fence", NOTHING);
         ring.set_time(1000 << TICK);
         let number = ring.begin("shmem_long_put", subject);
-        let told = |ring: &CallRing| decode(&ring.words(), &ring.words(), 1, 5001 << TICK, |_, _| Some("put".into()));
+        let told = |ring: &CallRing| decode(&ring.words(), &ring.words(), 1, 5000 << TICK, |_, _| Some("put".into()));
         let calls = told(&ring);
         assert_eq!((calls.made, calls.bytes, calls.last[0].subject), (2, 80, subject));
         assert_eq!((calls.last[0].age, calls.last[0].took), (4000 << TICK, None));
-        ring.set_time(3501 << TICK);
+        ring.set_time(3500 << TICK);
         ring.end(number);
         assert_eq!(told(&ring).last[0].took, Some(2500 << TICK));
+        let put = CallSubject { peer: Some(3), team: None, bytes: 1 << 37 };
+        ring.end(ring.begin("shmem_putmem", put));
+        assert_eq!((told(&ring).last[0].subject, told(&ring).last[0].took), (put, Some(0)));
         // The end of a call whose record is another thread's by now changes nothing.
         ring.share(true);
         fill(&ring, KEPT);

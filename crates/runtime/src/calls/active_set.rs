@@ -35,8 +35,8 @@ pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_lo
 }
 
 fn synchronise(call: Call<'_>) {
-    let _recorded = call.record(0);
-    barrier::synchronise(call);
+    let record = call.record_late(0);
+    barrier::synchronise(call.with(&record));
 }
 
 /// How many bytes `n` elements have.
@@ -95,9 +95,9 @@ macro_rules! reductions {
             };
             with(NAME, start, log_stride, size, sync as usize, |team| {
                 let call = Call::new(team, NAME);
-                let _recorded = call.record(bytes::<T>(n));
+                let record = call.record_late(bytes::<T>(n));
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collectives::reduce::<$op, T>(call, dest, source, n) };
+                unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
             });
         }
     )*};

@@ -55,9 +55,9 @@ macro_rules! reductions {
         pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             let call = Call::new(live(NAME, team), NAME);
-            let _recorded = call.record(bytes::<T>(nreduce));
+            let record = call.record_late(bytes::<T>(nreduce));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { collectives::reduce::<$op, T>(call, dest, source, nreduce) };
+            unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, nreduce) };
             0
         }
     )*};

@@ -116,8 +116,8 @@ fn sync_world(call: &'static str, kind: CallKind) {
     match Team::world().state() {
         Some(world) => {
             let call = Call::of(world, call, kind);
-            let _recorded = call.record(0);
-            collectives::synchronise(call);
+            let record = call.record_late(0);
+            collectives::synchronise(call.with(&record));
         }
         None => errors::not_initialised(call),
     }

@@ -71,8 +71,8 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 /// See [`my_pe`]; all members call, one thread of each at a time.
 pub unsafe fn sync(team: Team) -> c_int {
     let call = Call::new(live("shmem_team_sync", team), "shmem_team_sync");
-    let _recorded = call.record(0);
-    collectives::synchronise(call);
+    let record = call.record_late(0);
+    collectives::synchronise(call.with(&record));
     0
 }
 

@@ -251,8 +251,8 @@ pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::World(NAME)) };
     let call = Call::new(team, NAME);
-    let _recorded = call.record(0);
-    collectives::synchronise(call);
+    let record = call.record_late(0);
+    collectives::synchronise(call.with(&record));
 }
 
 macro_rules! reductions {
@@ -269,9 +269,9 @@ macro_rules! reductions {
             let Ok(n) = usize::try_from(nreduce) else {
                 errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
-            let _recorded = call.record(n.saturating_mul(size_of::<T>()));
+            let record = call.record_late(n.saturating_mul(size_of::<T>()));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { collectives::reduce::<$op, T>(call, dest, source, n) };
+            unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
         }
     )*};
 }

@@ -51,6 +51,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     let team = call.team;
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
+        call.recorded(team.meetings() + 1);
         return between_nodes::exchange(call, span, payload, visit);
     }
     let number = team.next_exchange();
@@ -67,16 +68,19 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
         });
     }
     if team.leveled {
+        call.recorded(team.meetings());
         levels::meet(call, number);
     } else if size <= READ_ALL && !pace::crowded() {
         mine.lines[parity].sequence.store(stamp, Release);
         for other in others(my, size) {
             nudge(team, other);
         }
+        call.recorded(team.meetings());
         for other in others(my, size) {
             until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
         }
     } else if size > 1 {
+        call.recorded(team.meetings());
         count_in(call, stamp);
     }
     if !payload.is_empty() {

@@ -1,5 +1,7 @@
 //! One call of a collective.
 
+use core::cell::OnceCell;
+
 use oxshmem_base::Error;
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_transport::{Region, Remote};
@@ -26,6 +28,31 @@ pub(crate) struct Call<'a> {
     pub(crate) name: &'static str,
     /// The call that the other members must be in, too.
     pub(crate) signature: Signature,
+    /// The record that is written later, if there is one.
+    late: Option<&'a LateRecord<'a>>,
+}
+
+/// The record of a call whose members wait for nothing but each other. It is written when they have been told of the call: the
+/// caller waits then anyhow, and nobody waits for the record. The call ends when this is dropped.
+pub(crate) struct LateRecord<'a> {
+    call: Call<'a>,
+    bytes: usize,
+    begun: OnceCell<RecordedCall>,
+}
+
+impl LateRecord<'_> {
+    #[inline(always)]
+    fn begin(&self, meeting: u64) {
+        self.begun.get_or_init(|| self.call.begin_record(self.bytes, meeting));
+    }
+}
+
+impl Drop for LateRecord<'_> {
+    /// A call of nothing told nobody.
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.begin(self.call.team.meetings() + 1);
+    }
 }
 
 impl<'a> Call<'a> {
@@ -35,7 +62,7 @@ impl<'a> Call<'a> {
         if aside::any() {
             behind_those_aside(team, name);
         }
-        Self { team, name, signature: Signature::of(CallKind::Barrier) }
+        Self { team, name, signature: Signature::of(CallKind::Barrier), late: None }
     }
 
     /// A call of that kind of which nothing else must be alike.
@@ -44,7 +71,7 @@ impl<'a> Call<'a> {
         if aside::any() {
             behind_those_aside(team, name);
         }
-        Self { team, name, signature: Signature::of(kind) }
+        Self { team, name, signature: Signature::of(kind), late: None }
     }
 
     /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
@@ -61,7 +88,36 @@ impl<'a> Call<'a> {
     /// Records the call, which moves so many bytes, until the result is dropped.
     #[inline(always)]
     pub(crate) fn record(self, bytes: usize) -> RecordedCall {
-        let team = self.team.slot.map(|slot| (slot, self.team.meetings() + 1));
+        self.begin_record(bytes, self.team.meetings() + 1)
+    }
+
+    /// The same at a better moment: see [`Self::with`].
+    #[inline(always)]
+    pub(crate) fn record_late(self, bytes: usize) -> LateRecord<'a> {
+        LateRecord { call: self, bytes, begun: OnceCell::new() }
+    }
+
+    /// The call whose record is `late`, which [`Self::recorded`] writes.
+    #[inline(always)]
+    pub(crate) fn with<'b>(self, late: &'b LateRecord<'a>) -> Call<'b>
+    where
+        'a: 'b,
+    {
+        Call { late: Some(late), ..self }
+    }
+
+    /// Writes the record, if that has been left to later: the members have been told, or are so by calls that take longer.
+    /// `meeting` is the number of the team's meeting that this call is.
+    #[inline(always)]
+    pub(crate) fn recorded(self, meeting: u64) {
+        if let Some(late) = self.late {
+            late.begin(meeting);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_record(self, bytes: usize, meeting: u64) -> RecordedCall {
+        let team = self.team.slot.map(|slot| (slot, meeting));
         RecordedCall::begin(self.name, CallSubject { peer: None, team, bytes: bytes as u64 })
     }
 

@@ -31,6 +31,9 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
         return;
     }
     call.needs(dest.cast(), source.cast());
+    if bytes > PAYLOAD_BYTES || call.team.span.is_some() || call.team.scheduled || call.team.leveled {
+        call.recorded(call.team.meetings() + 1);
+    }
     if call.team.scheduled {
         let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
         // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.

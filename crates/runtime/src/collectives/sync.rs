@@ -7,7 +7,11 @@ use crate::collectives::executor;
 /// Waits for all members.
 #[inline(always)]
 pub(crate) fn synchronise(call: Call<'_>) {
-    if !(call.team.scheduled && executor::sync(call)) {
-        barrier::synchronise(call);
+    if call.team.scheduled {
+        call.recorded(call.team.meetings() + 1);
+        if executor::sync(call) {
+            return;
+        }
     }
+    barrier::synchronise(call);
 }
