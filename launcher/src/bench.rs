@@ -42,7 +42,7 @@ pub struct BenchArgs {
     /// How often everything is measured; the spread over rounds gives the intervals [default: 12, quick 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// SweepSizes: 8,4096,1M or a range 8..4M, which goes in factors of 2
+    /// Sizes: 8,4096,1M or a range 8..4M, which goes in factors of 2
     /// [default: 8..4M; quick 8 to 2M in factors of 8]
     #[arg(long, value_parser = sizes)]
     sizes: Option<SweepSizes>,

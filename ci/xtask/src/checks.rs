@@ -18,6 +18,7 @@ pub(crate) mod problems;
 pub(crate) mod public_api;
 pub(crate) mod rails;
 pub(crate) mod rdma;
+pub(crate) mod revisions;
 pub(crate) mod semver;
 pub(crate) mod spelling;
 pub(crate) mod starts;

@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, rdma, semver, starts,
-    steps,
+    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, rdma, revisions, semver,
+    starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -135,6 +135,8 @@ enum Task {
     Starts(Installation),
     /// Measures two rails between two hosts with two cables
     Rails(Installation),
+    /// Measures this tree beside an earlier revision, in turns
+    Revisions(revisions::RevisionsArguments),
     /// Runs the fuzzers
     Fuzz(fuzz::FuzzArguments),
     /// Inside `rig rdma`: transfers and conformance programs, as they were built, over a cable with delay, reordering and loss
@@ -228,6 +230,7 @@ impl CommandLine {
             Task::Problems => problems::run()?,
             Task::Starts(installation) => starts::run(&installation.folder()?)?,
             Task::Rails(installation) => rails::run(&installation.folder()?)?,
+            Task::Revisions(arguments) => return revisions::run(&arguments),
             Task::Fuzz(arguments) => fuzz::run(&arguments)?,
             Task::BadCable { installation, filter } => {
                 namespaces::bad_cable(&installation.folder()?, filter.as_deref())?

@@ -141,9 +141,9 @@ impl Default for CallRing {
 impl CallRing {
     /// Without calls, as zeroed memory is.
     pub const fn new() -> Self {
-        let records = [const {
-            CallRecord { name: Word::new(0), place: Word::new(0), begin: Word::new(0), end: Word::new(0) }
-        }; KEPT];
+        let records =
+            [const { CallRecord { name: Word::new(0), place: Word::new(0), begin: Word::new(0), end: Word::new(0) } };
+                KEPT];
         Self { made: Word::new(0), bytes: Word::new(0), time: Word::new(0), shared: Word::new(0), records }
     }
 

@@ -84,11 +84,14 @@ impl Figure {
 /// A share that is hidden behind a computation means something only where the communication takes longer than this.
 const LEAST_OVERLAP_NS: f64 = 1000.0;
 
-/// By size how much of the time of a put went by behind a computation as long: all of it is 1.
-pub(crate) fn overlap(campaign: &Campaign, contender: &str) -> Vec<(u64, f64)> {
+/// The patterns that measure it, with what communicates in them.
+pub(crate) const OVERLAPS: [(&str, &str); 2] = [("overlap", "put"), ("max_reduce_nb overlap", "max_reduce_nb")];
+
+/// By size how much of the time of a communication went by behind a computation as long: all of it is 1.
+pub(crate) fn overlap(campaign: &Campaign, contender: &str, pattern: &str) -> Vec<(u64, f64)> {
     let value = |form: &str, bytes: u64| {
         campaign
-            .sweep(contender, "overlap", form)
+            .sweep(contender, pattern, form)
             .into_iter()
             .find(|figure| figure.of.bytes == bytes)
             .map(|figure| figure.value)
@@ -99,7 +102,7 @@ pub(crate) fn overlap(campaign: &Campaign, contender: &str) -> Vec<(u64, f64)> {
         let hidden = (communication + computation - both) / communication.min(computation);
         (communication >= LEAST_OVERLAP_NS).then_some((bytes, hidden.clamp(0.0, 1.0)))
     };
-    campaign.sweep(contender, "overlap", "communication").iter().filter_map(share).collect()
+    campaign.sweep(contender, pattern, "communication").iter().filter_map(share).collect()
 }
 
 #[cfg(test)]
@@ -140,6 +143,6 @@ mod tests {
             campaign.figures.push(figure("overlap", "computation", bytes, 1000.0));
             campaign.figures.push(figure("overlap", "both", bytes, both));
         }
-        assert_eq!(overlap(&campaign, "ours"), [(1 << 20, 0.5), (1 << 21, 0.0)]);
+        assert_eq!(overlap(&campaign, "ours", "overlap"), [(1 << 20, 0.5), (1 << 21, 0.0)]);
     }
 }

@@ -5,7 +5,7 @@ use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
 use super::campaign::{Campaign, Figure};
-use super::patterns::overlap;
+use super::patterns::{OVERLAPS, overlap};
 
 /// One sweep of a chart: pattern, form, and its name in the legend.
 pub(super) type Sweep = (&'static str, &'static str, &'static str);
@@ -189,27 +189,32 @@ impl BySize {
     }
 }
 
-/// The share of puts that goes by behind a computation, if any put is long enough; with its caption.
+/// The share of communications that goes by behind a computation, if any is long enough; with its caption.
 pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> Option<(&'static str, Chart)> {
-    let curve = |run: &Campaign, contender: &str, name: String, hue: usize, stroke| {
-        let mark = |&(bytes, share): &(u64, f64)| {
-            let (x, y) = (bytes as f64, 100.0 * share);
-            Mark { x, y, around: None, note: format!("{name}, {}: {y:.0} %", units::size(x)) }
+    let curves_of = |run: &Campaign, contender: &str, name: &str, first: usize, stroke: Stroke| -> Vec<Curve> {
+        let curve = |(place, (pattern, what)): (usize, (&str, &str))| {
+            let name = format!("{what}, {name}");
+            let mark = |&(bytes, share): &(u64, f64)| {
+                let (x, y) = (bytes as f64, 100.0 * share);
+                Mark { x, y, around: None, note: format!("{name}, {}: {y:.0} %", units::size(x)) }
+            };
+            let marks: Vec<Mark> = overlap(run, contender, pattern).iter().map(mark).collect();
+            (!marks.is_empty()).then_some(Curve { name: name.clone(), hue: first + place, stroke, marks })
         };
-        let marks: Vec<Mark> = overlap(run, contender).iter().map(mark).collect();
-        (!marks.is_empty()).then_some(Curve { name: name.clone(), hue, stroke, marks })
+        OVERLAPS.into_iter().enumerate().filter_map(curve).collect()
     };
-    let now = campaign.contenders.iter().enumerate().filter_map(|(place, subject)| {
+    let now = campaign.contenders.iter().enumerate().flat_map(|(place, subject)| {
         let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
-        curve(campaign, &subject.name, subject.name.clone(), place, stroke)
+        curves_of(campaign, &subject.name, &subject.name, 2 * place, stroke)
     });
-    let earlier = against.and_then(|run| curve(run, run.ours(), "earlier run".into(), 0, Stroke::Dotted));
+    let earlier = against.iter().flat_map(|run| curves_of(run, run.ours(), "earlier run", 0, Stroke::Dotted));
     let curves: Vec<Curve> = now.chain(earlier).collect();
     if curves.is_empty() {
         return None;
     }
-    let caption = "Share of a put that goes by while its PE computes for as long as the put takes alone, for puts of more than \
-                   1 µs. On one node the PE itself copies, so nothing can go by.";
+    let caption = "Share of a communication that goes by while its PE computes for as long as that takes alone, if it takes more \
+                   than 1 µs. On one node the PE itself copies a put, so nothing can go by. A collective moves on whenever its PE \
+                   asks whether it is over, here after each sixteenth of the computation.";
     let x = Axis { title: "bytes".into(), division: Division::Binary, write: units::short_size };
     let y = Axis { title: "hidden share".into(), division: Division::Percent, write: |share| format!("{share:.0} %") };
     Some((caption, Chart { title: caption.into(), x, y, curves }))

@@ -6,7 +6,7 @@ use oxshmem_report::statistics::PERCENTILES;
 use oxshmem_report::units;
 
 use super::campaign::{Campaign, Figure};
-use super::patterns::overlap;
+use super::patterns::{OVERLAPS, overlap};
 
 /// The table. Figures of an earlier run stand beside those of this one.
 pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
@@ -49,14 +49,11 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
         .expect("a string takes any text");
     }
     for subject in &campaign.contenders {
-        for (bytes, share) in overlap(campaign, &subject.name) {
-            let _ = writeln!(
-                text,
-                "{:<12}{:<34}{bytes:>9}  {:>9.0} %",
-                subject.name,
-                "overlap, hidden share",
-                100.0 * share
-            );
+        for (pattern, what) in OVERLAPS {
+            for (bytes, share) in overlap(campaign, &subject.name, pattern) {
+                let name = format!("{what}, hidden share");
+                let _ = writeln!(text, "{:<12}{name:<34}{bytes:>9}  {:>9.0} %", subject.name, 100.0 * share);
+            }
         }
     }
     for missing in &campaign.missing {
