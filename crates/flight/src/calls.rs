@@ -79,7 +79,7 @@ const fn turn(number: u64) -> u64 {
 
 /// No peer, no team.
 const NOBODY: u64 = u64::MAX;
-/// What tells a peer from a team.
+/// The bit that tells a peer from a team.
 const PEER: u64 = 1 << 63;
 /// Bits of a team's number of meetings.
 const MEETING_BITS: u32 = 40;

@@ -81,7 +81,7 @@ impl Checkout {
 }
 
 impl Drop for Checkout {
-    /// What was built stays, the sources are in git.
+    /// Removes the sources, which are in git; the build folder stays.
     fn drop(&mut self) {
         if let Err(why) = command::run(git().args(["worktree", "remove", "--force"]).arg(&self.folder)) {
             println!("left behind: {why}");
