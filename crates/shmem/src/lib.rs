@@ -47,6 +47,8 @@
 //! | signals, locks | [`Signal`], [`Lock`] |
 //! | teams, contexts, collectives | [`Team`], [`Context`], [`StartedCollective`] |
 //! | local memory as slices | [`World::exclusive`] |
+//! | arrays over all PEs | [`Array`] |
+//! | messages of any type that serde knows | `World::broadcast_value`, `MessageChannel` (feature `serde`) |
 //! | errors | [`Error`], [`ErrorKind`] |
 //! | tests with several PEs | [`mod@test`] |
 //!
@@ -68,6 +70,7 @@
 //! undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs, which also
 //! names the file and the line of the call where the crate finds the mistake itself.
 
+mod array;
 mod atomic;
 mod backend;
 mod code;
@@ -80,6 +83,8 @@ mod foreign;
 pub mod guide;
 mod lock;
 mod memory;
+#[cfg(feature = "serde")]
+mod message;
 mod own;
 mod pending;
 mod plain;
@@ -98,6 +103,7 @@ mod value;
 mod wait_set;
 mod world;
 
+pub use array::Array;
 pub use atomic::{Atomic, AtomicInteger, AtomicValue, SymmetricAtomic};
 pub use code::{Code, Coded};
 pub use comparison::Comparison;
@@ -108,6 +114,8 @@ pub use foreign::AsBytes;
 pub use foreign::AsPod;
 pub use lock::{Lock, LockGuard};
 pub use memory::SymmetricBox;
+#[cfg(feature = "serde")]
+pub use message::MessageChannel;
 pub use oxshmem_base::{Error, ErrorKind};
 /// ```
 /// use oxshmem::{Code, Coded};

@@ -33,7 +33,9 @@ fn all_kinds(world: &World) {
     assert_eq!(max.wait(), n - 1);
     assert_eq!(collected.wait(), (0..n).map(|pe| 10 * pe).sum::<usize>());
     drop((broadcast, gathered));
-    (exchanged.wait(), sum.wait(), met.wait());
+    exchanged.wait();
+    sum.wait();
+    met.wait();
     let of = |pe: usize, i: usize| (1000 * pe + i) as u64;
     assert!((0..100 * n).all(|i| dests[0][i].load() == of(n - 1, i)));
     assert!((0..100 * n).all(|i| dests[1][i].load() == of(i / 100, i % 100)));

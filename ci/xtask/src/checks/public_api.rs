@@ -13,7 +13,7 @@ use crate::{Outcome, command, target, top};
 /// The crate that users depend on.
 const PACKAGE: &str = "oxshmem";
 /// Its features that add items to the interface and are not on by themselves.
-const FEATURES: &str = "bytemuck,zerocopy";
+const FEATURES: &str = "bytemuck,zerocopy,rayon,serde";
 
 fn list() -> PathBuf {
     top().join("crates/shmem/public-api.txt")

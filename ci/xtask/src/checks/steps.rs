@@ -54,6 +54,22 @@ pub(crate) const STEPS: &[CheckStep] = &[
         run: mixed,
     },
     CheckStep {
+        name: "features",
+        what: "what the features of the Rust API add: types of other crates, messages, arrays by rayon",
+        run: || {
+            cargo_test(&[
+                "--package",
+                "oxshmem",
+                "--features",
+                "bytemuck,zerocopy,rayon,serde",
+                "--test",
+                "messages",
+                "--test",
+                "array",
+            ])
+        },
+    },
+    CheckStep {
         name: "proofs",
         what: "schedules up to 64 PEs and the vector kernels, as released",
         run: || cargo_test(&["--release", "--package", "oxshmem-schedule", "--package", "oxshmem-reduce"]),

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Any launcher starts the PEs, and the program does not see which: `oshrun -n 4 program`, `cargo oxrun -n 4`, `srun`,
-//! `mpirun`. StartedCollective without a launcher it is a job of one PE, so it runs under a debugger as it is.
+//! `mpirun`. Started without a launcher it is a job of one PE, so it runs under a debugger as it is.
 //!
 //! * **All PEs run one executable.** `init` makes sure of that and returns an error otherwise, because what the compiler
 //!   has checked here it must have checked there. For jobs of several programs, or of Rust and C programs, there is

@@ -1,0 +1,345 @@
+//! Arrays whose elements are spread over all PEs in blocks.
+
+use core::ops::Range;
+
+use oxshmem_reduce::{Max, Min, Operand, Sum};
+
+use crate::{Error, Plain, Symmetric, SymmetricBox, World, mistake};
+
+/// An array of which every PE has a block: PE 0 the first elements, PE 1 those behind them, and so on, of one length until the array
+/// ends. Every PE reads and writes every element, by its index in the whole.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let mut squares = world.array(1000, 0_u64)?;
+/// squares.update(|i, _| (i * i) as u64);           // each PE its own block
+/// assert_eq!(squares.get(31), 961);                // wherever that is
+/// assert_eq!(squares.sum(), (0..1000).map(|i| i * i).sum());
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+///
+/// Elements follow the rules of [`Symmetric`]: a [`put`](Self::put) is there after the next quiet or barrier, and the program orders
+/// bulk transfers with other uses of the same elements.
+#[derive(Debug)]
+pub struct Array<'w, T> {
+    /// As many on each PE, the last of which may be of no use.
+    blocks: SymmetricBox<'w, [T]>,
+    len: usize,
+    world: &'w World,
+}
+
+impl World {
+    /// An array of `len` elements with this value at first. All PEs call it with the same length.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.array(10, 2.5)?.get(9), 2.5);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn array<T: Plain>(&self, len: usize, value: T) -> Result<Array<'_, T>, Error> {
+        Ok(Array { blocks: self.allocate_slice(len.div_ceil(self.n_pes()), value)?, len, world: self })
+    }
+}
+
+impl<T: Plain> Array<'_, T> {
+    /// How many elements all PEs have together.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.array(10, 0)?.len(), 10);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert!(world.array(0, 0)?.is_empty());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The indices of the elements that PE `pe` has.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 0)?;
+    /// assert_eq!((0..world.n_pes()).map(|pe| array.block_of(pe).len()).sum::<usize>(), 10);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    pub fn block_of(&self, pe: usize) -> Range<usize> {
+        let begin = pe.saturating_mul(self.blocks.len()).min(self.len);
+        begin..(begin + self.blocks.len()).min(self.len)
+    }
+
+    /// This PE's elements.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// assert_eq!(array.block().len(), array.block_of(world.my_pe()).len());
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    pub fn block(&self) -> &Symmetric<[T]> {
+        &self.blocks[..self.block_of(self.world.my_pe()).len()]
+    }
+
+    /// The PE that has element `i`, and the place of the element there: for signals, contexts and scopes.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// let (pe, place) = array.place(9);
+    /// assert_eq!(place.get(pe), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    ///
+    /// An index beyond the end ends the job, here and below.
+    #[must_use]
+    #[track_caller]
+    pub fn place(&self, i: usize) -> (usize, &Symmetric<T>) {
+        self.inside(i..i + 1);
+        (i / self.blocks.len(), &self.blocks[i % self.blocks.len()])
+    }
+
+    /// Element `i`.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.array(10, 3)?.get(9), 3);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn get(&self, i: usize) -> T {
+        let (pe, place) = self.place(i);
+        place.get(pe)
+    }
+
+    /// Writes element `i`. It is there after the next [`quiet`](World::quiet) or barrier.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// array.put(9, 4);
+    /// world.barrier();
+    /// assert_eq!(array.get(9), 4);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn put(&self, i: usize, value: T) {
+        let (pe, place) = self.place(i);
+        place.put(value, pe);
+    }
+
+    /// The elements of a range, whichever PEs have them.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.array(10, 3)?.get_range(2..5), [3, 3, 3]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn get_range(&self, range: Range<usize>) -> Vec<T> {
+        self.inside(range.clone());
+        self.parts(range).flat_map(|(pe, part, _)| part.get_vec(pe)).collect()
+    }
+
+    /// Writes the elements from `begin` on, whichever PEs have them. They are there after the next quiet or barrier.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// array.put_range(8, &[5, 6]);
+    /// world.barrier();
+    /// assert_eq!(array.get_range(7..10), [3, 5, 6]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn put_range(&self, begin: usize, values: &[T]) {
+        let range = begin..begin.saturating_add(values.len());
+        self.inside(range.clone());
+        for (pe, part, at) in self.parts(range) {
+            part.put_slice(&values[at - begin..][..part.len()], pe);
+        }
+    }
+
+    /// The parts of a range by PE, with the index of the first element of each.
+    fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Symmetric<[T]>, usize)> {
+        let size = self.blocks.len().max(1);
+        (range.start / size..range.end.div_ceil(size)).filter_map(move |pe| {
+            let block = self.block_of(pe);
+            let (begin, end) = (range.start.max(block.start), range.end.min(block.end));
+            (begin < end).then(|| (pe, &self.blocks[begin - block.start..end - block.start], begin))
+        })
+    }
+
+    /// This PE's elements with their indices in the whole.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// assert!(array.iter_block().all(|(i, value)| i < 10 && value == 3));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn iter_block(&self) -> impl ExactSizeIterator<Item = (usize, T)> {
+        let first = self.block_of(self.world.my_pe()).start;
+        self.block().iter().enumerate().map(move |(i, place)| (first + i, place.load()))
+    }
+
+    /// Writes one value to all elements. All PEs call it, and all elements are there when it returns.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(10, 3)?;
+    /// array.fill(4);
+    /// assert_eq!(array.sum(), 40);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn fill(&self, value: T) {
+        // Nobody's put from before comes after it.
+        self.world.barrier();
+        self.block().fill(value);
+        self.world.barrier();
+    }
+
+    /// Runs `body` on this PE's elements as an ordinary slice, with the index of the first: [`World::exclusive`]. All PEs call it.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let mut array = world.array(10, 3)?;
+    /// array.exclusive(|first, block| block.iter_mut().enumerate().for_each(|(i, value)| *value = first + i));
+    /// assert_eq!(array.get(9), 9);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exclusive<R>(&mut self, body: impl FnOnce(usize, &mut [T]) -> R) -> R {
+        let mine = self.block_of(self.world.my_pe());
+        self.world.exclusive(&mut self.blocks, |block| body(mine.start, &mut block[..mine.len()]))
+    }
+
+    /// Replaces every element by what `map` makes of its index and itself. All PEs call it.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let mut array = world.array(10, 3)?;
+    /// array.update(|i, value| value * i as i32);
+    /// assert_eq!(array.get(9), 27);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn update(&mut self, mut map: impl FnMut(usize, T) -> T) {
+        self.exclusive(|first, block| {
+            block.iter_mut().enumerate().for_each(|(i, value)| *value = map(first + i, *value));
+        });
+    }
+
+    /// [`update`](Self::update) by the threads of rayon. (Feature `rayon`.)
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let mut array = world.array(1000, 3)?;
+    /// array.par_update(|i, value| value * i as i32);
+    /// assert_eq!(array.get(9), 27);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[cfg(feature = "rayon")]
+    #[track_caller]
+    pub fn par_update(&mut self, map: impl Fn(usize, T) -> T + Send + Sync) {
+        use rayon::prelude::*;
+        self.exclusive(|first, block| {
+            block.par_iter_mut().enumerate().for_each(|(i, value)| *value = map(first + i, *value));
+        });
+    }
+
+    /// A parallel iterator of rayon over this PE's elements, with their indices in the whole. (Feature `rayon`.)
+    ///
+    /// ```
+    /// use rayon::prelude::*;
+    /// let world = oxshmem::World::init()?;
+    /// let array = world.array(1000, 3)?;
+    /// let mine = array.par_iter_block().filter(|(i, value)| i % 2 == 0 && *value == 3).count();
+    /// assert_eq!(world.sum_of(mine), 500);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[cfg(feature = "rayon")]
+    pub fn par_iter_block(&self) -> impl rayon::iter::IndexedParallelIterator<Item = (usize, T)> {
+        use rayon::prelude::*;
+        let (block, first) = (self.block(), self.block_of(self.world.my_pe()).start);
+        (0..block.len()).into_par_iter().map(move |i| (first + i, block[i].load()))
+    }
+
+    /// Ends the job unless a range is inside.
+    #[track_caller]
+    fn inside(&self, range: Range<usize>) {
+        if range.start > range.end || range.end > self.len {
+            outside(&range, self.len);
+        }
+    }
+}
+
+/// The reductions of all elements: what they give, the fold of this PE's, the collective of all PEs'.
+macro_rules! reductions {
+    ($($what:literal $name:ident $op:ident $of:ident, $expect:literal;)*) => {
+        impl<T: Plain> Array<'_, T> {$(
+            #[doc = concat!($what, " of all elements, or `None` if there are none. All PEs call it.")]
+            ///
+            /// ```
+            /// let world = oxshmem::World::init()?;
+            #[doc = $expect]
+            /// # Ok::<(), oxshmem::Error>(())
+            /// ```
+            #[must_use]
+            pub fn $name(&self) -> Option<T>
+            where
+                T: Operand<$op>,
+            {
+                let first = (self.len > 0).then(|| self.get(0))?;
+                let mine = self.iter_block().map(|(_, value)| value);
+                Some(self.world.$of(mine.fold(first, <T as Operand<$op>>::combine)))
+            }
+        )*}
+    };
+}
+
+reductions! {
+    "The greatest" max Max max_of, "assert_eq!(world.array(10, 3)?.max(), Some(3));";
+    "The least" min Min min_of, "assert_eq!(world.array(0, 3)?.min(), None);";
+}
+
+impl<T: Plain + Operand<Sum>> Array<'_, T> {
+    /// The sum of all elements. All PEs call it. Floating-point sums are those of the blocks, in the order of the PEs.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// assert_eq!(world.array(10, 3)?.sum(), 30);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[must_use]
+    pub fn sum(&self) -> T
+    where
+        T: core::iter::Sum,
+    {
+        self.world.sum_of(self.iter_block().map(|(_, value)| value).sum())
+    }
+}
+
+#[cold]
+#[track_caller]
+fn outside(range: &Range<usize>, len: usize) -> ! {
+    mistake(
+        &Error::new(format!("Array: elements {} to {} are not inside", range.start, range.end))
+            .because(format!("the array has {len} elements"))
+            .fix("pass indices that are less than its length"),
+    )
+}

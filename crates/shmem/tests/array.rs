@@ -1,0 +1,88 @@
+//! Arrays whose elements are spread over all PEs.
+
+use oxshmem::World;
+use oxshmem::test::{processes, processes_on, threads};
+
+/// Runs `body` as processes of one node and of two, and as threads.
+fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
+    processes(pes, &body);
+    processes_on(2, pes, &body);
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        threads(pes).delayed().seeds(0..3, &body);
+    }
+}
+
+#[test]
+fn every_length_is_spread_without_a_gap() {
+    everywhere(3, |world| {
+        for len in 0..10 {
+            let mut array = world.array(len, 7_u64).unwrap();
+            let blocks: Vec<usize> = (0..3).flat_map(|pe| array.block_of(pe)).collect();
+            assert_eq!(blocks, (0..len).collect::<Vec<_>>());
+            assert_eq!(
+                array.iter_block().map(|(i, _)| i).collect::<Vec<_>>(),
+                array.block_of(world.my_pe()).collect::<Vec<_>>()
+            );
+            array.update(|i, old| old * 10 + i as u64);
+            assert_eq!(array.get_range(0..len), (0..len).map(|i| 70 + i as u64).collect::<Vec<_>>());
+            assert_eq!(array.max(), (0..len).map(|i| 70 + i as u64).max());
+            assert_eq!(array.min(), (len > 0).then_some(70));
+            assert_eq!(array.sum(), (0..len).map(|i| 70 + i as u64).sum());
+            // Nobody frees what others still read.
+            world.barrier();
+        }
+    });
+}
+
+#[test]
+fn elements_and_ranges_are_reached_wherever_they_are() {
+    everywhere(3, |world| {
+        let array = world.array(100, 0_u32).unwrap();
+        // Each PE every third element, most of which others have.
+        (0..100).filter(|i| i % 3 == world.my_pe()).for_each(|i| array.put(i, i as u32));
+        world.barrier();
+        assert!((0..100).all(|i| array.get(i) == i as u32));
+        assert_eq!(array.get_range(20..90), (20..90).collect::<Vec<_>>());
+        world.barrier();
+        if world.my_pe() == 2 {
+            array.put_range(30, &[5; 40]);
+        }
+        world.barrier();
+        assert_eq!(array.get_range(29..71), [&[29][..], &[5; 40], &[70]].concat());
+        array.fill(1);
+        assert_eq!(array.sum(), 100);
+    });
+}
+
+#[test]
+fn an_index_beyond_the_end_is_named() {
+    // One PE, so that the message is that of this process.
+    let job = oxshmem::test::launch(1, |_| {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        command.args(["reads_beyond_the_end", "--exact", "--ignored", "--nocapture"]);
+        Ok(command)
+    });
+    let ended = &job.unwrap()[0];
+    assert!(!ended.status.success());
+    assert!(ended.err.contains("elements 8 to 12 are not inside") && ended.err.contains("array.rs:"), "{}", ended.err);
+    assert!(ended.err.contains("the array has 10 elements"), "{}", ended.err);
+}
+
+#[test]
+#[ignore = "ends its process: an_index_beyond_the_end_is_named runs it"]
+fn reads_beyond_the_end() {
+    let world = World::init().unwrap();
+    let _ = world.array(10, 0_u8).unwrap().get_range(8..12);
+}
+
+#[test]
+#[cfg(feature = "rayon")]
+fn rayon_works_on_the_blocks() {
+    use rayon::prelude::*;
+    processes(2, |world| {
+        let mut array = world.array(10_001, 1_u64).unwrap();
+        array.par_update(|i, old| old + i as u64);
+        let mine: u64 = array.par_iter_block().map(|(i, value)| value * u64::from(i % 2 == 0)).sum();
+        assert_eq!(world.sum_of(mine), (0..10_001).step_by(2).map(|i| i + 1).sum());
+    });
+}

@@ -1,0 +1,109 @@
+//! Values of serde types travel between PEs.
+
+#![cfg(feature = "serde")]
+
+use std::collections::BTreeMap;
+
+use oxshmem::test::{processes, processes_on, threads};
+use oxshmem::{ErrorKind, World};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Job {
+    name: String,
+    limits: BTreeMap<String, Option<f64>>,
+    cells: Vec<u32>,
+}
+
+fn job(pe: usize, cells: usize) -> Job {
+    let limits = [("low".to_owned(), None), ("high".to_owned(), Some(pe as f64))];
+    Job { name: format!("of {pe}"), limits: limits.into(), cells: (0..cells as u32).collect() }
+}
+
+/// Runs `body` as processes of one node and of two, and as threads.
+fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
+    processes(pes, &body);
+    processes_on(2, pes, &body);
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        threads(pes).delayed().seeds(0..3, &body);
+    }
+}
+
+#[test]
+fn a_value_reaches_everybody_whatever_its_size() {
+    everywhere(3, |world| {
+        for (root, cells) in [(0, 0), (2, 1000), (1, 20_000)] {
+            let mine = (world.my_pe() == root).then(|| job(root, cells));
+            assert_eq!(world.broadcast_value(mine, root).unwrap(), job(root, cells));
+        }
+        // A value of no bytes.
+        assert_eq!(world.broadcast_value(Some(()), 1), Ok(()));
+    });
+}
+
+#[test]
+fn a_broadcast_without_a_value_fails_everywhere() {
+    everywhere(2, |world| {
+        let missing = world.broadcast_value(None::<Job>, 1).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::InvalidArgument);
+        let nobody = world.broadcast_value(Some(job(0, 1)), 2).unwrap_err();
+        assert!(nobody.to_string().contains("PE 2 has no value"), "{nobody}");
+        // And everything goes on.
+        assert_eq!(world.sum_of(1), 2);
+    });
+}
+
+#[test]
+fn messages_of_a_pair_keep_their_order() {
+    everywhere(3, |world| {
+        let channel = world.channel::<Job>(256).unwrap();
+        let (me, n) = (world.my_pe(), world.n_pes());
+        for round in 0..5 {
+            (0..n).for_each(|pe| channel.send(&job(me, round), pe).unwrap());
+            for pe in (0..n).rev() {
+                assert_eq!(channel.receive(pe).unwrap(), job(pe, round));
+            }
+        }
+        world.barrier();
+        assert!((0..n).all(|pe| channel.try_receive(pe).unwrap().is_none()));
+        // Nobody frees what others still look at.
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_message_longer_than_the_room_comes_in_pieces() {
+    everywhere(2, |world| {
+        let channel = world.channel::<Job>(100).unwrap();
+        let (first, second) = (job(0, 5000), job(7, 0));
+        if world.my_pe() == 0 {
+            channel.send(&first, 1).unwrap();
+            channel.send(&second, 1).unwrap();
+        } else {
+            assert_eq!(channel.receive(0).unwrap(), first);
+            assert_eq!(channel.receive(0).unwrap(), second);
+        }
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_task_awaits_a_message() {
+    processes(2, |world| {
+        let channel = world.channel::<String>(64).unwrap();
+        let other = 1 - world.my_pe();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            if world.my_pe() == 0 {
+                channel.send(&"ping".to_owned(), other).unwrap();
+            }
+            channel.until_come(other).await;
+            let word = channel.receive(other).unwrap();
+            if world.my_pe() == 1 {
+                channel.send(&word.replace('i', "o"), other).unwrap();
+            }
+            assert_eq!(word, if world.my_pe() == 0 { "pong" } else { "ping" });
+        });
+        world.barrier();
+    });
+}
