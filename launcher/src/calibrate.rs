@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use oxshmem_base::Error;
 use oxshmem_os::cpus;
 use oxshmem_schedule::algorithm::{Collective, Operator};
-use oxshmem_schedule::simulate::{Machine, Setting, simulate};
+use oxshmem_schedule::simulate::{Cluster, Setting, simulate};
 use oxshmem_schedule::step::Plan;
 
 use crate::machine::{beside, helper};
@@ -68,11 +68,11 @@ pub fn report() -> Result<String, Error> {
 
 /// A machine of one node with the measured parameters. A put to a word is over when it is in the store buffer, so the
 /// time between two of them is both o and g; half a round trip is o, L and o.
-fn machine(pair: &[(String, Times)]) -> Result<Machine, Error> {
+fn machine(pair: &[(String, Times)]) -> Result<Cluster, Error> {
     let (overhead, _) = time(pair, "put")?;
     let (half, _) = time(pair, "half")?;
     let (per_byte, _) = time(pair, "byte")?;
-    Ok(Machine {
+    Ok(Cluster {
         name: "this node",
         pes_per_node: 1 << 10,
         nodes_per_switch: 1,

@@ -9,7 +9,7 @@ use std::time::Instant;
 use oxshmem_base::{Error, names};
 use oxshmem_os::cpus;
 use oxshmem_schedule::algorithm::Collective;
-use oxshmem_schedule::node::coherence::{self, Distance, MACHINES, Machine, Question};
+use oxshmem_schedule::node::coherence::{self, LineDistance, MACHINES, NodeMachine, NodeQuestion};
 use oxshmem_topology::{Node, Processor, discover};
 
 use crate::calibrate::{run, time};
@@ -34,7 +34,7 @@ pub fn simulate(
             .fix("choose fewer with --pes"));
     }
     let question =
-        Question { collective, bytes: if collective == Collective::Sync { 0 } else { bytes.next_multiple_of(8) } };
+        NodeQuestion { collective, bytes: if collective == Collective::Sync { 0 } else { bytes.next_multiple_of(8) } };
     let entries = coherence::compare(&question, &pes, &machine).ok_or_else(|| {
         Error::new(format!("{collective} cannot be simulated on a node"))
             .because("no protocol of the node is data for it")
@@ -45,7 +45,7 @@ pub fn simulate(
 }
 
 /// A machine by its name, or out of a file.
-fn machine(name: &str) -> Result<Machine, Error> {
+fn machine(name: &str) -> Result<NodeMachine, Error> {
     let known = MACHINES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     let text = match known {
         Some(text) => text,
@@ -58,7 +58,7 @@ fn machine(name: &str) -> Result<Machine, Error> {
             }
         })?,
     };
-    Machine::read(&text).map_err(|mistake| {
+    NodeMachine::read(&text).map_err(|mistake| {
         let place = if mistake.line > 0 { format!("line {}: ", mistake.line) } else { String::new() };
         Error::new(format!("{name} describes no machine")).because(format!("{place}{}", mistake.why))
     })
@@ -80,7 +80,7 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
     if machine.most() < 2 {
         return Ok(report + "one processor: there is no barrier to compare with\n");
     }
-    let question = Question { collective: Collective::Sync, bytes: 0 };
+    let question = NodeQuestion { collective: Collective::Sync, bytes: 0 };
     let entries = coherence::compare(&question, &[2], &machine).expect("a barrier is data");
     let predicted = entries[0].outcomes[0].1.map_err(|_| Error::new("a barrier that never ends"))?.time;
     let (least, median) = time(&run(2, None)?, "barrier")?;
@@ -94,11 +94,11 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
 }
 
 /// The description of a node whose parts are all alike, with the times of lines that are measured now.
-fn measured(node: &Node) -> Result<Machine, Error> {
+fn measured(node: &Node) -> Result<NodeMachine, Error> {
     let count = |property: fn(&Processor) -> u32| node.count(property) as u32;
     let (sockets, cores, threads) = (count(|p| p.package), count(|p| p.core), node.processors.len() as u32);
     let (numa, caches) = (count(|p| p.numa).max(sockets), count(|p| p.l3).max(count(|p| p.numa)));
-    let mut machine = Machine {
+    let mut machine = NodeMachine {
         name: "this machine".into(),
         sockets,
         numa: numa / sockets,
@@ -136,17 +136,17 @@ fn measured(node: &Node) -> Result<Machine, Error> {
     Ok(machine)
 }
 
-fn distance(a: &Processor, b: &Processor) -> Distance {
+fn distance(a: &Processor, b: &Processor) -> LineDistance {
     if a.core == b.core {
-        Distance::Core
+        LineDistance::Core
     } else if a.l3 == b.l3 {
-        Distance::Cache
+        LineDistance::Cache
     } else if a.numa == b.numa {
-        Distance::Numa
+        LineDistance::Numa
     } else if a.package == b.package {
-        Distance::Socket
+        LineDistance::Socket
     } else {
-        Distance::Node
+        LineDistance::Node
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
         let node = discover("auto").unwrap().node;
         match measured(&node) {
             Ok(machine) => {
-                assert_eq!(Machine::read(&machine.write()).as_ref(), Ok(&machine));
+                assert_eq!(NodeMachine::read(&machine.write()).as_ref(), Ok(&machine));
                 assert_eq!(machine.most() as usize, node.processors.len());
             }
             Err(error) => println!("not run: the_measurement_of_this_machine_is_a_description: {error}"),

@@ -5,7 +5,7 @@ use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 use oxshmem_schedule::print;
-use oxshmem_schedule::simulate::{self, Machine, Setting};
+use oxshmem_schedule::simulate::{self, Cluster, Setting};
 use oxshmem_schedule::step::Plan;
 
 /// Bytes of an element in every report.
@@ -24,7 +24,7 @@ pub struct Simulation {
     /// PEs arrive at random within this time, in nanoseconds.
     pub skew: f64,
     /// The model machine.
-    pub machine: Machine,
+    pub machine: Cluster,
 }
 
 impl Simulation {
@@ -108,7 +108,7 @@ mod tests {
             sizes: vec![1024, 4096],
             bytes: 0,
             skew: 0.0,
-            machine: Machine::FAT_TREE,
+            machine: Cluster::FAT_TREE,
         };
         let (table, drawing) = simulation.run().unwrap();
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");

@@ -135,7 +135,7 @@ pub struct Evidence {
 
 /// Runs the case; an error names the first rule that was broken.
 pub fn prove(case: &Case) -> Result<Evidence, Fault> {
-    machine::Machine::new(case).run()
+    machine::ProofMachine::new(case).run()
 }
 
 macro_rules! fault {

@@ -8,9 +8,9 @@
 mod network;
 mod report;
 
-pub use network::{Distance, Machine};
+pub use network::{Cluster, NetworkDistance};
 pub(crate) use report::chart;
-pub use report::{Entry, compare, svg, table};
+pub use report::{SimulatedEntry, compare, svg, table};
 
 use crate::step::{Algorithm, Caller, Plan, Signal, Step};
 use alloc::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Default for Setting {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Pe {
+struct SimulatedPe {
     /// When it can do its next step.
     time: f64,
     /// When its adapter can take the next message.
@@ -104,12 +104,13 @@ impl Arrivals {
 pub fn simulate<A: Algorithm>(
     algorithm: &A,
     plan: &Plan,
-    machine: &Machine,
+    machine: &Cluster,
     setting: &Setting,
 ) -> Result<Outcome, Refused> {
     let size = plan.size as usize;
     let start = |rank: usize| setting.skew * (hash(rank as u64) >> 40) as f64 / f64::from(1 << 24);
-    let mut pes: Vec<Pe> = (0..size).map(|rank| Pe { time: start(rank), adapter: 0.0, pc: 0 }).collect();
+    let mut pes: Vec<SimulatedPe> =
+        (0..size).map(|rank| SimulatedPe { time: start(rank), adapter: 0.0, pc: 0 }).collect();
     let last_start = pes.iter().map(|pe| pe.time).fold(0.0, f64::max);
     let mut arrivals = Arrivals {
         size,
@@ -182,10 +183,10 @@ pub fn simulate<A: Algorithm>(
 pub fn simulate_symmetric<A: Algorithm>(
     algorithm: &A,
     plan: &Plan,
-    machine: &Machine,
+    machine: &Cluster,
     setting: &Setting,
 ) -> Result<Outcome, Refused> {
-    let mut pe = Pe::default();
+    let mut pe = SimulatedPe::default();
     let mut sent = BTreeMap::new();
     let mut last = 0f64;
     let (mut messages, mut bytes) = (0, 0);

@@ -15,7 +15,7 @@ use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::names::COLLECTIVES;
-use oxshmem_schedule::simulate::Machine;
+use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
 
 /// Measures what operations cost, and shows the schedules of oxshmem's collectives: simulated on large machines, step by step,
@@ -59,7 +59,7 @@ enum ToolTask {
     },
     /// Print what this machine is made of, for programs: the JSON that oshrun reads where it cannot open hwloc itself
     #[command(hide = true, name = machine::TASK)]
-    Machine {
+    Cluster {
         /// As SHMEM_TOPOLOGY
         how: String,
     },
@@ -212,7 +212,7 @@ fn main() -> ExitCode {
         ToolTask::Profile { folder } => profile::report(&folder),
         ToolTask::Trace { file } => profile::summarise(&file),
         ToolTask::StartAsPe => start::as_pe(),
-        ToolTask::Machine { how } => machine::describe(&how),
+        ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),
         ToolTask::Explain(Explain { collective, pes, bytes, tuning }) => {
             schedules::explain(collective, pes, bytes, tuning.as_deref())
@@ -258,8 +258,8 @@ impl Simulate {
 
     fn on_a_network(&self) -> Result<(String, String), Error> {
         let machine = match self.network {
-            Network::FatTree => Machine::FAT_TREE,
-            Network::Dragonfly => Machine::DRAGONFLY,
+            Network::FatTree => Cluster::FAT_TREE,
+            Network::Dragonfly => Cluster::DRAGONFLY,
         };
         let sizes = match &self.pes {
             Some(Sizes(sizes)) => sizes.clone(),

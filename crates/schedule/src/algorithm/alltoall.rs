@@ -49,7 +49,7 @@ impl Algorithm for Direct {
 pub struct Bruck;
 
 /// Of a round: its runs of blocks with the bit set, the blocks before them in a message, the blocks it lands after.
-struct Round {
+struct ExchangeRound {
     bit: u32,
     runs: u32,
     blocks: u32,
@@ -65,14 +65,14 @@ impl Bruck {
     }
 
     /// The round that step `pc` belongs to, and the step's number in it: pack the runs, put, wait, unpack the runs.
-    fn round(size: u32, mut pc: u64) -> Result<(Round, u64), u64> {
+    fn round(size: u32, mut pc: u64) -> Result<(ExchangeRound, u64), u64> {
         let mut landed_before = 0;
         for bit in 0..rounds(size, 2) {
             let blocks = Self::blocks(size, bit);
             let runs = blocks.div_ceil(1 << bit);
             let steps = 2 * u64::from(runs) + 2;
             if pc < steps {
-                return Ok((Round { bit, runs, blocks, landed_before }, pc));
+                return Ok((ExchangeRound { bit, runs, blocks, landed_before }, pc));
             }
             pc -= steps;
             landed_before += u64::from(blocks);

@@ -26,7 +26,7 @@ pub struct Butterfly {
 }
 
 /// One round among the core members: groups of `group` PEs that are `reach` apart.
-struct Round {
+struct ButterflyRound {
     group: u32,
     reach: u32,
 }
@@ -48,17 +48,17 @@ impl Butterfly {
     }
 
     /// Round `wanted` among `core` members: each takes the largest group that divides what is left.
-    fn round(&self, core: u32, wanted: u32) -> Option<Round> {
+    fn round(&self, core: u32, wanted: u32) -> Option<ButterflyRound> {
         if core.is_power_of_two() {
             let (digits, done) = (self.radix.ilog2(), wanted * self.radix.ilog2());
             let left = core.ilog2().checked_sub(done).filter(|&left| left > 0)?;
-            return Some(Round { group: 1 << digits.min(left), reach: 1 << done });
+            return Some(ButterflyRound { group: 1 << digits.min(left), reach: 1 << done });
         }
         let (mut reach, mut index) = (1, 0);
         while reach < core {
             let group = (2..=self.radix).rev().find(|&g| (core / reach).is_multiple_of(g))?;
             if index == wanted {
-                return Some(Round { group, reach });
+                return Some(ButterflyRound { group, reach });
             }
             (reach, index) = (reach * group, index + 1);
         }
@@ -66,14 +66,14 @@ impl Butterfly {
     }
 
     /// The place of a member in its group: the order of the operands.
-    fn digit(&self, rank: u32, round: &Round) -> u32 {
+    fn digit(&self, rank: u32, round: &ButterflyRound) -> u32 {
         match self.peers {
             Peers::Neighbours => rank / round.reach % round.group,
             Peers::Swing => rank % 2,
         }
     }
 
-    fn peer(&self, core: u32, rank: u32, round: &Round, digit: u32) -> u32 {
+    fn peer(&self, core: u32, rank: u32, round: &ButterflyRound, digit: u32) -> u32 {
         match self.peers {
             Peers::Neighbours => rank - self.digit(rank, round) * round.reach + digit * round.reach,
             Peers::Swing => {

@@ -18,12 +18,12 @@ fn skip(size: u32, k: u32) -> u32 {
 
 /// A run of blocks, around the end if need be: two ranges of elements, the second one empty if there is no wrap.
 #[derive(Clone, Copy)]
-struct Run {
+struct CirculantRun {
     first: (u64, u64),
     second: Option<u64>,
 }
 
-impl Run {
+impl CirculantRun {
     fn new(plan: &Plan, start: u32, blocks: u32) -> Self {
         let at = plan.block_start(start);
         match (u64::from(start) + u64::from(blocks)).checked_sub(u64::from(plan.size)) {
@@ -64,7 +64,7 @@ impl Algorithm for Circulant {
         }
         match pc - 6 * u64::from(all) {
             0 => {
-                let (at, _, len) = Run::new(plan, me.rank, 1).first_part();
+                let (at, _, len) = CirculantRun::new(plan, me.rank, 1).first_part();
                 Step::Copy { into: dest(at), from: scratch(at), len }
             }
             pc => allgather(plan, me.rank, |rank| rank, 2 * all, pc - 1),
@@ -72,7 +72,7 @@ impl Algorithm for Circulant {
     }
 }
 
-impl Run {
+impl CirculantRun {
     fn first_part(&self) -> (u64, u64, u64) {
         (self.first.0, 0, self.first.1)
     }
@@ -84,7 +84,7 @@ fn reduce_scatter(plan: &Plan, rank: u32, k: u32, phase: u32) -> Step {
     let landing = plan.count + u64::from(plan.size - far) * plan.count.div_ceil(u64::from(plan.size));
     let part = phase % 2;
     let to = plan.after(rank, near);
-    let run = Run::new(plan, if phase < 2 { to } else { rank }, far - near);
+    let run = CirculantRun::new(plan, if phase < 2 { to } else { rank }, far - near);
     let Some((at, inside, len)) = run.part(part) else {
         return Step::Skip;
     };
@@ -113,7 +113,7 @@ pub(super) fn allgather(plan: &Plan, holder: u32, member: impl Fn(u32) -> u32, f
     let part = phase % 2;
     let (word, value) = (first_word + 2 * k + part, plan.mark(0));
     let start = if phase < 2 { holder } else { plan.after(holder, near) };
-    let Some((at, _, len)) = Run::new(plan, start, far - near).part(part) else {
+    let Some((at, _, len)) = CirculantRun::new(plan, start, far - near).part(part) else {
         return Step::Skip;
     };
     match phase / 2 {

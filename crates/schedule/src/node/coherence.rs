@@ -17,11 +17,11 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Distance, MACHINES, Machine, Mistake};
-pub use report::{Entry, Question, compare, svg, table};
+pub use machine::{LineDistance, MACHINES, MachineMistake, NodeMachine};
+pub use report::{NodeEntry, NodeQuestion, compare, svg, table};
 
 use self::arrays::Arrays;
-use self::lines::Lines;
+use self::lines::CacheLines;
 use super::{Move, Plan, Protocol, Shape};
 use crate::step::{Traffic, Turn};
 use alloc::collections::BinaryHeap;
@@ -34,12 +34,12 @@ type Time = u64;
 
 /// The result of a simulation; nothing in it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct NodeOutcome {
     /// From the first entry of a member to the last departure, in nanoseconds; all enter at once.
     pub time: f64,
     /// Transfers of lines, one after the other, on the way to the last departure.
     pub path: u32,
-    /// Bytes that moved, by [`Distance`]. The last one is what crossed between sockets.
+    /// Bytes that moved, by [`LineDistance`]. The last one is what crossed between sockets.
     pub bytes: [u64; 5],
 }
 
@@ -65,7 +65,7 @@ const PAYLOAD: u64 = 56;
 
 /// A member between its steps.
 #[derive(Clone, Default)]
-struct Pe {
+struct VirtualPe {
     pc: u64,
     /// When what it has waited for so far is there, and the transfers on the way to that.
     ready: Time,
@@ -80,11 +80,16 @@ struct Pe {
 
 /// Runs a call of `protocol` whose members stand as `shape` says and sit where `machine` puts them. Two calls run before
 /// it, so that lines are where a sequence of calls leaves them; the call itself is the third.
-pub fn simulate(protocol: &dyn Protocol, shape: &Shape, machine: &Machine, call: &Call) -> Result<Outcome, Stuck> {
+pub fn simulate(
+    protocol: &dyn Protocol,
+    shape: &Shape,
+    machine: &NodeMachine,
+    call: &Call,
+) -> Result<NodeOutcome, Stuck> {
     let size = shape.size();
     let seats = machine.seats(size);
-    let mut lines = Lines::new(machine, &seats);
-    let mut outcome = Outcome::default();
+    let mut lines = CacheLines::new(machine, &seats);
+    let mut outcome = NodeOutcome::default();
     let mut turn = Turn::default();
     for _ in 0..3 {
         turn = turn.next(protocol.traffic());
@@ -96,7 +101,7 @@ pub fn simulate(protocol: &dyn Protocol, shape: &Shape, machine: &Machine, call:
             piece: (call.piece / call.element).max(1),
         };
         lines.begin();
-        let mut run = Run {
+        let mut run = NodeRun {
             protocol,
             shape,
             machine,
@@ -108,7 +113,7 @@ pub fn simulate(protocol: &dyn Protocol, shape: &Shape, machine: &Machine, call:
             },
             lines,
             arrays: Arrays::new(machine, &seats),
-            pes: vec![Pe::default(); size as usize],
+            pes: vec![VirtualPe::default(); size as usize],
             events: (0..size).map(|pe| Reverse((0, pe))).collect(),
             arrived: 0,
         };
@@ -118,16 +123,16 @@ pub fn simulate(protocol: &dyn Protocol, shape: &Shape, machine: &Machine, call:
     Ok(outcome)
 }
 
-struct Run<'a> {
+struct NodeRun<'a> {
     protocol: &'a dyn Protocol,
     shape: &'a Shape,
-    machine: &'a Machine,
+    machine: &'a NodeMachine,
     plan: Plan,
     element: u64,
     area: u32,
-    lines: Lines<'a>,
+    lines: CacheLines<'a>,
     arrays: Arrays<'a>,
-    pes: Vec<Pe>,
+    pes: Vec<VirtualPe>,
     events: BinaryHeap<Reverse<(Time, u32)>>,
     arrived: u32,
 }
@@ -136,9 +141,9 @@ struct Run<'a> {
 const ARRIVALS: u32 = 1 << 20;
 const RELEASE: u32 = ARRIVALS + 1;
 
-impl Run<'_> {
+impl NodeRun<'_> {
     /// Runs all members to the end.
-    fn through(&mut self) -> Result<Outcome, Stuck> {
+    fn through(&mut self) -> Result<NodeOutcome, Stuck> {
         let (mut left, mut last, mut path) = (0, 0, 0);
         while let Some(Reverse((at, pe))) = self.events.pop() {
             if self.step(pe, at) {
@@ -155,7 +160,7 @@ impl Run<'_> {
         }
         let mut bytes = self.lines.bytes;
         bytes.iter_mut().zip(self.arrays.bytes).for_each(|(all, arrays)| *all += arrays);
-        Ok(Outcome { time: last as f64 / 1000.0, path, bytes })
+        Ok(NodeOutcome { time: last as f64 / 1000.0, path, bytes })
     }
 
     fn line(&self, of: u32, line: u32) -> (u32, u32) {
@@ -253,8 +258,8 @@ impl Run<'_> {
     }
 
     /// Polls have ended.
-    fn end(&mut self, ended: Vec<lines::Ended>) {
-        for lines::Ended { pe, at, path } in ended {
+    fn end(&mut self, ended: Vec<lines::RunEnd>) {
+        for lines::RunEnd { pe, at, path } in ended {
             self.sees(pe, at, path);
             let state = &mut self.pes[pe as usize];
             state.polls -= 1;

@@ -24,10 +24,10 @@ mod mutants;
 #[cfg(test)]
 mod suite;
 
-use self::memory::{Cell, Counter, Line};
+use self::memory::{Cell, LineCounter, ProvenLine};
 use super::{Move, Operands, Place, Plan, Protocol, Shape, Spot};
 use crate::algorithm::{Collective, Operator};
-use crate::prove::memory::Value;
+use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
 use crate::step::{LANES, Traffic, Turn};
 use alloc::vec;
@@ -67,14 +67,14 @@ pub struct Case<'a> {
 }
 
 /// A member between its steps.
-struct Pe {
+struct ProvenMember {
     /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
     /// Source, then dest; or both at once.
     arrays: Vec<Cell>,
-    hand: Vec<Value>,
+    hand: Vec<ProofValue>,
     /// By area: even, odd, then the lanes.
-    lines: Vec<Vec<Line>>,
+    lines: Vec<Vec<ProvenLine>>,
     call: usize,
     pc: u64,
     entered: bool,
@@ -83,29 +83,29 @@ struct Pe {
     entries: Vec<u32>,
 }
 
-enum Progress {
+enum MemberProgress {
     Moved,
     Blocked,
     Finished,
 }
 
-struct Machine<'a> {
+struct LineMachine<'a> {
     case: &'a Case<'a>,
     plans: Vec<Plan>,
     areas: Vec<usize>,
     /// Where dest begins in the arrays.
     dest: usize,
-    pes: Vec<Pe>,
-    counters: [Counter; 2],
+    pes: Vec<ProvenMember>,
+    counters: [LineCounter; 2],
     steps: u64,
 }
 
 /// Runs the case and returns the number of steps of all members; an error names the first rule that was broken.
 pub fn prove(case: &Case) -> Result<u64, Fault> {
-    Machine::new(case).run()
+    LineMachine::new(case).run()
 }
 
-impl<'a> Machine<'a> {
+impl<'a> LineMachine<'a> {
     fn new(case: &'a Case<'a>) -> Self {
         let (mut turn, mut plans, mut areas) = (Turn::default(), Vec::new(), Vec::new());
         let mut lines = vec![0; 2 + usize::from(LANES)];
@@ -124,11 +124,11 @@ impl<'a> Machine<'a> {
         }
         let n = case.shape.size() as usize;
         let dest = if case.in_place { 0 } else { longest };
-        let pe = |_| Pe {
+        let pe = |_| ProvenMember {
             clock: vec![0; n],
             arrays: vec![Cell::default(); dest + longest],
             hand: Vec::new(),
-            lines: lines.iter().map(|&lines| (0..lines).map(|_| Line::default()).collect()).collect(),
+            lines: lines.iter().map(|&lines| (0..lines).map(|_| ProvenLine::default()).collect()).collect(),
             call: 0,
             pc: 0,
             entered: false,
@@ -136,7 +136,7 @@ impl<'a> Machine<'a> {
             entries: vec![0; case.calls.len()],
         };
         let pes = (0..n).map(pe).collect();
-        let counters = [Counter::new(n), Counter::new(n)];
+        let counters = [LineCounter::new(n), LineCounter::new(n)];
         Self { case, plans, areas, dest, pes, counters, steps: 0 }
     }
 
@@ -162,28 +162,28 @@ impl<'a> Machine<'a> {
                 let mut turns = 0;
                 let progress = loop {
                     match self.advance(p)? {
-                        Progress::Moved if turns + 1 < most => turns += 1,
+                        MemberProgress::Moved if turns + 1 < most => turns += 1,
                         progress => break progress,
                     }
                 };
-                moved |= turns > 0 || !matches!(progress, Progress::Blocked);
-                if !matches!(progress, Progress::Finished) {
+                moved |= turns > 0 || !matches!(progress, MemberProgress::Blocked);
+                if !matches!(progress, MemberProgress::Finished) {
                     still.push(p);
                 }
             }
             ready = still;
             if !moved {
                 let p = ready[0];
-                let Pe { call, pc, .. } = &self.pes[p];
+                let ProvenMember { call, pc, .. } = &self.pes[p];
                 return Err(fault!(Deadlock, "{n} members: PE {p} is stuck in call {} at step {pc}", call + 1));
             }
         }
         Ok(self.steps)
     }
 
-    fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
+    fn advance(&mut self, p: usize) -> Result<MemberProgress, Fault> {
         let index = self.pes[p].call;
-        let Some(call) = self.case.calls.get(index) else { return Ok(Progress::Finished) };
+        let Some(call) = self.case.calls.get(index) else { return Ok(MemberProgress::Finished) };
         let (plan, pc) = (self.plans[index], self.pes[p].pc);
         if !self.pes[p].entered {
             self.enter(p, call.protocol.hand(self.case.shape, &plan))?;
@@ -196,11 +196,11 @@ impl<'a> Machine<'a> {
         self.pes[p].clock[p] += 1;
         let moved = self.execute(p, step)?;
         if !moved {
-            return Ok(Progress::Blocked);
+            return Ok(MemberProgress::Blocked);
         }
         self.pes[p].pc += u64::from(step != Move::Done);
         self.steps += 1;
-        Ok(Progress::Moved)
+        Ok(MemberProgress::Moved)
     }
 
     /// The user writes the source and calls.
@@ -208,12 +208,12 @@ impl<'a> Machine<'a> {
         let (index, plan) = (self.pes[p].call, self.plans[self.pes[p].call]);
         self.pes[p].clock[p] += 1;
         for at in 0..plan.count {
-            self.write(p, p, at as usize, Value::operand(p as u32, element(&plan, at)))?;
+            self.write(p, p, at as usize, ProofValue::operand(p as u32, element(&plan, at)))?;
         }
         let pe = &mut self.pes[p];
         (pe.entered, pe.entries[index]) = (true, pe.clock[p]);
         pe.hand.clear();
-        pe.hand.resize(hand as usize, Value::Undefined);
+        pe.hand.resize(hand as usize, ProofValue::Undefined);
         Ok(())
     }
 
@@ -227,7 +227,7 @@ impl<'a> Machine<'a> {
             Move::Write { line, number, from, len } => {
                 self.in_bounds(p, line, 0)?;
                 let range = self.in_hand(p, from, len)?;
-                let Pe { lines, hand, clock, .. } = &mut self.pes[p];
+                let ProvenMember { lines, hand, clock, .. } = &mut self.pes[p];
                 lines[area][line as usize].write(number, &hand[range], clock, p)?;
             }
             Move::Wait { of, line, number } => {
@@ -283,16 +283,16 @@ impl<'a> Machine<'a> {
     }
 
     /// Element `at` of the result of a fold.
-    fn fold(&mut self, p: usize, operands: Operands, at: u64, len: u64) -> Result<Value, Fault> {
-        let mut result: Option<Value> = None;
+    fn fold(&mut self, p: usize, operands: Operands, at: u64, len: u64) -> Result<ProofValue, Fault> {
+        let mut result: Option<ProofValue> = None;
         for spot in super::operands(self.case.shape, p as u32, operands, len) {
             let value = self.load(p, spot, at)?;
             result = Some(result.map_or(value, |left| left.with(value)));
         }
-        Ok(result.unwrap_or(Value::Undefined))
+        Ok(result.unwrap_or(ProofValue::Undefined))
     }
 
-    fn load(&mut self, p: usize, spot: Spot, at: u64) -> Result<Value, Fault> {
+    fn load(&mut self, p: usize, spot: Spot, at: u64) -> Result<ProofValue, Fault> {
         match self.cell(p, spot, at)? {
             None => Ok(self.pes[p].hand[self.in_hand(p, spot.at + at, 1)?.start]),
             Some((q, cell)) => {
@@ -304,7 +304,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn store(&mut self, p: usize, spot: Spot, at: u64, value: Value) -> Result<(), Fault> {
+    fn store(&mut self, p: usize, spot: Spot, at: u64, value: ProofValue) -> Result<(), Fault> {
         match self.cell(p, spot, at)? {
             None => {
                 let range = self.in_hand(p, spot.at + at, 1)?;
@@ -315,7 +315,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn write(&mut self, p: usize, q: usize, cell: usize, value: Value) -> Result<(), Fault> {
+    fn write(&mut self, p: usize, q: usize, cell: usize, value: ProofValue) -> Result<(), Fault> {
         let clock = core::mem::take(&mut self.pes[p].clock);
         let written = self.pes[q].arrays[cell].write(&clock, p, clock[p], value);
         self.pes[p].clock = clock;
@@ -379,7 +379,7 @@ impl<'a> Machine<'a> {
         for at in 0..if call.wanted == Collective::Sync { 0 } else { plan.count } {
             let found = self.load(p, super::dest(p as u32, 0), at)?;
             self.check(p, call, &plan, at, found)?;
-            self.store(p, super::dest(p as u32, 0), at, Value::Undefined)?;
+            self.store(p, super::dest(p as u32, 0), at, ProofValue::Undefined)?;
         }
         let pe = &self.pes[p];
         let unknown = |q: &usize| self.pes[*q].entries[index] == 0 || pe.clock[*q] < self.pes[*q].entries[index];
@@ -393,9 +393,9 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn check(&self, p: usize, call: &Call, plan: &Plan, at: u64, found: Value) -> Result<(), Fault> {
+    fn check(&self, p: usize, call: &Call, plan: &Plan, at: u64, found: ProofValue) -> Result<(), Fault> {
         let size = self.case.shape.size();
-        let operand = |member| Value::operand(member, element(plan, at));
+        let operand = |member| ProofValue::operand(member, element(plan, at));
         let wanted = match call.wanted {
             Collective::Broadcast => operand(call.root),
             _ => (1..size).fold(operand(0), |left, member| left.with(operand(member))),
@@ -403,8 +403,8 @@ impl<'a> Machine<'a> {
         let same = match (call.wanted, found, wanted) {
             (
                 Collective::Reduce(Operator::Idempotent | Operator::Exact),
-                Value::Operands { element, of, repeated, .. },
-                Value::Operands { element: element2, of: of2, .. },
+                ProofValue::Operands { element, of, repeated, .. },
+                ProofValue::Operands { element: element2, of: of2, .. },
             ) => {
                 let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
                 element == element2 && of == of2 && (forgiven || !repeated)
@@ -416,7 +416,7 @@ impl<'a> Machine<'a> {
         }
         let index = self.pes[p].call + 1;
         // All operands are there, once each, and it is not the fold in team order.
-        let all = matches!((found, wanted), (Value::Operands { element: e, of: o, .. }, Value::Operands { element, of, .. })
+        let all = matches!((found, wanted), (ProofValue::Operands { element: e, of: o, .. }, ProofValue::Operands { element, of, .. })
             if (e, o) == (element, of));
         Err(match all {
             true => fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way"),

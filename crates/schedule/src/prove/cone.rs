@@ -11,12 +11,12 @@ use alloc::collections::BTreeMap;
 
 /// The operands of the PEs from `last - len + 1` to `last`, seen from PE 0, around the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Run {
+struct ConeRun {
     last: u64,
     len: u64,
 }
 
-impl Run {
+impl ConeRun {
     fn moved_back(self, distance: u32, n: u64) -> Self {
         Self { last: (self.last + n - u64::from(distance)) % n, ..self }
     }
@@ -53,8 +53,8 @@ fn key(loc: Loc) -> Key {
 /// Proves the result of a rotation-invariant reduction of one element for any size; returns the steps of a PE.
 pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
-    let mut runs: BTreeMap<Key, Run> = [((0, 0), Run { last: 0, len: 1 })].into();
-    let mut sent: BTreeMap<u32, (Option<Run>, u32, Loc)> = BTreeMap::new();
+    let mut runs: BTreeMap<Key, ConeRun> = [((0, 0), ConeRun { last: 0, len: 1 })].into();
+    let mut sent: BTreeMap<u32, (Option<ConeRun>, u32, Loc)> = BTreeMap::new();
     for pc in 0.. {
         let step = algorithm.step(&plan, &Caller::new(0), pc);
         for rank in [1, size / 3, size / 2, size - 1] {

@@ -1,6 +1,6 @@
 //! The contents of `dest` after a call, and the lengths of a call's arrays.
 
-use super::memory::Value;
+use super::memory::ProofValue;
 use super::{Call, Fault, fault};
 use crate::algorithm::census::Round;
 use crate::algorithm::gather::Shares;
@@ -67,15 +67,15 @@ pub(super) fn check(
     size: u32,
     rank: u32,
     number: u64,
-    dest: &[Value],
+    dest: &[ProofValue],
     trees: &mut Vec<u64>,
 ) -> Result<(), Fault> {
     for (at, (mask, index)) in wanted(call, size, rank, number).into_iter().enumerate() {
         let found = dest[at];
         let right = match found {
-            Value::Zero => mask == 0,
-            Value::Undefined => false,
-            Value::Operands { element: e, of, repeated, .. } => {
+            ProofValue::Zero => mask == 0,
+            ProofValue::Undefined => false,
+            ProofValue::Operands { element: e, of, repeated, .. } => {
                 let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
                 e == element(number, index) && of == mask && (!repeated || forgiven)
             }
@@ -86,7 +86,7 @@ pub(super) fn check(
                 "call {number}, PE {rank} of {size}: dest[{at}] is {found:x?}, not element {index} of PEs {mask:#x}"
             ));
         }
-        if let (Collective::Reduce(Operator::FixedTree), Value::Operands { tree, .. }) = (call.wanted, found) {
+        if let (Collective::Reduce(Operator::FixedTree), ProofValue::Operands { tree, .. }) = (call.wanted, found) {
             if trees.len() == at {
                 trees.push(tree);
             }

@@ -14,7 +14,7 @@ use std::vec::Vec;
 
 /// The data that travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Load {
+enum LevelLoad {
     Nothing,
     /// One result, combined on the way.
     Sum,
@@ -24,7 +24,7 @@ enum Load {
 
 /// One thing that a wrong implementation might do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mistake {
+enum LevelMistake {
     /// The leader does not wait for its members.
     LeaderGoesAhead,
     /// Members do not wait for the release.
@@ -44,12 +44,12 @@ struct Levels<'a> {
     /// Members by node, in the order of the nodes' first members.
     nodes: Vec<Vec<u32>>,
     leaders: &'a dyn Algorithm,
-    load: Load,
-    mistake: Option<Mistake>,
+    load: LevelLoad,
+    mistake: Option<LevelMistake>,
 }
 
 impl<'a> Levels<'a> {
-    fn new(node_of: &'a [u32], leaders: &'a dyn Algorithm, load: Load, mistake: Option<Mistake>) -> Self {
+    fn new(node_of: &'a [u32], leaders: &'a dyn Algorithm, load: LevelLoad, mistake: Option<LevelMistake>) -> Self {
         let mut nodes: Vec<Vec<u32>> = Vec::new();
         for (member, &node) in (0..).zip(node_of) {
             match nodes.iter_mut().find(|members| node_of[members[0] as usize] == node) {
@@ -70,7 +70,7 @@ impl<'a> Levels<'a> {
     }
 
     fn len(&self, plan: &Plan) -> u64 {
-        if self.load == Load::Nothing { 0 } else { plan.count }
+        if self.load == LevelLoad::Nothing { 0 } else { plan.count }
     }
 
     /// The parts of the leader's scratch: lines or the board, then the sum, then the landing zone of the leaders.
@@ -107,8 +107,8 @@ impl<'a> Levels<'a> {
         }
         let here = |loc: Loc| match (loc.place, self.load) {
             // The board is the leaders' dest, and the node's part of it is where it belongs.
-            (Place::Source, Load::Blocks) => scratch(share.offset + loc.at),
-            (Place::Dest, Load::Blocks) => scratch(loc.at),
+            (Place::Source, LevelLoad::Blocks) => scratch(share.offset + loc.at),
+            (Place::Dest, LevelLoad::Blocks) => scratch(loc.at),
             (Place::Source | Place::Dest, _) => scratch(self.sum(plan) + loc.at),
             (Place::Scratch, _) => scratch(self.landing(plan) + loc.at),
         };
@@ -151,7 +151,7 @@ impl Algorithm for Levels<'_> {
             let index = members.iter().position(|&member| member == me.rank).expect("a member of its node");
             return match pc {
                 0 => Step::Put { to: members[0], from: source(0), into: place(index), len, signal: Signal::Count },
-                1 if made(Mistake::MemberGoesAhead) => Step::Skip,
+                1 if made(LevelMistake::MemberGoesAhead) => Step::Skip,
                 1 => Step::Wait { word, value },
                 _ => Step::Done,
             };
@@ -160,21 +160,21 @@ impl Algorithm for Levels<'_> {
         let others = members.len() as u64 - 1;
         let Some(pc) = pc.checked_sub(3) else {
             return match (pc, self.load) {
-                (0, Load::Sum) => Step::Copy { into: sum, from: source(0), len },
+                (0, LevelLoad::Sum) => Step::Copy { into: sum, from: source(0), len },
                 (0, _) => Step::Copy { into: place(0), from: source(0), len },
-                (1, _) if made(Mistake::LeaderGoesAhead) => Step::Skip,
+                (1, _) if made(LevelMistake::LeaderGoesAhead) => Step::Skip,
                 (1, _) => Step::WaitCount { total: me.counted + others },
-                (_, Load::Sum) if others > 0 => {
-                    let terms = others as u32 - u32::from(made(Mistake::MemberForgotten));
+                (_, LevelLoad::Sum) if others > 0 => {
+                    let terms = others as u32 - u32::from(made(LevelMistake::MemberForgotten));
                     Step::Reduce { into: sum, left: sum, right: place(1), stride: len, terms, len }
                 }
                 _ => Step::Skip,
             };
         };
-        let early = if made(Mistake::ReleasedTooEarly) { others } else { 0 };
+        let early = if made(LevelMistake::ReleasedTooEarly) { others } else { 0 };
         let released = |index: u64| {
             let to = members[index as usize + 1];
-            let (from, len) = if self.load == Load::Blocks { (dest(0), result) } else { (sum, len) };
+            let (from, len) = if self.load == LevelLoad::Blocks { (dest(0), result) } else { (sum, len) };
             Step::Put { to, from, into: dest(0), len, signal: Signal::Set { word, value } }
         };
         if pc < early {
@@ -187,19 +187,19 @@ impl Algorithm for Levels<'_> {
         let over = (0..).find(|&pc| self.among_leaders(plan, node, pc).is_none()).expect("schedules end");
         let pc = pc - over;
         let copies = match self.load {
-            Load::Nothing => 0,
-            Load::Sum => 1,
-            Load::Blocks => u64::from(plan.size),
+            LevelLoad::Nothing => 0,
+            LevelLoad::Sum => 1,
+            LevelLoad::Blocks => u64::from(plan.size),
         };
         if pc < copies {
             // Everybody's place on the board is by node, in the result by number.
-            let member = if made(Mistake::OrderForgotten) {
+            let member = if made(LevelMistake::OrderForgotten) {
                 pc
             } else {
                 self.nodes.iter().flatten().map(|&member| u64::from(member)).nth(pc as usize).expect("a member")
             };
             return match self.load {
-                Load::Blocks => Step::Copy { into: dest(member * len), from: scratch(pc * len), len },
+                LevelLoad::Blocks => Step::Copy { into: dest(member * len), from: scratch(pc * len), len },
                 _ => Step::Copy { into: dest(0), from: sum, len },
             };
         }
@@ -231,17 +231,17 @@ const TREE: Collective = Collective::Reduce(Operator::FixedTree);
 /// Six calls of all kinds in turn, so that each follows each, beginning with number `first`.
 fn faults(
     spread: &[u32],
-    mistake: Option<Mistake>,
+    mistake: Option<LevelMistake>,
     first: usize,
     by_mail: bool,
     interleaving: u64,
 ) -> Option<FaultKind> {
-    let schedules: [(Schedule, Load, Collective); 5] = [
-        (dissemination(4, false), Load::Nothing, Collective::Sync),
-        (dissemination(4, true), Load::Sum, MAX),
-        (Schedule::Census(Census), Load::Sum, SUM),
-        (Schedule::Collect(Collect), Load::Blocks, Collective::Fcollect),
-        (butterfly(2, Peers::Neighbours), Load::Sum, TREE),
+    let schedules: [(Schedule, LevelLoad, Collective); 5] = [
+        (dissemination(4, false), LevelLoad::Nothing, Collective::Sync),
+        (dissemination(4, true), LevelLoad::Sum, MAX),
+        (Schedule::Census(Census), LevelLoad::Sum, SUM),
+        (Schedule::Collect(Collect), LevelLoad::Blocks, Collective::Fcollect),
+        (butterfly(2, Peers::Neighbours), LevelLoad::Sum, TREE),
     ];
     let levels: Vec<Levels> =
         schedules.iter().map(|(leaders, load, _)| Levels::new(spread, leaders, *load, mistake)).collect();
@@ -285,11 +285,11 @@ fn two_levels_hold_for_every_spread_over_nodes_with_and_without_mail() {
 #[test]
 fn two_levels_with_a_mistake_are_rejected() {
     let all = [
-        Mistake::LeaderGoesAhead,
-        Mistake::MemberGoesAhead,
-        Mistake::ReleasedTooEarly,
-        Mistake::MemberForgotten,
-        Mistake::OrderForgotten,
+        LevelMistake::LeaderGoesAhead,
+        LevelMistake::MemberGoesAhead,
+        LevelMistake::ReleasedTooEarly,
+        LevelMistake::MemberForgotten,
+        LevelMistake::OrderForgotten,
     ];
     for mistake in all {
         for by_mail in [false, true] {

@@ -1,8 +1,8 @@
 //! The abstract machine: PEs with vector clocks that execute steps in some interleaving.
 
 use super::expect::{block_length, check, element, extents, lengths};
-use super::memory::{Memory, Value};
-use super::words::{Counter, Word};
+use super::memory::{ProofMemory, ProofValue};
+use super::words::{Word, WordCounter};
 use super::{Case, DestMode, Evidence, Fault, fault};
 use crate::algorithm::Collective;
 use crate::algorithm::census::Round;
@@ -15,13 +15,13 @@ use alloc::vec::Vec;
 const ENDLESS: u64 = 1 << 20;
 
 /// A PE between its steps.
-struct Pe {
+struct ProofPe {
     /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
-    memory: Memory,
+    memory: ProofMemory,
     /// By area: even, odd, then the lanes.
     words: Vec<Vec<Word>>,
-    counters: [Counter; 2],
+    counters: [WordCounter; 2],
     counted: [u64; 2],
     windows: Vec<u64>,
     call: usize,
@@ -39,7 +39,7 @@ struct Write {
     at: usize,
     len: usize,
     /// The message that waits in the box, if it went by mail.
-    mail: Vec<Value>,
+    mail: Vec<ProofValue>,
     /// The target, and when it saw the signal.
     to: usize,
     seen_at: Option<u32>,
@@ -51,14 +51,14 @@ enum Progress {
     Finished,
 }
 
-pub(super) struct Machine<'a> {
+pub(super) struct ProofMachine<'a> {
     case: &'a Case<'a>,
     plans: Vec<Plan>,
     turns: Vec<Turn>,
     /// Where source and dest of each call begin.
     arrays: Vec<(usize, usize)>,
     scratch: usize,
-    pes: Vec<Pe>,
+    pes: Vec<ProofPe>,
     writes: Vec<Write>,
     /// When each PE entered each call.
     entries: Vec<Vec<u32>>,
@@ -68,7 +68,7 @@ pub(super) struct Machine<'a> {
     steps: u64,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> ProofMachine<'a> {
     pub(super) fn new(case: &'a Case<'a>) -> Self {
         let (mut turn, mut turns, mut plans) = (Turn::default(), Vec::new(), Vec::new());
         let mut words = vec![0; 2 + usize::from(LANES)];
@@ -91,9 +91,9 @@ impl<'a> Machine<'a> {
             (if case.in_place { dest } else { first }, dest)
         });
         let n = case.size as usize;
-        let pe = |rank| Pe {
+        let pe = |rank| ProofPe {
             clock: vec![0; n],
-            memory: Memory::new(rank, first + sources + copies * dests),
+            memory: ProofMemory::new(rank, first + sources + copies * dests),
             words: words.iter().map(|&len| (0..len).map(|_| Word::default()).collect()).collect(),
             counters: Default::default(),
             counted: [0; 2],
@@ -231,7 +231,7 @@ impl<'a> Machine<'a> {
         let (len, _) = extents(&self.case.calls[index], self.case.size, number);
         let at = self.arrays[index].0;
         for i in 0..len {
-            let value = Value::operand(p as u32, element(number, i));
+            let value = ProofValue::operand(p as u32, element(number, i));
             self.pes[p].memory.write(at + i as usize, now, value)?;
         }
         self.entries[p][index] = now;
@@ -272,7 +272,7 @@ impl<'a> Machine<'a> {
                 let at = self.range(index, into, len)?;
                 self.not_lent(p, at, len as usize, p)?;
                 for i in 0..len as usize {
-                    self.pes[p].memory.write(at + i, now, Value::Zero)?;
+                    self.pes[p].memory.write(at + i, now, ProofValue::Zero)?;
                 }
             }
             Step::Copy { into, from, len } => self.fold(p, into, len, &[from])?,
@@ -402,7 +402,7 @@ impl<'a> Machine<'a> {
         let (_, len) = extents(call, self.case.size, turn.call);
         let at = self.arrays[index].1;
         let memory = &mut self.pes[p].memory;
-        let dest: Vec<Value> = (at..at + len as usize).map(|at| memory.read(at, now)).collect::<Result<_, _>>()?;
+        let dest: Vec<ProofValue> = (at..at + len as usize).map(|at| memory.read(at, now)).collect::<Result<_, _>>()?;
         check(call, self.case.size, p as u32, turn.call, &dest, &mut self.trees[index])?;
         let (_, area) = self.place(index);
         let parity = turn.parity();

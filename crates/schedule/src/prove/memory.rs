@@ -7,7 +7,7 @@ use core::ops::Range;
 
 /// The abstract content of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum ProofValue {
     /// The initial contents, which may be anything.
     Undefined,
     /// The number zero.
@@ -25,7 +25,7 @@ pub(crate) enum Value {
     },
 }
 
-impl Value {
+impl ProofValue {
     pub(crate) fn operand(rank: u32, element: u64) -> Self {
         Self::Operands { element, of: 1 << rank, repeated: false, tree: hash(u64::from(rank) + 1, element) }
     }
@@ -55,7 +55,7 @@ fn hash(left: u64, right: u64) -> u64 {
 
 #[derive(Clone, Copy)]
 struct Cell {
-    value: Value,
+    value: ProofValue,
     /// The owner's time when it last touched the element, or saw the signal of a write to it.
     touched: u32,
     /// The write under way.
@@ -63,24 +63,24 @@ struct Cell {
 }
 
 /// The memory of one PE.
-pub(super) struct Memory {
+pub(super) struct ProofMemory {
     rank: usize,
     cells: Vec<Cell>,
 }
 
-impl Memory {
+impl ProofMemory {
     pub(super) fn new(rank: usize, len: usize) -> Self {
-        Self { rank, cells: vec![Cell { value: Value::Undefined, touched: 0, pending: None }; len] }
+        Self { rank, cells: vec![Cell { value: ProofValue::Undefined, touched: 0, pending: None }; len] }
     }
 
     /// The owner reads.
-    pub(super) fn read(&mut self, at: usize, now: u32) -> Result<Value, Fault> {
+    pub(super) fn read(&mut self, at: usize, now: u32) -> Result<ProofValue, Fault> {
         self.touch(at, now)?;
         Ok(self.cells[at].value)
     }
 
     /// The owner writes.
-    pub(super) fn write(&mut self, at: usize, now: u32, value: Value) -> Result<(), Fault> {
+    pub(super) fn write(&mut self, at: usize, now: u32, value: ProofValue) -> Result<(), Fault> {
         self.touch(at, now)?;
         self.cells[at].value = value;
         Ok(())
@@ -96,7 +96,7 @@ impl Memory {
     }
 
     /// Another PE, which knows the owner up to `known`, writes.
-    pub(super) fn land(&mut self, at: usize, write: u32, known: u32, value: Value) -> Result<(), Fault> {
+    pub(super) fn land(&mut self, at: usize, write: u32, known: u32, value: ProofValue) -> Result<(), Fault> {
         let cell = &mut self.cells[at];
         if cell.pending.is_some() || cell.touched > known {
             return Err(fault!(

@@ -14,13 +14,13 @@ use crate::step::{Algorithm, Caller, Plan, Signal, Step, Traffic};
 use std::vec::Vec;
 
 /// An algorithm whose steps, words and traffic can be tampered with.
-struct Mutant<'a> {
+struct ScheduleMutant<'a> {
     of: &'a dyn Algorithm,
     step: fn(&Plan, &Caller, u64, Step) -> Step,
     traffic: fn(Traffic) -> Traffic,
 }
 
-impl Algorithm for Mutant<'_> {
+impl Algorithm for ScheduleMutant<'_> {
     fn traffic(&self) -> Traffic {
         (self.traffic)(self.of.traffic())
     }
@@ -62,7 +62,7 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
 
 /// The mistake is found at some of the sizes, and the original has no fault there.
 fn rejected(of: &dyn Algorithm, wanted: Collective, step: fn(&Plan, &Caller, u64, Step) -> Step) -> Vec<FaultKind> {
-    let mutant = Mutant { of, step, traffic: |traffic| traffic };
+    let mutant = ScheduleMutant { of, step, traffic: |traffic| traffic };
     let mut found = Vec::new();
     for size in [3, 5, 8, 11, 16] {
         assert_eq!(faults(of, wanted, size, 6), [], "the original at {size}");
@@ -135,7 +135,7 @@ fn a_partner_off_by_one_is_rejected() {
 fn one_parity_is_rejected() {
     let single = |_| Traffic::OneWay { lane: 7 };
     for (algorithm, wanted) in [(&dissemination(2, true) as &dyn Algorithm, MAX), (&Census, SUM)] {
-        let mutant = Mutant { of: algorithm, step: |_, _, _, step| step, traffic: single };
+        let mutant = ScheduleMutant { of: algorithm, step: |_, _, _, step| step, traffic: single };
         let found: Vec<FaultKind> = [2, 5, 8].into_iter().flat_map(|size| faults(&mutant, wanted, size, 1)).collect();
         assert!(found.contains(&FaultKind::Race), "{found:?}");
     }
@@ -143,7 +143,7 @@ fn one_parity_is_rejected() {
 
 #[test]
 fn an_exchange_with_a_single_counter_is_rejected() {
-    let mutant = Mutant {
+    let mutant = ScheduleMutant {
         of: &Direct { pairwise: false },
         step: |_, _, _, step| step,
         traffic: |_| Traffic::OneWay { lane: 7 },
@@ -180,7 +180,7 @@ fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
         }
         step => step,
     };
-    let mutant = Mutant { of: &dissemination(4, false), step: slow, traffic: |traffic| traffic };
+    let mutant = ScheduleMutant { of: &dissemination(4, false), step: slow, traffic: |traffic| traffic };
     assert_eq!(faults(&mutant, Collective::Sync, 4, 0), []);
     assert!(faults(&mutant, Collective::Sync, 11, 0).contains(&FaultKind::Early));
 }
@@ -189,8 +189,8 @@ fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
 #[test]
 fn trees_of_different_radix_on_one_lane_are_rejected() {
     let same_lane = |_| Traffic::OneWay { lane: 6 };
-    let binary = Mutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_lane };
-    let wide = Mutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_lane };
+    let binary = ScheduleMutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_lane };
+    let wide = ScheduleMutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_lane };
     let call = |algorithm, root| Call { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
     let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
@@ -211,7 +211,8 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
 #[test]
 fn mail_to_the_same_box_in_every_call_is_rejected() {
     let original = dissemination(2, true);
-    let one_box = Mutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
+    let one_box =
+        ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
     let outcome = |algorithm: &dyn Algorithm, interleaving| {
         let calls = [Call { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
         let case = Case {

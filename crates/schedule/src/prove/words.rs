@@ -66,14 +66,14 @@ impl Word {
 
 /// A counter: its arrivals, and how many of them were awaited.
 #[derive(Default)]
-pub(super) struct Counter {
+pub(super) struct WordCounter {
     arrivals: Vec<u32>,
     call: u64,
     awaited: usize,
     awaited_at: u32,
 }
 
-impl Counter {
+impl WordCounter {
     /// An arrival of call `call` from a PE that knows the owner up to `known`.
     pub(super) fn add(&mut self, write: u32, call: u64, known: u32) -> Result<(), Fault> {
         if call != self.call && (self.unseen() || self.awaited_at > known) {

@@ -1,13 +1,13 @@
 //! Model machines: LogGP parameters by distance.
 
-use super::Pe;
+use super::SimulatedPe;
 use crate::step::Step;
 use alloc::format;
 use alloc::string::String;
 
 /// How far apart two PEs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Distance {
+pub enum NetworkDistance {
     /// On one node.
     Node = 0,
     /// On one switch.
@@ -20,7 +20,7 @@ pub enum Distance {
 
 /// A machine. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
+pub struct Cluster {
     /// Its name.
     pub name: &'static str,
     /// PEs of a node; PEs are numbered node by node.
@@ -43,7 +43,7 @@ pub struct Machine {
     pub node_stage: f64,
 }
 
-impl Machine {
+impl Cluster {
     /// A fat tree with full bandwidth up to the pod and half of it across pods. The figures are assumptions.
     pub const FAT_TREE: Self = Self {
         name: "fat tree",
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     /// How far apart two PEs are.
-    pub const fn distance(&self, a: u32, b: u32) -> Distance {
+    pub const fn distance(&self, a: u32, b: u32) -> NetworkDistance {
         self.distance_from(self.seat(a), b)
     }
 
@@ -91,30 +91,30 @@ impl Machine {
 
     /// The same with the sender's seat at hand.
     #[inline]
-    pub(super) const fn distance_from(&self, [node, switch, group]: [u32; 3], to: u32) -> Distance {
+    pub(super) const fn distance_from(&self, [node, switch, group]: [u32; 3], to: u32) -> NetworkDistance {
         let [to_node, to_switch, to_group] = self.seat(to);
         if node == to_node {
-            Distance::Node
+            NetworkDistance::Node
         } else if switch == to_switch {
-            Distance::Switch
+            NetworkDistance::Switch
         } else if group == to_group {
-            Distance::Group
+            NetworkDistance::Group
         } else {
-            Distance::Global
+            NetworkDistance::Global
         }
     }
 
     /// The widest distance between PEs whose numbers differ by `apart`, around the end.
-    pub(super) fn worst(&self, apart: u32, size: u32) -> Distance {
+    pub(super) fn worst(&self, apart: u32, size: u32) -> NetworkDistance {
         let group = self.pes_per_node * self.nodes_per_switch * self.switches_per_group;
         let switch = self.pes_per_node * self.nodes_per_switch;
         let ends = [self.pes_per_node, switch, group].map(|end| end.min(size) - 1);
         let from = |rank: u32| self.distance(rank, ((u64::from(rank) + u64::from(apart)) % u64::from(size)) as u32);
-        ends.into_iter().map(from).fold(from(size - 1), Distance::max)
+        ends.into_iter().map(from).fold(from(size - 1), NetworkDistance::max)
     }
 
     /// A PE sends; returns when the message arrives.
-    pub(super) fn send(&self, pe: &mut Pe, distance: Distance, bytes: u64) -> f64 {
+    pub(super) fn send(&self, pe: &mut SimulatedPe, distance: NetworkDistance, bytes: u64) -> f64 {
         let wire = bytes as f64 * self.per_byte[distance as usize];
         let start = pe.time.max(pe.adapter);
         pe.time = start + self.overhead;
@@ -123,12 +123,12 @@ impl Machine {
     }
 
     /// A PE receives what arrived at `at`.
-    pub(super) fn receive(&self, pe: &mut Pe, at: f64) {
+    pub(super) fn receive(&self, pe: &mut SimulatedPe, at: f64) {
         pe.time = pe.time.max(at) + self.overhead;
     }
 
     /// A PE computes.
-    pub(super) fn work(&self, pe: &mut Pe, step: &Step, element: u64) {
+    pub(super) fn work(&self, pe: &mut SimulatedPe, step: &Step, element: u64) {
         let elements = match *step {
             Step::Copy { into, from, len } if into != from => len,
             Step::Reduce { len, terms, .. } => len * u64::from(terms),

@@ -1,6 +1,6 @@
 //! Simulations side by side, as text and as a drawing. Both say that they are simulated and under what assumptions.
 
-use super::{Machine, Outcome, Refused, Setting, simulate, simulate_symmetric};
+use super::{Cluster, Outcome, Refused, Setting, simulate, simulate_symmetric};
 use crate::algorithm::Schedule;
 use crate::step::{Plan, rounds};
 use alloc::format;
@@ -10,7 +10,7 @@ use core::fmt::Write;
 
 /// One line of a comparison.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct SimulatedEntry {
     /// The schedule.
     pub schedule: Schedule,
     /// Whether only one PE per node goes to the network.
@@ -23,7 +23,13 @@ pub struct Entry {
 const SYMMETRIC_FROM: u32 = 2048;
 
 /// Simulates every schedule at every size, flat and among the leaders of the nodes.
-pub fn compare(schedules: &[Schedule], sizes: &[u32], count: u64, machine: &Machine, setting: &Setting) -> Vec<Entry> {
+pub fn compare(
+    schedules: &[Schedule],
+    sizes: &[u32],
+    count: u64,
+    machine: &Cluster,
+    setting: &Setting,
+) -> Vec<SimulatedEntry> {
     let entry = |schedule: &Schedule, leaders: bool| {
         let run = |&size: &u32| {
             let seen = if leaders { machine.leaders() } else { *machine };
@@ -41,7 +47,7 @@ pub fn compare(schedules: &[Schedule], sizes: &[u32], count: u64, machine: &Mach
             let stage = if leaders { machine.node_stage } else { 0.0 };
             (size, outcome.map(|outcome| Outcome { time: outcome.time + stage, ..outcome }))
         };
-        Entry { schedule: *schedule, leaders, outcomes: sizes.iter().map(run).collect() }
+        SimulatedEntry { schedule: *schedule, leaders, outcomes: sizes.iter().map(run).collect() }
     };
     // Among leaders a gather or an exchange would carry whole nodes' blocks: another call, so it is not compared.
     let carries_blocks = |s: &Schedule| {
@@ -52,11 +58,11 @@ pub fn compare(schedules: &[Schedule], sizes: &[u32], count: u64, machine: &Mach
     flat.chain(schedules.iter().filter(|s| !carries_blocks(s)).map(|s| entry(s, true))).collect()
 }
 
-fn title(entry: &Entry) -> String {
+fn title(entry: &SimulatedEntry) -> String {
     format!("{}{}", entry.schedule, if entry.leaders { ", leaders" } else { "" })
 }
 
-fn head(count: u64, machine: &Machine, setting: &Setting) -> String {
+fn head(count: u64, machine: &Cluster, setting: &Setting) -> String {
     let bytes = count * setting.element;
     let from =
         if setting.skew > 0.0 { format!("arriving within {} ns", setting.skew) } else { "arriving together".into() };
@@ -64,7 +70,7 @@ fn head(count: u64, machine: &Machine, setting: &Setting) -> String {
 }
 
 /// Time and messages as a table.
-pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) -> String {
+pub fn table(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting: &Setting) -> String {
     let mut text = head(count, machine, setting);
     let _ = write!(text, "\n\n{:<34}{:>10}{:>18}{:>16}\n", "schedule", "PEs", "time (simulated)", "messages");
     for entry in entries {
@@ -85,8 +91,8 @@ pub fn table(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting
 }
 
 /// Time over team size as an SVG drawing, both axes logarithmic.
-pub fn svg(entries: &[Entry], count: u64, machine: &Machine, setting: &Setting) -> String {
-    let series = |entry: &Entry| {
+pub fn svg(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting: &Setting) -> String {
+    let series = |entry: &SimulatedEntry| {
         let points = entry.outcomes.iter().filter_map(|(n, o)| Some((*n, o.ok()?.time)));
         (title(entry), entry.leaders, points.collect())
     };

@@ -10,7 +10,7 @@ use std::println;
 use std::time::Instant;
 
 /// One distance, no byte cost: textbook LogP.
-const PLAIN: Machine = Machine {
+const PLAIN: Cluster = Cluster {
     pes_per_node: 1 << 20,
     nodes_per_switch: 1,
     switches_per_group: 1,
@@ -19,7 +19,7 @@ const PLAIN: Machine = Machine {
     latency: [1000.0; 4],
     per_byte: [0.0; 4],
     work: 0.0,
-    ..Machine::FAT_TREE
+    ..Cluster::FAT_TREE
 };
 
 fn barrier(radix: u32) -> Dissemination {
@@ -44,7 +44,7 @@ fn a_tree_costs_its_longest_branch() {
 
 #[test]
 fn a_chain_streams_its_pieces() {
-    let machine = Machine { per_byte: [1.0; 4], overhead: 0.0, gap: 0.0, ..PLAIN };
+    let machine = Cluster { per_byte: [1.0; 4], overhead: 0.0, gap: 0.0, ..PLAIN };
     let (size, pieces, piece) = (5u32, 10u64, 64u64);
     let setting = Setting { element: 1, ..Setting::default() };
     let outcome = simulate(&Chain { segment: piece }, &Plan::new(size, pieces * piece), &machine, &setting).unwrap();
@@ -70,9 +70,9 @@ fn symmetry_gives_what_all_pes_give() {
 
 #[test]
 fn distances_are_those_of_the_numbering() {
-    let machine = Machine { pes_per_node: 2, nodes_per_switch: 2, switches_per_group: 2, ..Machine::DRAGONFLY };
+    let machine = Cluster { pes_per_node: 2, nodes_per_switch: 2, switches_per_group: 2, ..Cluster::DRAGONFLY };
     let distances = [0, 1, 2, 3, 4, 7, 8, 15].map(|pe| machine.distance(0, pe));
-    use Distance::{Global, Group, Node, Switch};
+    use NetworkDistance::{Global, Group, Node, Switch};
     assert_eq!(distances, [Node, Node, Switch, Switch, Group, Group, Global, Global]);
     assert_eq!((machine.worst(1, 16), machine.worst(1, 4)), (Global, Switch));
 }
@@ -93,7 +93,7 @@ fn a_million_pes_are_simulated_message_by_message() {
     for radix in [2, 4] {
         let started = Instant::now();
         let outcome =
-            simulate(&barrier(radix), &Plan::new(1 << 20, 0), &Machine::FAT_TREE, &Setting::default()).unwrap();
+            simulate(&barrier(radix), &Plan::new(1 << 20, 0), &Cluster::FAT_TREE, &Setting::default()).unwrap();
         println!("radix {radix}: {outcome:?} simulated in {:?}", started.elapsed());
         assert_eq!(outcome.messages, (1 << 20) * if radix == 2 { 20 } else { 30 });
     }
@@ -102,7 +102,7 @@ fn a_million_pes_are_simulated_message_by_message() {
 #[test]
 fn reports_say_simulated_and_state_their_parameters() {
     let schedules = [Schedule::Dissemination(barrier(2)), Schedule::Dissemination(barrier(4))];
-    let (machine, setting) = (Machine::DRAGONFLY, Setting::default());
+    let (machine, setting) = (Cluster::DRAGONFLY, Setting::default());
     let entries = compare(&schedules, &[1024, 4096], 0, &machine, &setting);
     assert_eq!(entries.len(), 4);
     for text in [table(&entries, 0, &machine, &setting), svg(&entries, 0, &machine, &setting)] {

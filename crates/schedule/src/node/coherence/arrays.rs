@@ -1,7 +1,7 @@
 //! The cost of moving the elements of arrays.
 
 use super::Time;
-use super::machine::{Distance, Machine};
+use super::machine::{LineDistance, NodeMachine};
 use crate::node::{Place, Spot};
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// The caches that hold parts of the arrays, and the times at which boundaries are free.
 pub(super) struct Arrays<'a> {
-    machine: &'a Machine,
+    machine: &'a NodeMachine,
     seats: Vec<u32>,
     /// Copies in caches beside the owner's: the owner, the array, the first byte, and the cache.
     copies: BTreeSet<(u32, bool, u64, u32)>,
@@ -22,7 +22,7 @@ pub(super) struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    pub(super) fn new(machine: &'a Machine, seats: &[u32]) -> Self {
+    pub(super) fn new(machine: &'a NodeMachine, seats: &[u32]) -> Self {
         let numa = (machine.sockets * machine.numa) as usize;
         Self {
             machine,
@@ -41,11 +41,11 @@ impl<'a> Arrays<'a> {
         }
         let (to, home) = (self.seats[pe as usize], self.seats[from.of as usize]);
         let mut distance = self.machine.distance(home, to);
-        if distance > Distance::Cache {
+        if distance > LineDistance::Cache {
             let [cache, ..] = self.machine.domains(to);
             // Another core of this cache may have fetched it already.
             if !self.copies.insert((from.of, from.place == Place::Dest, from.at, cache)) {
-                distance = Distance::Cache;
+                distance = LineDistance::Cache;
             }
         }
         self.moves(home, to, distance, bytes, at)
@@ -73,7 +73,7 @@ impl<'a> Arrays<'a> {
         self.moves(from, to, self.machine.distance(from, to), bytes, at)
     }
 
-    fn moves(&mut self, from: u32, to: u32, distance: Distance, bytes: u64, at: Time) -> Time {
+    fn moves(&mut self, from: u32, to: u32, distance: LineDistance, bytes: u64, at: Time) -> Time {
         self.bytes[distance as usize] += bytes;
         let picoseconds = |each: f64| (each * bytes as f64 * 1000.0) as Time;
         let mut done = at + picoseconds(self.machine.byte[distance as usize]);
@@ -82,11 +82,11 @@ impl<'a> Arrays<'a> {
             *boundary = at.max(*boundary) + picoseconds(each);
             done = done.max(*boundary);
         };
-        if distance >= Distance::Socket {
+        if distance >= LineDistance::Socket {
             through(&mut self.numa[numa as usize][0], self.machine.boundary[0]);
             through(&mut self.numa[numa2 as usize][1], self.machine.boundary[0]);
         }
-        if distance == Distance::Node {
+        if distance == LineDistance::Node {
             through(&mut self.sockets[socket as usize][0], self.machine.boundary[1]);
             through(&mut self.sockets[socket2 as usize][1], self.machine.boundary[1]);
         }

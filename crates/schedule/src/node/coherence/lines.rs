@@ -1,7 +1,7 @@
 //! Where lines are, and what it takes to get them.
 
 use super::Time;
-use super::machine::{Distance, Machine};
+use super::machine::{LineDistance, NodeMachine};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ struct Poll {
 }
 
 #[derive(Default)]
-struct Line {
+struct CacheLine {
     number: u64,
     /// When the number can be seen, and the transfers on its writer's way to it.
     seen: Time,
@@ -31,18 +31,18 @@ struct Line {
 }
 
 /// A poll that has ended: who, when, and the transfers on the way.
-pub(super) struct Ended {
+pub(super) struct RunEnd {
     pub(super) pe: u32,
     pub(super) at: Time,
     pub(super) path: u32,
 }
 
 /// All lines of the team.
-pub(super) struct Lines<'a> {
-    machine: &'a Machine,
+pub(super) struct CacheLines<'a> {
+    machine: &'a NodeMachine,
     /// The core of each member.
     seats: Vec<u32>,
-    lines: BTreeMap<Name, Line>,
+    lines: BTreeMap<Name, CacheLine>,
     /// Bytes that moved, by distance.
     pub(super) bytes: [u64; 5],
 }
@@ -54,8 +54,8 @@ fn picoseconds(nanoseconds: f64) -> Time {
     (nanoseconds * 1000.0) as Time
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(machine: &'a Machine, seats: &[u32]) -> Self {
+impl<'a> CacheLines<'a> {
+    pub(super) fn new(machine: &'a NodeMachine, seats: &[u32]) -> Self {
         Self { machine, seats: seats.into(), lines: BTreeMap::new(), bytes: [0; 5] }
     }
 
@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn distance(&self, a: u32, b: u32) -> Distance {
+    fn distance(&self, a: u32, b: u32) -> LineDistance {
         self.machine.distance(self.seats[a as usize], self.seats[b as usize])
     }
 
@@ -85,7 +85,7 @@ impl<'a> Lines<'a> {
         let cache = machine.domains(seats[pe as usize])[0];
         let cost = picoseconds(machine.line[distance as usize] * (1.0 - machine.claim));
         let local = line.local.get(&cache).copied().unwrap_or(0);
-        let done = if distance <= Distance::Cache {
+        let done = if distance <= LineDistance::Cache {
             at.max(local).max(line.seen) + cost
         } else {
             line.free = at.max(line.free).max(line.seen) + cost;
@@ -98,7 +98,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A member stores `number` at `at`; returns when it is seen. Those who polled the line ask for it again.
-    pub(super) fn store(&mut self, name: Name, pe: u32, at: Time, number: u64, path: u32) -> (Time, Vec<Ended>) {
+    pub(super) fn store(&mut self, name: Name, pe: u32, at: Time, number: u64, path: u32) -> (Time, Vec<RunEnd>) {
         let seats = &self.seats;
         let machine = self.machine;
         let far = |other: &u32| machine.distance(seats[*other as usize], seats[pe as usize]);
@@ -117,7 +117,7 @@ impl<'a> Lines<'a> {
         for poll in polls {
             let (at, _) = self.fetch(name, poll.pe, seen);
             if number >= poll.number {
-                ended.push(Ended { pe: poll.pe, at, path: path + 1 });
+                ended.push(RunEnd { pe: poll.pe, at, path: path + 1 });
             } else {
                 self.lines.entry(name).or_default().polls.push(poll);
             }

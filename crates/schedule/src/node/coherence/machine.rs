@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// How far apart two members are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Distance {
+pub enum LineDistance {
     /// On one core.
     Core = 0,
     /// On cores that share a cache.
@@ -21,7 +21,7 @@ pub enum Distance {
 
 /// A machine. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct NodeMachine {
     /// Its description.
     pub name: String,
     /// Sockets.
@@ -57,7 +57,7 @@ pub const MACHINES: [(&str, &str); 5] = [
 
 /// A description that cannot be read: the line's number and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct MachineMistake {
     /// The line, from 1; 0 if something is missing.
     pub line: usize,
     /// The mistake.
@@ -78,13 +78,13 @@ const WORDS: [(&str, usize); 10] = [
     ("boundary", 2),
 ];
 
-impl Machine {
+impl NodeMachine {
     /// Reads a description: `name` and a text, or one of the words and its numbers, a line each; `#` begins a remark.
-    pub fn read(text: &str) -> Result<Self, Mistake> {
+    pub fn read(text: &str) -> Result<Self, MachineMistake> {
         let mut name = None;
         let mut values: [Option<Vec<f64>>; WORDS.len()] = [const { None }; WORDS.len()];
         for (line, content) in (1..).zip(text.lines()) {
-            let mistake = |why: String| Mistake { line, why };
+            let mistake = |why: String| MachineMistake { line, why };
             let content = content.split('#').next().unwrap_or_default().trim();
             let (word, rest) = content.split_once(char::is_whitespace).unwrap_or((content, ""));
             match word {
@@ -103,14 +103,16 @@ impl Machine {
                 }
             }
         }
-        let missing = |word: &str| Mistake { line: 0, why: format!("`{word}` is missing") };
+        let missing = |word: &str| MachineMistake { line: 0, why: format!("`{word}` is missing") };
         let numbers = |word: &str| {
             let place = WORDS.iter().position(|(known, _)| *known == word).expect("one of the words");
             values[place].clone().ok_or_else(|| missing(word))
         };
         let count = |word: &str| match numbers(word)?[0] {
             count if (1.0..=4096.0).contains(&count) && count == f64::from(count as u32) => Ok(count as u32),
-            count => Err(Mistake { line: 0, why: format!("`{word}` is {count}, not a whole number from 1 to 4096") }),
+            count => {
+                Err(MachineMistake { line: 0, why: format!("`{word}` is {count}, not a whole number from 1 to 4096") })
+            }
         };
         let five = |word: &str| numbers(word).map(|n| core::array::from_fn(|i| n[i]));
         Ok(Self {
@@ -171,18 +173,18 @@ impl Machine {
     }
 
     /// How far apart two cores are.
-    pub fn distance(&self, a: u32, b: u32) -> Distance {
+    pub fn distance(&self, a: u32, b: u32) -> LineDistance {
         let ([cache, numa, socket], [cache2, numa2, socket2]) = (self.domains(a), self.domains(b));
         if a == b {
-            Distance::Core
+            LineDistance::Core
         } else if cache == cache2 {
-            Distance::Cache
+            LineDistance::Cache
         } else if numa == numa2 {
-            Distance::Numa
+            LineDistance::Numa
         } else if socket == socket2 {
-            Distance::Socket
+            LineDistance::Socket
         } else {
-            Distance::Node
+            LineDistance::Node
         }
     }
 

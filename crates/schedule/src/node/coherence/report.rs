@@ -1,6 +1,6 @@
 //! The protocols that know no levels and those for many cores side by side, on one machine, and what the library chooses.
 
-use super::{Call, Machine, Outcome, Stuck, simulate};
+use super::{Call, NodeMachine, NodeOutcome, Stuck, simulate};
 use crate::algorithm::{Collective, Operator};
 use crate::node::chain::Chain;
 use crate::node::counted::Counted;
@@ -19,7 +19,7 @@ use core::fmt::Write;
 
 /// The subject of a simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct NodeQuestion {
     /// A synchronisation, a reduction or a broadcast.
     pub collective: Collective,
     /// Bytes of the array.
@@ -28,11 +28,11 @@ pub struct Question {
 
 /// One protocol at all sizes.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct NodeEntry {
     /// The protocol.
     pub name: &'static str,
     /// By members.
-    pub outcomes: Vec<(u32, Result<Outcome, Stuck>)>,
+    pub outcomes: Vec<(u32, Result<NodeOutcome, Stuck>)>,
 }
 
 /// Bytes of an element in every report.
@@ -43,7 +43,7 @@ const INLINE: u64 = 56;
 /// A name, a protocol, and whether it knows the levels of the machine.
 type Row = (&'static str, Box<dyn Protocol>, bool);
 
-impl Question {
+impl NodeQuestion {
     /// Whether the library lets a team of this shape go through its levels.
     fn takes_levels(&self, shape: &Shape, caches: u32) -> bool {
         let long = |operator| Chain { in_order: operator == Operator::FixedTree }.pays(shape, self.bytes);
@@ -89,7 +89,7 @@ impl Question {
 }
 
 /// The shape of `size` members of a machine.
-fn shape(machine: &Machine, size: u32) -> Shape {
+fn shape(machine: &NodeMachine, size: u32) -> Shape {
     let seats = machine.seats(size);
     let domain = |which: usize| -> Vec<u32> { seats.iter().map(|&seat| machine.domains(seat)[which]).collect() };
     let domains = [domain(0), domain(1), domain(2)];
@@ -97,7 +97,7 @@ fn shape(machine: &Machine, size: u32) -> Shape {
 }
 
 /// Simulates every protocol at every size; `None` if the node has no protocol for the collective as data.
-pub fn compare(question: &Question, sizes: &[u32], machine: &Machine) -> Option<Vec<Entry>> {
+pub fn compare(question: &NodeQuestion, sizes: &[u32], machine: &NodeMachine) -> Option<Vec<NodeEntry>> {
     let entry = |(name, protocol, levels): Row| {
         let run = |&size: &u32| {
             let shape = if levels { shape(machine, size) } else { Shape::flat(size) };
@@ -106,9 +106,9 @@ pub fn compare(question: &Question, sizes: &[u32], machine: &Machine) -> Option<
             let call = Call { bytes: question.bytes, element: ELEMENT, root: 0, piece };
             (size, simulate(&*protocol, &shape, machine, &call))
         };
-        Entry { name, outcomes: sizes.iter().map(run).collect() }
+        NodeEntry { name, outcomes: sizes.iter().map(run).collect() }
     };
-    let mut entries: Vec<Entry> = question.rows()?.into_iter().map(entry).collect();
+    let mut entries: Vec<NodeEntry> = question.rows()?.into_iter().map(entry).collect();
     let (flat, leveled) = (&entries[0], &entries[entries.len() - 1]);
     let chosen = |(index, size): (usize, &u32)| {
         let mut caches: Vec<u32> = machine.seats(*size).iter().map(|&seat| machine.domains(seat)[0]).collect();
@@ -118,16 +118,16 @@ pub fn compare(question: &Question, sizes: &[u32], machine: &Machine) -> Option<
         from.outcomes[index]
     };
     let outcomes = sizes.iter().enumerate().map(chosen).collect();
-    entries.push(Entry { name: "chosen", outcomes });
+    entries.push(NodeEntry { name: "chosen", outcomes });
     Some(entries)
 }
 
-fn head(question: &Question, machine: &Machine) -> String {
+fn head(question: &NodeQuestion, machine: &NodeMachine) -> String {
     format!("simulated, not measured: {} bytes, members arrive together\n{}", question.bytes, machine.describe())
 }
 
 /// Time, transfers and bytes as a table.
-pub fn table(entries: &[Entry], question: &Question, machine: &Machine) -> String {
+pub fn table(entries: &[NodeEntry], question: &NodeQuestion, machine: &NodeMachine) -> String {
     let mut text = head(question, machine);
     let _ = write!(
         text,
@@ -138,7 +138,7 @@ pub fn table(entries: &[Entry], question: &Question, machine: &Machine) -> Strin
         for (size, outcome) in &entry.outcomes {
             let _ = write!(text, "{:<26}{size:>5}", entry.name);
             let _ = match outcome {
-                Ok(Outcome { time, path, bytes: [_, _, numa, socket, node] }) => {
+                Ok(NodeOutcome { time, path, bytes: [_, _, numa, socket, node] }) => {
                     let kb = |bytes: u64| bytes as f64 / 1024.0;
                     let us = time / 1000.0;
                     writeln!(text, "{us:>15.3} us{path:>11}{:>14.1}{:>14.1}{:>14.1}", kb(*numa), kb(*socket), kb(*node))
@@ -152,8 +152,8 @@ pub fn table(entries: &[Entry], question: &Question, machine: &Machine) -> Strin
 }
 
 /// Time over members as an SVG drawing, both axes logarithmic.
-pub fn svg(entries: &[Entry], question: &Question, machine: &Machine) -> String {
-    let series = |entry: &Entry| {
+pub fn svg(entries: &[NodeEntry], question: &NodeQuestion, machine: &NodeMachine) -> String {
+    let series = |entry: &NodeEntry| {
         let points = entry.outcomes.iter().filter_map(|(size, outcome)| Some((*size, outcome.ok()?.time)));
         (String::from(entry.name), entry.name.contains("flat"), points.collect())
     };

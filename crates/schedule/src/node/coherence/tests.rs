@@ -1,26 +1,26 @@
 //! The simulator's figures where they can be said without it, and what the protocols for many cores are for.
 
-use super::report::{Question, compare, svg, table};
-use super::{Call, MACHINES, Machine, Outcome, Stuck, simulate};
+use super::report::{NodeQuestion, compare, svg, table};
+use super::{Call, MACHINES, NodeMachine, NodeOutcome, Stuck, simulate};
 use crate::algorithm::{Collective, Operator};
 use crate::node::tree::Tree;
 use crate::node::{Load, Move, Plan, Protocol, Shape};
 use std::string::ToString;
 use std::vec::Vec;
 
-const SYNC: Question = Question { collective: Collective::Sync, bytes: 0 };
-const MAX: Question = Question { collective: Collective::Reduce(Operator::Idempotent), bytes: 8 };
-const FLOAT: Question = Question { collective: Collective::Reduce(Operator::FixedTree), bytes: 1 << 20 };
-const LONG: Question = Question { collective: Collective::Reduce(Operator::Idempotent), bytes: 1 << 20 };
-const BROADCAST: Question = Question { collective: Collective::Broadcast, bytes: 1 << 20 };
+const SYNC: NodeQuestion = NodeQuestion { collective: Collective::Sync, bytes: 0 };
+const MAX: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::Idempotent), bytes: 8 };
+const FLOAT: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::FixedTree), bytes: 1 << 20 };
+const LONG: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::Idempotent), bytes: 1 << 20 };
+const BROADCAST: NodeQuestion = NodeQuestion { collective: Collective::Broadcast, bytes: 1 << 20 };
 
-fn machine(name: &str) -> Machine {
+fn machine(name: &str) -> NodeMachine {
     let (_, text) = MACHINES.iter().find(|(known, _)| *known == name).expect("a machine of ours");
-    Machine::read(text).unwrap()
+    NodeMachine::read(text).unwrap()
 }
 
 /// The outcome of a protocol by its name.
-fn outcome(question: &Question, name: &str, size: u32, machine: &Machine) -> Outcome {
+fn outcome(question: &NodeQuestion, name: &str, size: u32, machine: &NodeMachine) -> NodeOutcome {
     let entries = compare(question, &[size], machine).unwrap();
     let entry = entries.iter().find(|entry| entry.name.starts_with(name)).unwrap();
     entry.outcomes[0].1.unwrap()
@@ -29,10 +29,10 @@ fn outcome(question: &Question, name: &str, size: u32, machine: &Machine) -> Out
 #[test]
 fn descriptions_are_read_as_they_are_written() {
     for (name, text) in MACHINES {
-        let machine = Machine::read(text).unwrap_or_else(|why| panic!("{name}: {why:?}"));
-        assert_eq!(Machine::read(&machine.write()).as_ref(), Ok(&machine));
+        let machine = NodeMachine::read(text).unwrap_or_else(|why| panic!("{name}: {why:?}"));
+        assert_eq!(NodeMachine::read(&machine.write()).as_ref(), Ok(&machine));
     }
-    let wrong = |text: &str| Machine::read(text).map_err(|mistake| (mistake.line, mistake.why)).unwrap_err();
+    let wrong = |text: &str| NodeMachine::read(text).map_err(|mistake| (mistake.line, mistake.why)).unwrap_err();
     assert_eq!(wrong("name a\nspeed 3").0, 2);
     assert_eq!(wrong("line 1 2 3 4").1, "`line` wants 5 numbers from 0, not `1 2 3 4`");
     assert_eq!(wrong("name a"), (0, "`sockets` is missing".to_string()));
@@ -73,7 +73,7 @@ fn every_protocol_ends_on_every_machine() {
         let machine = machine(name);
         for question in [SYNC, MAX, FLOAT, LONG, BROADCAST] {
             for entry in compare(&question, &[1, 2, 7, 16, 33], &machine).unwrap() {
-                let ended = |(_, outcome): &(u32, Result<Outcome, Stuck>)| outcome.is_ok_and(|o| o.time > 0.0);
+                let ended = |(_, outcome): &(u32, Result<NodeOutcome, Stuck>)| outcome.is_ok_and(|o| o.time > 0.0);
                 assert!(entry.outcomes.iter().skip(1).all(ended), "{} on {name}", entry.name);
             }
         }
@@ -111,7 +111,7 @@ fn barriers_and_short_maxima_of_many_cores_meet_their_targets() {
 #[test]
 fn long_arrays_cross_between_sockets_a_quarter_as_often_as_without_levels_or_less() {
     let machine = machine("epyc-7742");
-    let across = |question: &Question, protocol| outcome(question, protocol, 128, &machine).bytes[4];
+    let across = |question: &NodeQuestion, protocol| outcome(question, protocol, 128, &machine).bytes[4];
     for (question, today, new) in [(BROADCAST, "from", "relay"), (LONG, "slices", "chain"), (FLOAT, "slices", "chain")]
     {
         let (today, new) = (across(&question, today), across(&question, new));
@@ -147,7 +147,7 @@ fn reports_say_that_they_are_simulated() {
     let entries = compare(&SYNC, &[2, 32], &machine).unwrap();
     assert!(table(&entries, &SYNC, &machine).starts_with("simulated, not measured"));
     assert!(svg(&entries, &SYNC, &machine).contains("simulated, not measured"));
-    assert!(compare(&Question { collective: Collective::Alltoall, bytes: 8 }, &[2], &machine).is_none());
+    assert!(compare(&NodeQuestion { collective: Collective::Alltoall, bytes: 8 }, &[2], &machine).is_none());
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), 5);
 }

@@ -1,6 +1,6 @@
 //! The abstract memory: elements, lines and a counter, with who touched them when.
 
-use crate::prove::memory::Value;
+use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,23 +26,23 @@ impl Readers {
 /// An element of an array.
 #[derive(Clone, Default)]
 pub(super) struct Cell {
-    value: Option<Value>,
+    value: Option<ProofValue>,
     /// The last writer and its time.
     written: (usize, u32),
     readers: Readers,
 }
 
 impl Cell {
-    pub(super) fn read(&mut self, clock: &[u32], reader: usize, now: u32) -> Result<Value, Fault> {
+    pub(super) fn read(&mut self, clock: &[u32], reader: usize, now: u32) -> Result<ProofValue, Fault> {
         let (writer, time) = self.written;
         if clock[writer] < time {
             return Err(fault!(Race, "PE {reader} reads what PE {writer} may still be writing"));
         }
         self.readers.add(reader, now);
-        Ok(self.value.unwrap_or(Value::Undefined))
+        Ok(self.value.unwrap_or(ProofValue::Undefined))
     }
 
-    pub(super) fn write(&mut self, clock: &[u32], writer: usize, now: u32, value: Value) -> Result<(), Fault> {
+    pub(super) fn write(&mut self, clock: &[u32], writer: usize, now: u32, value: ProofValue) -> Result<(), Fault> {
         let (before, time) = self.written;
         if clock[before] < time {
             return Err(fault!(Race, "PE {writer} writes what PE {before} may still be writing"));
@@ -57,15 +57,21 @@ impl Cell {
 
 /// A line.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct ProvenLine {
     /// Every number it had, with what its writer knew.
     history: Vec<(u64, Vec<u32>)>,
-    payload: Vec<Value>,
+    payload: Vec<ProofValue>,
     readers: Readers,
 }
 
-impl Line {
-    pub(super) fn write(&mut self, number: u64, payload: &[Value], clock: &[u32], writer: usize) -> Result<(), Fault> {
+impl ProvenLine {
+    pub(super) fn write(
+        &mut self,
+        number: u64,
+        payload: &[ProofValue],
+        clock: &[u32],
+        writer: usize,
+    ) -> Result<(), Fault> {
         if let Some((before, _)) = self.history.last().filter(|(before, _)| *before >= number) {
             return Err(fault!(Ambiguous, "PE {writer} writes number {number:#x} after {before:#x}"));
         }
@@ -96,7 +102,7 @@ impl Line {
         clock: &[u32],
         reader: usize,
         owner: usize,
-    ) -> Result<Vec<Value>, Fault> {
+    ) -> Result<Vec<ProofValue>, Fault> {
         let Some((_, known)) = self.history.last().filter(|(there, _)| *there == number) else {
             return Err(fault!(Race, "PE {reader} takes a payload of PE {owner} that another one has replaced"));
         };
@@ -112,14 +118,14 @@ impl Line {
 }
 
 /// A counter and its release word.
-pub(super) struct Counter {
+pub(super) struct LineCounter {
     arrived: usize,
     /// The knowledge of the members that have counted in.
     clock: Vec<u32>,
     releases: Vec<(u64, Vec<u32>)>,
 }
 
-impl Counter {
+impl LineCounter {
     pub(super) fn new(size: usize) -> Self {
         Self { arrived: 0, clock: vec![0; size], releases: Vec::new() }
     }

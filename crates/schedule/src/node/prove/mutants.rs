@@ -14,13 +14,13 @@ use crate::step::Traffic;
 use std::vec::Vec;
 
 /// A protocol whose steps and traffic are tampered with.
-struct Mutant<'a> {
+struct ProtocolMutant<'a> {
     of: &'a dyn Protocol,
     step: fn(&Plan, u32, u64, Move) -> Move,
     traffic: fn(Traffic) -> Traffic,
 }
 
-impl Protocol for Mutant<'_> {
+impl Protocol for ProtocolMutant<'_> {
     fn traffic(&self) -> Traffic {
         (self.traffic)(self.of.traffic())
     }
@@ -53,7 +53,7 @@ fn rejected(
     count: u64,
     step: fn(&Plan, u32, u64, Move) -> Move,
 ) -> Vec<FaultKind> {
-    let mutant = Mutant { of, step, traffic: |traffic| traffic };
+    let mutant = ProtocolMutant { of, step, traffic: |traffic| traffic };
     let mut found = Vec::new();
     for shape in [7, 13].into_iter().flat_map(shapes) {
         assert_eq!(faults(of, wanted, &shape, count), [], "the original on {shape:?}");
@@ -150,7 +150,7 @@ fn one_parity_is_rejected() {
         (&Tree { load: Load::Operands }, FLOAT),
         (&Counted { payload: true }, FLOAT),
     ] {
-        let mutant = Mutant { of, step: |_, _, _, step| step, traffic: single };
+        let mutant = ProtocolMutant { of, step: |_, _, _, step| step, traffic: single };
         let found: Vec<FaultKind> = shapes(7).iter().flat_map(|shape| faults(&mutant, wanted, shape, 1)).collect();
         assert!(found.contains(&FaultKind::Race), "{wanted:?}: {found:?}");
     }
