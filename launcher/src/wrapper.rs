@@ -57,6 +57,8 @@ pub struct Wrapper {
     compiler: Vec<OsString>,
     include: PathBuf,
     lib: PathBuf,
+    /// The object file of the Fortran module `shmem_f08`, in its archive, if this wrapper is for Fortran and the file is there.
+    module: Option<PathBuf>,
     /// Whether the compiler is clang or built on it.
     clang: bool,
 }
@@ -100,12 +102,15 @@ impl Wrapper {
             overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
         let prefix = bin.parent().unwrap_or(Path::new("/"));
         let compiler = chosen.unwrap_or_else(|| vec![default.into()]);
+        let lib = libraries(prefix, &exists);
+        let module = (language == Language::Fortran).then(|| lib.join("liboxshmem_f08.a")).filter(|path| exists(path));
         Wrapper {
             name: name.into(),
             clang: is_clang(&compiler),
             compiler,
             include: prefix.join("include"),
-            lib: libraries(prefix, exists),
+            lib,
+            module,
         }
     }
 
@@ -176,6 +181,11 @@ impl Wrapper {
     }
 
     fn link_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
+        let module = self.module.iter().map(|path| path.clone().into_os_string());
+        module.chain(self.library_flags(arguments)).collect()
+    }
+
+    fn library_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
         let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
         if has(STATIC[0]) || has(STATIC[1]) || has(STATIC[2]) {
@@ -303,6 +313,17 @@ mod tests {
             assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
         }
         assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
+    }
+
+    #[test]
+    fn the_fortran_module_is_linked_before_the_library() {
+        let here = |path: &Path| path == Path::new("/opt/osh/lib/liboxshmem_f08.a");
+        let libraries = |name| {
+            let wrapper = Wrapper::new(name, Path::new("/opt/osh/bin"), |_| None, here, |_| false);
+            wrapper.act(&["--showme:link".into()])
+        };
+        assert_eq!(libraries("oshfort"), Action::Print(format!("/opt/osh/lib/liboxshmem_f08.a {LINK}")));
+        assert_eq!(libraries("oshcc"), Action::Print(LINK.into()));
     }
 
     #[test]

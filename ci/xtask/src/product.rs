@@ -4,6 +4,7 @@ pub(crate) mod bindgen;
 pub(crate) mod build;
 pub(crate) mod crates;
 mod descriptions;
+mod fortran;
 pub(crate) mod generate;
 pub(crate) mod installation;
 pub(crate) mod library;

@@ -192,8 +192,8 @@ fn environment_and_options_come_from_their_own_places() {
 
 /// All that a page may name.
 fn known() -> BTreeSet<String> {
-    let mut known: BTreeSet<String> = ["shmem.h", "shmemx.h", "shmem", "shmemx"].map(String::from).into();
-    let includes = ["shmem.fh", "shmemx.fh", "shmem_functions.fh", "shmemx_functions.fh"];
+    let mut known: BTreeSet<String> = ["shmem.h", "shmemx.h", "shmem", "shmemx", "shmem_f08"].map(String::from).into();
+    let includes = ["shmem.fh", "shmemx.fh", "shmem_functions.fh", "shmemx_functions.fh", "shmem_f08.f90"];
     known.extend(includes.map(String::from));
     for kind in ["shmem_ctx_t", "shmem_team_t", "shmem_team_config_t", "shmem_ctx_session_config_t"] {
         known.insert(kind.into());
@@ -214,6 +214,8 @@ fn known() -> BTreeSet<String> {
         [
             "shmem_req_h",
             "SHMEM_REQ_INVALID",
+            "SHMEM_SIG_SET",
+            "SHMEM_SIG_ADD",
             "shmemx_ct_t",
             "shmemx_pcntr_t",
             "shmemx_broadcast",

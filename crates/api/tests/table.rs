@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use oxshmem_api::expand::{Symbol, symbols};
 use oxshmem_api::fortran;
-use oxshmem_api::generate::{files, generics_test, symbol_list};
+use oxshmem_api::generate::{files, fortran_2008, fortran_2008_names, generics_test, symbol_list};
 use oxshmem_api::table::{Status, families};
 
 #[test]
@@ -180,4 +180,37 @@ fn assert_same<T: Ord + std::fmt::Debug>(ours: &BTreeSet<T>, theirs: &BTreeSet<T
     let surplus: Vec<&T> = ours.difference(theirs).take(10).collect();
     let missing: Vec<&T> = theirs.difference(ours).take(10).collect();
     assert!(surplus.is_empty() && missing.is_empty(), "surplus {surplus:#?}, missing {missing:#?}");
+}
+
+#[test]
+fn the_conformance_programs_call_every_generic_of_the_fortran_module() {
+    let programs = [
+        include_str!("../../shmem-c/tests/fortran/fortran_2008_transfers.f90"),
+        include_str!("../../shmem-c/tests/fortran/fortran_2008_atomics.f90"),
+        include_str!("../../shmem-c/tests/fortran/fortran_2008_teams.f90"),
+        // The start and the end of every program.
+        include_str!("../../shmem-c/tests/fortran/check.inc"),
+    ];
+    let words = programs.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && !"_(".contains(c)));
+    // A name is called with its arguments, by itself or as a procedure of a type, which has the name's end.
+    let called: BTreeSet<&str> =
+        words.filter_map(|word| Some(word.rsplit_once('(')?.0)).flat_map(|w| w.split('(')).collect();
+    let names = fortran_2008_names();
+    assert!(names.len() > 100, "the module has its names: {names:?}");
+    let is_called = |name: &&String| {
+        let own =
+            ["shmemx_", "shmem_ctx_", "shmem_team_", "shmem_req_", "shmem_"].iter().find_map(|p| name.strip_prefix(p));
+        called.contains(name.as_str()) || own.is_some_and(|own| called.contains(own))
+    };
+    // Another program starts with a thread level, and one that ends in the middle has a file of its own.
+    let elsewhere = ["shmem_init_thread", "shmem_global_exit"];
+    let missing: Vec<_> = names.iter().filter(|name| !is_called(name) && !elsewhere.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "no program calls {missing:?}");
+}
+
+#[test]
+fn lines_of_the_fortran_module_are_short_enough_for_every_compiler() {
+    let module = fortran_2008();
+    let long: Vec<_> = module.lines().filter(|line| line.len() > 132).collect();
+    assert!(long.is_empty(), "{long:?}");
 }

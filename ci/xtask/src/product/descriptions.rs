@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::product::fortran;
 use crate::product::library::{SYSTEM, write};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, top};
@@ -12,10 +13,15 @@ const BORROWED_NAMES: &[&str] = &["oshmem", "sandia-openshmem"];
 /// Writes all of them.
 pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     let here = format!("${{pcfiledir}}/{}", up(libdir, 1));
+    // Where no Fortran compiler was, the module has no object file.
+    let module = match prefix.join(libdir).join(fortran::ARCHIVE).exists() {
+        true => format!("${{libdir}}/{} ", fortran::ARCHIVE),
+        false => String::new(),
+    };
     for (name, flags, libraries) in [
         ("oxshmem", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),
         ("oxshmem-static", "-I${includedir}", format!("${{libdir}}/liboxshmem.a {}", SYSTEM.join(" "))),
-        ("oxshmem-fortran", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),
+        ("oxshmem-fortran", "-I${includedir}", format!("{module}-L${{libdir}} -Wl,-rpath,${{libdir}} -loxshmem")),
     ] {
         let text = pkg_config(name, &here, libdir, flags, &libraries);
         write(&prefix.join(libdir).join(format!("pkgconfig/{name}.pc")), &text)?;
@@ -82,6 +88,10 @@ if(NOT TARGET oxshmem::oxshmem)
   add_library(oxshmem::fortran INTERFACE IMPORTED)
   set_target_properties(oxshmem::fortran PROPERTIES
     INTERFACE_LINK_LIBRARIES oxshmem::oxshmem)
+  if(EXISTS "${_oxshmem}/@LIBDIR@/liboxshmem_f08.a")
+    set_target_properties(oxshmem::fortran PROPERTIES
+      INTERFACE_LINK_LIBRARIES "${_oxshmem}/@LIBDIR@/liboxshmem_f08.a;oxshmem::oxshmem")
+  endif()
 endif()
 set(oxshmem_LAUNCHER "${_oxshmem}/bin/oshrun")
 unset(_oxshmem)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::product::library::{self, link_to};
 use crate::product::recipe::Recipe;
 use crate::product::strip::strip;
-use crate::product::{descriptions, installation, notices};
+use crate::product::{descriptions, fortran, installation, notices};
 use crate::{Outcome, command, top};
 
 /// The tools, and the other names they answer to.
@@ -71,7 +71,7 @@ pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {
     for header in HEADERS.iter().chain(FORTRAN) {
         installation::copy(&top().join("crates/shmem-c/include").join(header), &prefix.join("include").join(header))?;
     }
-    modules(recipe, prefix)?;
+    fortran::modules(recipe, prefix, FORTRAN)?;
     for helper in HELPER_PROGRAMS {
         compile(recipe, prefix, helper, &[top().join(format!("launcher/demo/{helper}.c"))])?;
     }
@@ -94,20 +94,6 @@ fn examples(prefix: &Path) -> Outcome {
         for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
             installation::copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
         }
-    }
-    Ok(())
-}
-
-/// Compiles the Fortran modules, which hold declarations only: nothing has to be linked. Every other compiler needs
-/// modules of its own, made from the same sources.
-fn modules(recipe: &Recipe, prefix: &Path) -> Outcome {
-    let include = prefix.join("include");
-    for source in FORTRAN.iter().filter(|file| file.ends_with(".f90")) {
-        let Some(mut compiler) = recipe.toolchain.fortran() else {
-            println!("not installed: the compiled Fortran modules (gfortran is not there)");
-            return Ok(());
-        };
-        command::run(compiler.arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(source)))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod book;
 mod exports;
+mod f08;
 mod fortran;
 mod fortran_generics;
 mod fortran_source;
@@ -14,6 +15,7 @@ mod overloads;
 mod race;
 mod wrappers;
 
+pub use f08::{fortran_2008, fortran_2008_names};
 pub use generics::{TestProgram, test_program as generics_test};
 pub use lists::symbol_list;
 pub use manual::{Help, pages as manual_pages};

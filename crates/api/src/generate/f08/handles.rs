@@ -1,0 +1,192 @@
+//! Types, constants, and the procedures that are written by hand: what handles are, and defaults of arguments.
+//!
+//! A handle is an integer: the predefined ones have the numbers of `shmemx`, so that they can be constants, and all others
+//! are the addresses that C has.
+
+use super::procedure::Holder;
+use crate::constants::{FORTRAN_TEAMS, GROUPS};
+
+/// The constants of the header, as numbers of the default kind. Fortran does not tell `SHMEM_SIGNAL_SET` from
+/// `shmem_signal_set`, so what a put's signal does has a shorter name.
+pub(super) fn constants() -> String {
+    let all = GROUPS.iter().flat_map(|group| group.constants);
+    all.map(|(name, value)| (name.replace("SIGNAL_SET", "SIG_SET").replace("SIGNAL_ADD", "SIG_ADD"), value))
+        .map(|(name, value)| match value.trim_matches('"') {
+            text if text != *value => format!("    character(*), parameter, public :: SHMEM_{name} = '{text}'\n"),
+            number => format!("    integer, parameter, public :: SHMEM_{name} = {}\n", in_fortran(number)),
+        })
+        .collect()
+}
+
+/// `(1L << 2)` as Fortran writes it.
+fn in_fortran(number: &str) -> String {
+    match number.trim_matches(['(', ')']).split_once("L << ") {
+        Some((bits, by)) => format!("ishft({bits}, {by})"),
+        None => number.into(),
+    }
+}
+
+/// The types, with what `bindings` says of each.
+pub(super) fn types(bindings: impl Fn(Holder) -> String) -> String {
+    let holders = [("shmem_ctx", Holder::Context), ("shmem_team", Holder::Team), ("shmem_req", Holder::Request)];
+    let mut text = String::from(CONFIGURATIONS);
+    for (name, holder) in holders {
+        text += &format!("\n    type, public :: {name}\n        integer(c_intptr_t) :: handle = 0\n    contains\n");
+        if holder != Holder::Request {
+            text += &format!("        procedure :: to_c => {name}_to_c\n");
+        }
+        text += &bindings(holder);
+        text += "    end type\n";
+    }
+    let teams =
+        FORTRAN_TEAMS.iter().chain([&("INVALID", "0")]).map(|(name, value)| predefined("team", "TEAM", name, value));
+    let contexts = [("INVALID", "0"), ("DEFAULT", "1")].map(|(name, value)| predefined("ctx", "CTX", name, value));
+    text += &format!("\n{}", teams.chain(contexts).collect::<String>());
+    text + &predefined("req", "REQ", "INVALID", "0")
+}
+
+fn predefined(kind: &str, group: &str, name: &str, value: &str) -> String {
+    format!("    type(shmem_{kind}), parameter, public :: SHMEM_{group}_{name} = shmem_{kind}({value})\n")
+}
+
+const CONFIGURATIONS: &str = "
+    type, bind(c), public :: shmem_team_config
+        integer(c_int) :: num_contexts = 0
+    end type
+    type, bind(c), public :: shmem_ctx_session_config
+        integer(c_size_t) :: total_ops = 0
+    end type
+";
+
+/// The objects whose addresses are C's predefined handles.
+pub(super) const PREDEFINED: &str = "
+    ! A variable that is bound to a name of C would be one more definition of it. A procedure never is, and the linker does not
+    ! ask what lies at the address.
+    interface
+        subroutine oxshmem_context_default() bind(c)
+        end subroutine
+        subroutine oxshmem_team_world() bind(c)
+        end subroutine
+        subroutine oxshmem_team_shared() bind(c)
+        end subroutine
+        subroutine oxshmem_team_node() bind(c)
+        end subroutine
+    end interface
+
+";
+
+/// Generics of the procedures in [`BODIES`].
+pub(super) const INTERFACES: &str = "
+    public :: operator(==), operator(/=), shmem_info_get_name
+    interface operator(==)
+        procedure same_team, same_context
+    end interface
+    interface operator(/=)
+        procedure other_team, other_context
+    end interface
+";
+
+/// Procedures that the table does not describe.
+pub(super) const BODIES: &str = "
+    function shmem_team_address(team) result(address)
+        class(shmem_team), intent(in) :: team
+        integer(c_intptr_t) :: address
+        select case (team%handle)
+        case (1)
+            address = transfer(c_funloc(oxshmem_team_world), address)
+        case (2)
+            address = transfer(c_funloc(oxshmem_team_shared), address)
+        case (3)
+            address = transfer(c_funloc(oxshmem_team_node), address)
+        case default
+            address = team%handle
+        end select
+    end function
+
+    function shmem_ctx_address(ctx) result(address)
+        class(shmem_ctx), intent(in) :: ctx
+        integer(c_intptr_t) :: address
+        address = ctx%handle
+        if (address == 1) address = transfer(c_funloc(oxshmem_context_default), address)
+    end function
+
+    ! The handle for a routine of C.
+    function shmem_team_to_c(team) result(handle)
+        class(shmem_team), intent(in) :: team
+        type(c_ptr) :: handle
+        handle = transfer(shmem_team_address(team), handle)
+    end function
+
+    function shmem_ctx_to_c(ctx) result(handle)
+        class(shmem_ctx), intent(in) :: ctx
+        type(c_ptr) :: handle
+        handle = transfer(shmem_ctx_address(ctx), handle)
+    end function
+
+    ! A predefined team that came from C has an address, too.
+    function same_team(one, other) result(answer)
+        type(shmem_team), intent(in) :: one, other
+        logical :: answer
+        answer = shmem_team_address(one) == shmem_team_address(other)
+    end function
+
+    function other_team(one, other) result(answer)
+        type(shmem_team), intent(in) :: one, other
+        logical :: answer
+        answer = .not. same_team(one, other)
+    end function
+
+    function same_context(one, other) result(answer)
+        type(shmem_ctx), intent(in) :: one, other
+        logical :: answer
+        answer = shmem_ctx_address(one) == shmem_ctx_address(other)
+    end function
+
+    function other_context(one, other) result(answer)
+        type(shmem_ctx), intent(in) :: one, other
+        logical :: answer
+        answer = .not. same_context(one, other)
+    end function
+
+    subroutine lie_together(do_they)
+        logical, intent(in) :: do_they
+        if (.not. do_they) error stop 'shmem_f08: an array does not lie together in memory: transfer a part that does, use a &
+            &strided routine, or put parentheses around a source, which makes a copy'
+    end subroutine
+
+    ! The number of elements: the program's, or all.
+    pure function count_of(given, all) result(answer)
+        integer, intent(in), optional :: given
+        integer(c_size_t), intent(in) :: all
+        integer(c_size_t) :: answer
+        answer = all
+        if (present(given)) answer = given
+    end function
+
+    ! The fields of a configuration that count: the program's, or the only one of a configuration that is there.
+    pure function mask_of(given, there) result(answer)
+        integer, intent(in), optional :: given
+        logical, intent(in) :: there
+        integer(c_long) :: answer
+        answer = merge(1_c_long, 0_c_long, there)
+        if (present(given)) answer = given
+    end function
+
+    subroutine shmem_info_get_name(name)
+        character(len=*), intent(out) :: name
+        character(kind=c_char) :: text(SHMEM_MAX_NAME_LEN)
+        integer :: at
+        interface
+            subroutine routine(text) bind(c, name='shmem_info_get_name')
+                import
+                character(kind=c_char), intent(out) :: text(*)
+            end subroutine
+        end interface
+        call routine(text)
+        name = ''
+        do at = 1, min(len(name), SHMEM_MAX_NAME_LEN)
+            if (text(at) == c_null_char) exit
+            name(at:at) = text(at)
+        end do
+    end subroutine
+";

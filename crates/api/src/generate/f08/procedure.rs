@@ -1,0 +1,215 @@
+//! One specific procedure: an interface of the C routine, or a body that calls it.
+
+use super::argument::{Argument, argument};
+use super::kinds::ServingRoutine;
+use super::wrapped;
+use crate::expand::CallForm;
+
+/// A type to which procedures are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    Context,
+    Team,
+    Request,
+}
+
+/// One of them.
+pub(super) struct Procedure {
+    /// The name that programs use.
+    pub(super) generic: String,
+    /// Its own name.
+    pub(super) specific: String,
+    /// Whether others have the same generic name.
+    pub(super) is_generic: bool,
+    /// The type that it is bound to, and its name there.
+    pub(super) bound: Option<(Holder, String)>,
+    /// The interface, for a routine that needs no body.
+    pub(super) interface: Option<String>,
+    pub(super) body: Option<String>,
+}
+
+impl Procedure {
+    /// The procedure for a routine and a type.
+    pub(super) fn new(form: &ServingRoutine<'_>) -> Procedure {
+        let symbol = form.symbol;
+        let is_typed = form.element.is_some();
+        let generic = match symbol.form {
+            CallForm::Alone => symbol.family.generic_name(),
+            _ if is_typed => symbol.family.generic_name(),
+            _ => symbol.name.replacen("shmem_ctx_", "shmem_", 1),
+        };
+        let is_generic = is_typed || symbol.family.ctx;
+        let specific = specific(form, &generic, is_generic);
+        let bound = bound(form, &generic);
+        let parameters = &symbol.prototype.parameters;
+        let arguments: Vec<Argument> = parameters
+            .iter()
+            .enumerate()
+            .map(|(at, parameter)| argument(form, parameter, at == 0 && bound.is_some()))
+            .collect();
+        let outcome = ResultUse::of(form);
+        let is_direct = outcome.is_direct() && arguments.iter().all(Argument::is_direct);
+        let (interface, body) = match is_direct {
+            true => (Some(routine(&specific, form, &arguments, &outcome, 8)), None),
+            false => (None, Some(body(&specific, form, &arguments, &outcome))),
+        };
+        Procedure { generic, specific, is_generic, bound, interface, body }
+    }
+}
+
+fn specific(form: &ServingRoutine<'_>, generic: &str, is_generic: bool) -> String {
+    let name = if form.symbol.ctx { generic.replacen("shmem_", "shmem_ctx_", 1) } else { generic.into() };
+    match form.element {
+        Some(element) => format!("{name}_{}", element.name),
+        None if is_generic && !form.symbol.ctx => format!("{name}_plain"),
+        None => name,
+    }
+}
+
+fn bound(form: &ServingRoutine<'_>, generic: &str) -> Option<(Holder, String)> {
+    let first = form.symbol.prototype.parameters.first()?;
+    let (holder, own) = match first.ctype.as_str() {
+        "shmem_ctx_t" => (Holder::Context, "shmem_ctx_"),
+        "shmem_team_t" => (Holder::Team, "shmem_team_"),
+        "shmem_req_h *" if form.symbol.name.starts_with("shmem_req") => (Holder::Request, "shmem_req_"),
+        _ => return None,
+    };
+    let name = [own, "shmemx_", "shmem_"].iter().find_map(|prefix| generic.strip_prefix(prefix));
+    Some((holder, name.expect("every routine has one of these prefixes").into()))
+}
+
+/// The use of the C routine's result.
+enum ResultUse {
+    Nothing,
+    /// Zero, or an error that the program may look at.
+    Status,
+    Value(&'static str),
+    /// Nonzero is true.
+    Truth,
+    /// An index from zero, or the largest number; Fortran counts from one, and zero says that there is none.
+    Position,
+    /// How many indices were written.
+    Indices,
+}
+
+impl ResultUse {
+    fn of(form: &ServingRoutine<'_>) -> ResultUse {
+        let generic = form.symbol.family.generic_name();
+        match form.symbol.prototype.result.as_str() {
+            "void" => ResultUse::Nothing,
+            "void *" => ResultUse::Value("type(c_ptr)"),
+            "double" if form.element.is_none() => ResultUse::Value("real(c_double)"),
+            "uint64_t" => ResultUse::Value("integer(c_int64_t)"),
+            "size_t" if generic.contains("_some") => ResultUse::Indices,
+            "size_t" => ResultUse::Position,
+            "int" if generic.ends_with("_test_lock") || generic == "shmem_req_test" => {
+                ResultUse::Value("integer(c_int)")
+            }
+            "int" if generic.contains("_accessible") || generic.starts_with("shmem_test") => ResultUse::Truth,
+            "int" if ["_pe", "_pes"].iter().any(|ending| generic.ends_with(ending)) => {
+                ResultUse::Value("integer(c_int)")
+            }
+            "int" => ResultUse::Status,
+            _ => ResultUse::Value(form.element.expect("the result is an element").declaration),
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        matches!(self, ResultUse::Nothing | ResultUse::Value(_))
+    }
+
+    /// The type of the C routine's result.
+    fn c(&self) -> Option<&'static str> {
+        match self {
+            ResultUse::Nothing => None,
+            ResultUse::Value(kind) => Some(kind),
+            ResultUse::Status | ResultUse::Truth => Some("integer(c_int)"),
+            ResultUse::Position | ResultUse::Indices => Some("integer(c_size_t)"),
+        }
+    }
+
+    /// The type of the procedure's result.
+    fn fortran(&self) -> Option<&'static str> {
+        match self {
+            ResultUse::Nothing | ResultUse::Status => None,
+            ResultUse::Value(kind) => Some(kind),
+            ResultUse::Truth => Some("logical"),
+            ResultUse::Position | ResultUse::Indices => Some("integer"),
+        }
+    }
+}
+
+/// The interface of the C routine, under the given name.
+fn routine(
+    name: &str,
+    form: &ServingRoutine<'_>,
+    arguments: &[Argument],
+    outcome: &ResultUse,
+    indent: usize,
+) -> String {
+    let space = " ".repeat(indent);
+    let sort = if outcome.c().is_some() { "function" } else { "subroutine" };
+    let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+    let mut text = head(&format!("{space}{sort} {name}("), &names, ") &");
+    text += &format!("{space}        bind(c, name='{}')\n{space}    import\n", form.symbol.name);
+    for argument in arguments {
+        text += &format!("{space}    {} :: {}{}\n", argument.c, argument.name, argument.c_shape);
+    }
+    if let Some(kind) = outcome.c() {
+        text += &format!("{space}    {kind} :: {name}\n");
+    }
+    text + &format!("{space}end {sort}\n")
+}
+
+/// A procedure that calls the C routine.
+fn body(name: &str, form: &ServingRoutine<'_>, arguments: &[Argument], outcome: &ResultUse) -> String {
+    let sort = if outcome.fortran().is_some() { "function" } else { "subroutine" };
+    let is_status = matches!(outcome, ResultUse::Status);
+    let mut names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+    if is_status {
+        names.push("ierr");
+    }
+    let ending = if sort == "function" { ") result(answer)" } else { ")" };
+    let mut text = head(&format!("    {sort} {name}("), &names, ending);
+    for argument in arguments {
+        text += &format!("        {} :: {}{}\n", argument.declaration, argument.name, argument.shape);
+    }
+    if is_status {
+        text += "        integer, intent(out), optional :: ierr\n";
+    }
+    if let Some(kind) = outcome.fortran() {
+        text += &format!("        {kind} :: answer\n");
+    }
+    text += "        interface\n";
+    text += &routine("routine", form, arguments, outcome, 12);
+    text += "        end interface\n";
+    if is_status {
+        text += "        integer(c_int) :: status\n";
+    }
+    let blocks = arguments.iter().filter(|argument| argument.is_block());
+    let together: Vec<String> = blocks.map(|argument| format!("is_contiguous({})", argument.name)).collect();
+    if !together.is_empty() {
+        text += &format!("        call lie_together({})\n", together.join(" .and. "));
+    }
+    let passed: Vec<&str> = arguments.iter().map(|argument| argument.passed.as_str()).collect();
+    let call = |before: &str, behind: &str| head(&format!("        {before}routine("), &passed, &format!("){behind}"));
+    text += &match outcome {
+        ResultUse::Nothing => call("call ", ""),
+        ResultUse::Status => call("status = ", "") + "        if (present(ierr)) ierr = status\n",
+        ResultUse::Value(_) => call("answer = ", ""),
+        ResultUse::Truth => call("answer = ", " /= 0"),
+        ResultUse::Position => call("answer = int(", " + 1)"),
+        ResultUse::Indices => call("answer = int(", ")") + "        indices(:answer) = indices(:answer) + 1\n",
+    };
+    if form.symbol.name.ends_with("_destroy") {
+        text += &format!("        {}%handle = 0\n", names[0]);
+    }
+    text + &format!("    end {sort}\n")
+}
+
+/// The first line of a procedure, or a call, in as many lines as it needs.
+fn head(before: &str, names: &[&str], behind: &str) -> String {
+    let mut text = wrapped(before, names);
+    text.truncate(text.trim_end().len());
+    text + behind + "\n"
+}
