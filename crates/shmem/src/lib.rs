@@ -49,6 +49,7 @@
 //! | local memory as slices | [`World::exclusive`] |
 //! | arrays over all PEs | [`Array`] |
 //! | messages of any type that serde knows | `World::broadcast_value`, `MessageChannel` (feature `serde`) |
+//! | functions that run where the data is | `ActiveMessages` (feature `serde`) |
 //! | errors | [`Error`], [`ErrorKind`] |
 //! | tests with several PEs | [`mod@test`] |
 //!
@@ -70,6 +71,8 @@
 //! undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs, which also
 //! names the file and the line of the call where the crate finds the mistake itself.
 
+#[cfg(feature = "serde")]
+mod active;
 mod array;
 mod atomic;
 mod backend;
@@ -87,6 +90,8 @@ mod memory;
 mod message;
 mod own;
 mod pending;
+#[cfg(feature = "serde")]
+mod pieces;
 mod plain;
 mod program;
 mod reactor;
@@ -103,6 +108,8 @@ mod value;
 mod wait_set;
 mod world;
 
+#[cfg(feature = "serde")]
+pub use active::{ActiveAnswer, ActiveMessages, RemoteHandler};
 pub use array::Array;
 pub use atomic::{Atomic, AtomicInteger, AtomicValue, SymmetricAtomic};
 pub use code::{Code, Coded};

@@ -1,6 +1,5 @@
 //! Values of any type that `serde` knows, as `postcard` encodes them: broadcasts, and messages between two PEs.
 
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -8,12 +7,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Comparison::AtLeast;
-use crate::{Atomic, Error, ErrorKind, Signal, SymmetricBox, Until, Update, World, mistake};
+use crate::pieces::Pieces;
+use crate::{Error, ErrorKind, Until, World, mistake};
 
 /// The length that says that the root has no value to send.
 const NOTHING: u64 = u64::MAX;
-/// The bytes of a piece before those of the message: how many of these are still to come.
-const HEADER: usize = 8;
 
 impl World {
     /// The value of PE `root`, on every PE. All PEs call it; the root passes the value, and what others pass is not looked at.
@@ -63,18 +61,7 @@ impl World {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn channel<T: Serialize + DeserializeOwned>(&self, room: usize) -> Result<MessageChannel<'_, T>, Error> {
-        let slot = room.max(1).saturating_add(HEADER);
-        let n = self.n_pes();
-        Ok(MessageChannel {
-            slots: self.allocate_slice(n.saturating_mul(slot), 0_u8)?,
-            come: self.allocate_slice(n, Signal::new(0))?,
-            taken: self.allocate_slice(n, Atomic::new(0_u64))?,
-            sent: vec![Cell::new(0); n],
-            received: vec![Cell::new(0); n],
-            slot,
-            world: self,
-            message: PhantomData,
-        })
+        Ok(MessageChannel { pieces: Pieces::new(self, room)?, message: PhantomData })
     }
 }
 
@@ -94,25 +81,13 @@ impl World {
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub struct MessageChannel<'w, T> {
-    /// By sender: the number of bytes of the message that are still to come, and the first of them.
-    slots: SymmetricBox<'w, [u8]>,
-    /// By sender: how many pieces it has sent.
-    come: SymmetricBox<'w, [Signal]>,
-    /// By receiver: how many pieces of this PE it has taken.
-    taken: SymmetricBox<'w, [Atomic<u64>]>,
-    /// By receiver: how many pieces this PE has sent.
-    sent: Vec<Cell<u64>>,
-    /// By sender: how many of its pieces this PE has taken.
-    received: Vec<Cell<u64>>,
-    /// The bytes of a slot.
-    slot: usize,
-    world: &'w World,
+    pieces: Pieces<'w>,
     message: PhantomData<fn(T) -> T>,
 }
 
 impl<T> fmt::Debug for MessageChannel<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MessageChannel").field("room", &(self.slot - HEADER)).finish_non_exhaustive()
+        f.debug_struct("MessageChannel").field("room", &self.pieces.room()).finish_non_exhaustive()
     }
 }
 
@@ -129,21 +104,12 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
     #[track_caller]
     pub fn send(&self, message: &T, to: usize) -> Result<(), Error> {
         const CALL: &str = "MessageChannel::send";
-        let Some(sent) = self.sent.get(to) else { no_such_pe(CALL, to, self.sent.len()) };
+        self.exists(CALL, to);
         let encoded = encode(CALL, message)?;
-        let (room, mine) = (self.slot - HEADER, self.world.my_pe() * self.slot);
-        let (mut left, mut piece) = (&encoded[..], Vec::with_capacity(self.slot));
+        let mut left = &encoded[..];
         loop {
-            let (first, rest) = left.split_at(left.len().min(room));
-            piece.clear();
-            piece.extend_from_slice(&(left.len() as u64).to_le_bytes());
-            piece.extend_from_slice(first);
-            // The slot is free once the piece before has been taken.
-            self.taken[to].wait_until(AtLeast(sent.get()));
-            sent.set(sent.get() + 1);
-            let come = &self.come[self.world.my_pe()];
-            self.slots[mine..mine + self.slot].put_signal(&piece, come, Update::Set(sent.get()), to);
-            left = rest;
+            self.pieces.wait_until_free(to);
+            left = self.pieces.put(left, to);
             if left.is_empty() {
                 return Ok(());
             }
@@ -162,18 +128,11 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
     #[track_caller]
     pub fn receive(&self, from: usize) -> Result<T, Error> {
         const CALL: &str = "MessageChannel::receive";
-        let Some(received) = self.received.get(from) else { no_such_pe(CALL, from, self.received.len()) };
-        let (mut message, mut piece) = (Vec::new(), vec![0_u8; self.slot]);
+        self.exists(CALL, from);
+        let mut message = Vec::new();
         loop {
-            let number = received.get() + 1;
-            self.come[from].wait_until(AtLeast(number));
-            self.slots[from * self.slot..].get_slice(&mut piece, self.world.my_pe());
-            received.set(number);
-            self.taken[self.world.my_pe()].set(number, from);
-            let (header, bytes) = piece.split_at(HEADER);
-            let left = header.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte));
-            message.extend_from_slice(&bytes[..left.min(bytes.len())]);
-            if left <= bytes.len() {
+            self.pieces.wait_until_come(from);
+            if self.pieces.take(from, &mut message) {
                 return decode(CALL, &message);
             }
         }
@@ -191,10 +150,8 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
     /// ```
     #[track_caller]
     pub fn try_receive(&self, from: usize) -> Result<Option<T>, Error> {
-        let Some(received) = self.received.get(from) else {
-            no_such_pe("MessageChannel::try_receive", from, self.received.len())
-        };
-        if self.come[from].fetch() > received.get() { self.receive(from).map(Some) } else { Ok(None) }
+        self.exists("MessageChannel::try_receive", from);
+        if self.pieces.has_come(from) { self.receive(from).map(Some) } else { Ok(None) }
     }
 
     /// Ready when the next message of PE `from` has come, or the first piece of a longer one: for `async` code, which then calls
@@ -213,14 +170,20 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
     /// ```
     #[track_caller]
     pub fn until_come(&self, from: usize) -> Until<'_, u64> {
-        let Some(received) = self.received.get(from) else {
-            no_such_pe("MessageChannel::until_come", from, self.received.len())
-        };
-        self.come[from].until(AtLeast(received.get() + 1))
+        self.exists("MessageChannel::until_come", from);
+        self.pieces.come[from].until(AtLeast(self.pieces.received(from) + 1))
+    }
+
+    /// Ends the job if there is no such PE.
+    #[track_caller]
+    fn exists(&self, call: &str, pe: usize) {
+        if pe >= self.pieces.n_pes() {
+            no_such_pe(call, pe, self.pieces.n_pes());
+        }
     }
 }
 
-fn encode<T: Serialize>(call: &str, value: &T) -> Result<Vec<u8>, Error> {
+pub(crate) fn encode<T: Serialize>(call: &str, value: &T) -> Result<Vec<u8>, Error> {
     postcard::to_stdvec(value).map_err(|error| {
         Error::new(format!("{call}: the {} has no encoding", core::any::type_name::<T>()))
             .because(format!("postcard says: {error}"))
@@ -229,7 +192,7 @@ fn encode<T: Serialize>(call: &str, value: &T) -> Result<Vec<u8>, Error> {
     })
 }
 
-fn decode<T: DeserializeOwned>(call: &str, bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn decode<T: DeserializeOwned>(call: &str, bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|error| {
         Error::new(format!("{call}: {} bytes are no {}", bytes.len(), core::any::type_name::<T>()))
             .because(format!("postcard says: {error}"))
@@ -248,7 +211,7 @@ fn absent(call: &str, root: usize) -> Error {
 
 #[cold]
 #[track_caller]
-fn no_such_pe(call: &str, pe: usize, pes: usize) -> ! {
+pub(crate) fn no_such_pe(call: &str, pe: usize, pes: usize) -> ! {
     mistake(
         &Error::new(format!("{call}: PE {pe} does not exist"))
             .because(format!("the world has the PEs 0 to {}", pes.saturating_sub(1)))

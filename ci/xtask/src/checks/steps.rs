@@ -55,7 +55,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "features",
-        what: "what the features of the Rust API add: types of other crates, messages, arrays by rayon",
+        what: "what the features of the Rust API add: messages, active messages, arrays by rayon",
         run: || {
             cargo_test(&[
                 "--package",
@@ -64,6 +64,8 @@ pub(crate) const STEPS: &[CheckStep] = &[
                 "bytemuck,zerocopy,rayon,serde",
                 "--test",
                 "messages",
+                "--test",
+                "active",
                 "--test",
                 "array",
             ])

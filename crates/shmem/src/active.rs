@@ -1,0 +1,315 @@
+//! Active messages: functions that run where the data is, over the [pieces](crate::pieces) that channels use.
+
+mod answer;
+
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::marker::PhantomData;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Comparison::AtLeast;
+use crate::message::{decode, encode, no_such_pe};
+use crate::pieces::Pieces;
+use crate::{Atomic, Error, SymmetricBox, World};
+
+pub use answer::ActiveAnswer;
+
+const CALL: &str = "ActiveMessages::call";
+
+/// A message between two PEs.
+#[derive(Serialize, Deserialize)]
+enum ActiveFrame {
+    /// Run this handler, which takes and gives these types.
+    Request { number: u64, handler: u32, types: u64, body: Vec<u8> },
+    /// The outcome of a request of the receiver.
+    Answer { number: u64, outcome: Outcome },
+}
+
+/// The encoding of an answer, or why there is none.
+type Outcome = Result<Vec<u8>, String>;
+
+/// A handler, from the encoding of what it takes to that of what it gives.
+type Run<'w> = Box<dyn FnMut(usize, &[u8]) -> Result<Vec<u8>, Error> + 'w>;
+
+/// A registered handler, as all PEs name it.
+///
+/// ```
+/// let world = oxshmem::World::init()?;
+/// let active = world.active_messages(64)?;
+/// let add: oxshmem::RemoteHandler<(u32, u32), u32> = active.register(|_, (a, b)| a + b);
+/// assert_eq!(active.call(add, &(1, 2), 0).wait()?, 3);
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct RemoteHandler<Q, A> {
+    index: u32,
+    types: PhantomData<fn(Q) -> A>,
+}
+
+impl<Q, A> Clone for RemoteHandler<Q, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Q, A> Copy for RemoteHandler<Q, A> {}
+
+/// Functions that any PE may call on any PE, from [`World::active_messages`]. (Feature `serde`.)
+///
+/// A handler runs on the thread of its PE's world, while that PE is in [`progress`](Self::progress), waits for or awaits an answer, or
+/// is in [`finish`](Self::finish). **Nobody else runs it**: a PE that computes, or waits in another call of this crate, answers
+/// nothing meanwhile. One handler runs at a time, so it may change what it captures without a lock.
+///
+/// ```
+/// use std::cell::RefCell;
+/// let world = oxshmem::World::init()?;
+/// let words = RefCell::new(std::collections::HashMap::new());
+/// let active = world.active_messages(256)?;
+/// let count = active.register(|_from, word: String| {
+///     let mut words = words.borrow_mut();
+///     let seen = words.entry(word).or_insert(0_u64);
+///     *seen += 1;
+///     *seen
+/// });
+/// let owner = 7 % world.n_pes();
+/// let seen = active.call(count, &"halo".to_string(), owner).wait()?;
+/// assert!(seen >= 1);
+/// active.finish();
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+pub struct ActiveMessages<'w> {
+    pieces: Pieces<'w>,
+    /// How many times a PE has finished.
+    finished: SymmetricBox<'w, Atomic<u64>>,
+    rounds: Cell<u64>,
+    /// The types of each, and the function; `None` while it runs.
+    handlers: RefCell<Vec<(u64, Option<Run<'w>>)>>,
+    /// By receiver: messages that have not gone, and how much of the first has.
+    outbox: RefCell<Vec<(VecDeque<Vec<u8>>, usize)>>,
+    /// By sender: the message of which not all pieces have come.
+    inbox: RefCell<Vec<Vec<u8>>>,
+    /// The answers that somebody waits for, by the numbers of the requests.
+    awaited: RefCell<HashMap<u64, Option<Outcome>>>,
+    /// How many requests this PE has made, and how many have been answered.
+    calls: Cell<(u64, u64)>,
+    world: &'w World,
+}
+
+impl fmt::Debug for ActiveMessages<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (made, answered) = self.calls.get();
+        f.debug_struct("ActiveMessages").field("unanswered", &(made - answered)).finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// Active messages, with `room` bytes on each PE for those from each other PE; longer ones go in pieces. All PEs call it.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let active = world.active_messages(256)?;
+    /// let where_am_i = active.register(|from: usize, ()| (from, world.my_pe()));
+    /// assert_eq!(active.call(where_am_i, &(), 0).wait()?.1, 0);
+    /// active.finish();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn active_messages(&self, room: usize) -> Result<ActiveMessages<'_>, Error> {
+        let n = self.n_pes();
+        Ok(ActiveMessages {
+            pieces: Pieces::new(self, room)?,
+            finished: self.allocate(Atomic::new(0))?,
+            rounds: Cell::new(0),
+            handlers: RefCell::default(),
+            outbox: RefCell::new((0..n).map(|_| Default::default()).collect()),
+            inbox: RefCell::new(vec![Vec::new(); n]),
+            awaited: RefCell::default(),
+            calls: Cell::new((0, 0)),
+            world: self,
+        })
+    }
+}
+
+impl<'w> ActiveMessages<'w> {
+    /// Registers a function of the caller's number and its request, whose result is the answer. All PEs register the same handlers
+    /// in the same order, before they call any.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let active = world.active_messages(64)?;
+    /// let double = active.register(|_, number: f64| 2.0 * number);
+    /// assert_eq!(active.call(double, &1.5, 0).wait()?, 3.0);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn register<Q, A>(&self, mut handler: impl FnMut(usize, Q) -> A + 'w) -> RemoteHandler<Q, A>
+    where
+        Q: Serialize + DeserializeOwned + 'static,
+        A: Serialize + DeserializeOwned + 'static,
+    {
+        let run = move |from: usize, request: &[u8]| encode(CALL, &handler(from, decode(CALL, request)?));
+        let mut handlers = self.handlers.borrow_mut();
+        handlers.push((fingerprint::<Q, A>(), Some(Box::new(run))));
+        RemoteHandler { index: handlers.len() as u32 - 1, types: PhantomData }
+    }
+
+    /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; nobody has to take
+    /// it. Requests to one PE run there in the order of the calls.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let active = world.active_messages(64)?;
+    /// let length = active.register(|_, word: String| word.len());
+    /// let answers = ["a", "bc"].map(|word| active.call(length, &word.to_string(), 0));
+    /// assert_eq!(answers.map(|answer| answer.wait().unwrap()), [1, 2]);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn call<Q, A>(&self, handler: RemoteHandler<Q, A>, request: &Q, pe: usize) -> ActiveAnswer<'_, 'w, A>
+    where
+        Q: Serialize + DeserializeOwned + 'static,
+        A: Serialize + DeserializeOwned + 'static,
+    {
+        if pe >= self.pieces.n_pes() {
+            no_such_pe(CALL, pe, self.pieces.n_pes());
+        }
+        let (number, answered) = self.calls.get();
+        let types = fingerprint::<Q, A>();
+        let frame = encode(CALL, request)
+            .and_then(|body| encode(CALL, &ActiveFrame::Request { number, handler: handler.index, types, body }));
+        // A request that has no encoding has a number, too, which nobody answers.
+        self.calls.set((number + 1, answered + u64::from(frame.is_err())));
+        let refused = frame.map(|frame| {
+            self.awaited.borrow_mut().insert(number, None);
+            self.post(pe, frame);
+        });
+        ActiveAnswer { active: self, number, refused: refused.err(), watch: None, answer: PhantomData }
+    }
+
+    fn post(&self, to: usize, frame: Vec<u8>) {
+        self.outbox.borrow_mut()[to].0.push_back(frame);
+        self.flush(to);
+    }
+
+    /// Sends as much to `to` as its slot takes.
+    fn flush(&self, to: usize) {
+        let (queue, at) = &mut self.outbox.borrow_mut()[to];
+        while let Some(message) = queue.front().filter(|_| self.pieces.is_free(to)) {
+            *at = message.len() - self.pieces.put(&message[*at..], to).len();
+            if *at == message.len() {
+                queue.pop_front();
+                *at = 0;
+            }
+        }
+    }
+
+    /// Runs the handlers of the requests that have come, and takes the answers; says how many of both. It never waits.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let active = world.active_messages(64)?;
+    /// while active.progress() > 0 {}
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn progress(&self) -> usize {
+        let mut messages = 0;
+        for pe in 0..self.pieces.n_pes() {
+            self.flush(pe);
+            if !self.pieces.has_come(pe) {
+                continue;
+            }
+            let mut message = std::mem::take(&mut self.inbox.borrow_mut()[pe]);
+            if self.pieces.take(pe, &mut message) {
+                self.receive(pe, &message);
+                messages += 1;
+            } else {
+                self.inbox.borrow_mut()[pe] = message;
+            }
+        }
+        messages
+    }
+
+    fn receive(&self, from: usize, message: &[u8]) {
+        match decode(CALL, message) {
+            Ok(ActiveFrame::Request { number, handler, types, body }) => {
+                let outcome = self.run(from, handler, types, &body).map_err(|error| error.in_one_line());
+                match encode(CALL, &ActiveFrame::Answer { number, outcome }) {
+                    Ok(frame) => self.post(from, frame),
+                    Err(error) => crate::mistake(&error),
+                }
+            }
+            Ok(ActiveFrame::Answer { number, outcome }) => {
+                let (made, answered) = self.calls.get();
+                self.calls.set((made, answered + 1));
+                if let Some(awaited) = self.awaited.borrow_mut().get_mut(&number) {
+                    *awaited = Some(outcome);
+                }
+            }
+            // All PEs run this code, so nothing else lies in the slots.
+            Err(error) => crate::mistake(&error),
+        }
+    }
+
+    fn run(&self, from: usize, handler: u32, types: u64, body: &[u8]) -> Result<Vec<u8>, Error> {
+        let index = handler as usize;
+        // Taken out while it runs, so that it may make calls itself.
+        let taken = match self.handlers.borrow_mut().get_mut(index) {
+            Some((its, run)) if *its == types => run.take(),
+            _ => None,
+        };
+        let Some(mut run) = taken else { return Err(self.unknown(index)) };
+        let outcome = run(from, body);
+        self.handlers.borrow_mut()[index].1 = Some(run);
+        outcome
+    }
+
+    #[cold]
+    fn unknown(&self, index: usize) -> Error {
+        Error::new(format!("{CALL}: PE {} cannot run handler {index}", self.world.my_pe())).because(format!(
+            "it has {} handlers; this one is not registered there, takes other types, or runs already",
+            self.handlers.borrow().len()
+        ))
+    }
+
+    /// Serves until all PEs have come here and all requests are answered. All PEs call it, before they drop the active messages.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let active = world.active_messages(64)?;
+    /// active.finish();
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn finish(&self) {
+        let idle = || {
+            self.calls.get().0 == self.calls.get().1 && self.outbox.borrow().iter().all(|(queue, _)| queue.is_empty())
+        };
+        while !idle() {
+            self.serve();
+        }
+        self.rounds.set(self.rounds.get() + 1);
+        let n = self.pieces.n_pes();
+        (0..n).for_each(|pe| self.finished.inc(pe));
+        self.world.quiet();
+        // A PE that has not come here yet may still ask.
+        while !self.finished.test(AtLeast(self.rounds.get() * n as u64)) {
+            self.serve();
+        }
+    }
+
+    /// [`progress`](Self::progress) among others.
+    fn serve(&self) {
+        if self.progress() == 0 {
+            // A question to the library moves the network on, and lets others have a crowded processor.
+            let _ = self.finished.test(AtLeast(u64::MAX));
+        }
+    }
+}
+
+/// A number that tells pairs of types apart.
+fn fingerprint<Q, A>() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    core::any::type_name::<fn(Q) -> A>().hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,117 @@
+//! Active messages: functions that run on other PEs.
+
+#![cfg(feature = "serde")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use oxshmem::test::{processes, processes_on, threads};
+use oxshmem::{ErrorKind, World};
+
+/// Runs `body` as processes of one node and of two, and as threads.
+fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
+    processes(pes, &body);
+    processes_on(2, pes, &body);
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        threads(pes).delayed().seeds(0..3, &body);
+    }
+}
+
+#[test]
+fn handlers_change_what_they_capture_where_it_is() {
+    everywhere(3, |world| {
+        let counts = RefCell::new(HashMap::<String, u64>::new());
+        let active = world.active_messages(64).unwrap();
+        let count = active.register(|_, word: String| {
+            let mut counts = counts.borrow_mut();
+            let seen = counts.entry(word).or_default();
+            *seen += 1;
+            *seen
+        });
+        let n = world.n_pes();
+        // Every PE counts every word at its owner; nobody takes the answers of the first round.
+        (0..30).for_each(|word| drop(active.call(count, &format!("word {word}"), word % n)));
+        let last = active.call(count, &"last".to_owned(), 0).wait().unwrap();
+        assert!((1..=n as u64).contains(&last), "{last}");
+        active.finish();
+        let counts = counts.borrow();
+        let mine = (0..30).filter(|word| word % n == world.my_pe());
+        assert!(mine.clone().all(|word| counts[&format!("word {word}")] == n as u64), "{counts:?}");
+        assert_eq!(counts.len(), mine.count() + usize::from(world.my_pe() == 0));
+        world.barrier();
+    });
+}
+
+#[test]
+fn long_requests_and_answers_cross_in_pieces() {
+    everywhere(2, |world| {
+        let active = world.active_messages(50).unwrap();
+        let reverse = active.register(|from, mut numbers: Vec<u32>| {
+            numbers.reverse();
+            (from, numbers)
+        });
+        let other = 1 - world.my_pe();
+        // Both at once: who waits serves.
+        let numbers: Vec<u32> = (0..2000).collect();
+        let answers = [active.call(reverse, &numbers, other), active.call(reverse, &vec![7], other)];
+        let [long, short] = answers.map(|answer| answer.wait().unwrap());
+        assert_eq!(long, (world.my_pe(), (0..2000).rev().collect()));
+        assert_eq!(short, (world.my_pe(), vec![7]));
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
+fn requests_to_one_pe_run_in_order() {
+    everywhere(2, |world| {
+        let (next, wrong) = (Cell::new([0_u32; 2]), Cell::new(0));
+        let active = world.active_messages(64).unwrap();
+        let number = active.register(|from: usize, number: u32| {
+            let mut all = next.get();
+            wrong.set(wrong.get() + u32::from(all[from] != number));
+            all[from] += 1;
+            next.set(all);
+        });
+        (0..50).for_each(|i| drop(active.call(number, &i, 1 - world.my_pe())));
+        active.finish();
+        assert_eq!((next.get()[1 - world.my_pe()], wrong.get()), (50, 0));
+        // And once more.
+        active.call(number, &50, 1 - world.my_pe()).wait().unwrap();
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_task_awaits_an_answer_and_serves_meanwhile() {
+    processes(2, |world| {
+        let active = world.active_messages(64).unwrap();
+        let double = active.register(|_, number: u64| 2 * number);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let answers = runtime.block_on(async {
+            let other = 1 - world.my_pe();
+            let (one, two) = tokio::join!(active.call(double, &1, other), active.call(double, &2, other));
+            (one.unwrap(), two.unwrap())
+        });
+        assert_eq!(answers, (2, 4));
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_handler_that_is_not_there_is_an_error_of_the_caller() {
+    processes(2, |world| {
+        let active = world.active_messages(64).unwrap();
+        let _number = active.register(|_, number: u64| number);
+        let word = (world.my_pe() == 0).then(|| active.register(|_, word: String| word));
+        if let Some(word) = word {
+            let refused = active.call(word, &"x".to_owned(), 1).wait().unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+            assert!(refused.to_string().contains("PE 1 cannot run handler 1"), "{refused}");
+        }
+        active.finish();
+        world.barrier();
+    });
+}
