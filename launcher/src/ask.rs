@@ -2,20 +2,19 @@
 //!
 //! The launcher listens on a socket whose name is in no file system (`@oxshmem/USER/PROCESS`), so that nothing is left of it when the
 //! launcher is killed. Both sides make sure that the other one belongs to the same user. A question is a connection; the answer
-//! is a [`JobView`] in JSON, and then the connection ends.
+//! is a [`JobView`] in JSON, and then the connection ends. A second socket is for PEs that have found a certain deadlock: they
+//! cannot read debug information, and get the waits of all PEs in words.
 
 use std::io::{self, Read};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_flight::Witness;
+use oxshmem_flight::{Witness, report, sockets};
 use oxshmem_os::descriptors;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-/// The beginning of the names of all jobs' sockets.
-const PREFIX: &str = "oxshmem/";
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -37,7 +36,18 @@ pub struct JobView {
 }
 
 /// Somebody who waits for an answer.
-pub(crate) struct Visitor(tokio::net::UnixStream);
+pub(crate) struct Visitor {
+    stream: tokio::net::UnixStream,
+    wants: AnswerForm,
+}
+
+#[derive(Clone, Copy)]
+enum AnswerForm {
+    /// The [`JobView`] in JSON.
+    View,
+    /// The waits of all PEs in words, if all wait.
+    Waits,
+}
 
 /// Those who come.
 pub(crate) type Visitors = mpsc::UnboundedReceiver<Visitor>;
@@ -45,8 +55,11 @@ pub(crate) type Visitors = mpsc::UnboundedReceiver<Visitor>;
 impl Visitor {
     /// Answers, in the background: a visitor who does not read keeps nobody.
     pub(crate) fn answer(self, view: &JobView) {
-        let text = serde_json::to_vec(view).expect("numbers and words have a JSON form");
-        let Self(mut stream) = self;
+        let Self { mut stream, wants } = self;
+        let text = match wants {
+            AnswerForm::View => serde_json::to_vec(view).expect("numbers and words have a JSON form"),
+            AnswerForm::Waits => view.waits().into_bytes(),
+        };
         tokio::task::spawn_local(async move {
             // One that has gone needs no answer.
             let _ = tokio::time::timeout(PATIENCE, stream.write_all(&text)).await;
@@ -54,14 +67,29 @@ impl Visitor {
     }
 }
 
+impl JobView {
+    /// Who waits for whom; nothing unless all PEs wait.
+    fn waits(&self) -> String {
+        let known = &self.witnesses;
+        match known.len() == self.pes as usize && known.iter().all(|one| !one.waits.is_empty()) {
+            true => report::picture(known, self.pes),
+            false => String::new(),
+        }
+    }
+}
+
 /// Lets programs of the same user ask. Without a socket nobody can, and the job runs as well.
 pub(crate) fn listen() -> Visitors {
     let (tell, visitors) = mpsc::unbounded_channel();
-    if let Ok(listener) = bind() {
+    let (user, own) = (descriptors::own_uid(), std::process::id());
+    for (name, wants) in [(sockets::view(user, own), AnswerForm::View), (sockets::waits(user, own), AnswerForm::Waits)]
+    {
+        let Ok(listener) = bind(&name) else { continue };
+        let tell = tell.clone();
         tokio::task::spawn_local(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let is_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == descriptors::own_uid());
-                if is_user && tell.send(Visitor(stream)).is_err() {
+                let is_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == user);
+                if is_user && tell.send(Visitor { stream, wants }).is_err() {
                     return;
                 }
             }
@@ -70,20 +98,16 @@ pub(crate) fn listen() -> Visitors {
     visitors
 }
 
-fn bind() -> io::Result<tokio::net::UnixListener> {
-    let listener = descriptors::listen(name(std::process::id()).as_bytes())?;
+fn bind(name: &str) -> io::Result<tokio::net::UnixListener> {
+    let listener = descriptors::listen(name.as_bytes())?;
     listener.set_nonblocking(true)?;
     tokio::net::UnixListener::from_std(listener)
-}
-
-fn name(job: u32) -> String {
-    format!("{PREFIX}{}/{job}", descriptors::own_uid())
 }
 
 /// The jobs of this user on this machine, by the process numbers of their launchers.
 pub fn jobs() -> Vec<u32> {
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let own = format!("@{PREFIX}{}/", descriptors::own_uid());
+    let own = format!("@{}", sockets::views(descriptors::own_uid()));
     let mut jobs: Vec<u32> =
         sockets.lines().filter_map(|line| line.rsplit_once(' ')?.1.strip_prefix(&own)?.parse().ok()).collect();
     jobs.sort_unstable();
@@ -118,7 +142,7 @@ fn choices(all: &[u32]) -> String {
 pub fn view(job: u32) -> Result<JobView, Error> {
     let silent = |why: &dyn std::fmt::Display| Error::new(format!("job {job} does not answer")).because(why);
     let ask = || {
-        let mut stream = descriptors::connect(name(job).as_bytes())?;
+        let mut stream = descriptors::connect(sockets::view(descriptors::own_uid(), job).as_bytes())?;
         if descriptors::peer_uid(&stream)? != descriptors::own_uid() {
             return Err(io::Error::other("another user has taken its name"));
         }

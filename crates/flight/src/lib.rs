@@ -9,6 +9,7 @@
 pub mod calls;
 pub mod index;
 pub mod report;
+pub mod sockets;
 pub mod waits;
 
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,7 @@
 //! them. `SHMEM_HANG_SECS` reports these as well.
 
 mod idle;
+mod places;
 mod questions;
 mod stillness;
 mod words;
@@ -254,21 +255,26 @@ const ASKED: u32 = 256;
 /// Prints it, and ends the job if that is wanted. All PEs wait, so nobody is kept.
 #[cold]
 fn report(observer: &mut Observer, job: &Job) {
-    let mut known = hang::on_node();
-    known.extend(elsewhere(observer, job));
-    known.sort_by_key(|one| one.pe);
     let pes = job.size();
     let who = if pes == 1 { "the job's only PE waits".into() } else { format!("all {pes} PEs of the job wait") };
-    let silent = match pes - known.len() as u32 {
-        0 => String::new(),
-        more => format!("  and {more} more PEs\n"),
-    };
     let head = format!("oxshmem: deadlock: {who}, and nothing can end that:\n");
-    let text = head + &report::lines(&known, pes, &network::name()) + &silent + &report::cause(&known);
+    let text = head + &places::told().unwrap_or_else(|| picture(observer, job));
     if state::current().is_some_and(|life| life.settings.deadlock == Deadlock::Abort) {
         job::abort(1, text.trim_end());
     }
     eprintln!("{text}  The job goes on waiting. SHMEM_DEADLOCK=abort would end it, SHMEM_DEADLOCK=off would not look.");
+}
+
+/// The waits of all PEs, as far as a PE can know them.
+fn picture(observer: &mut Observer, job: &Job) -> String {
+    let mut known = hang::on_node();
+    known.extend(elsewhere(observer, job));
+    known.sort_by_key(|one| one.pe);
+    let silent = match job.size() - known.len() as u32 {
+        0 => String::new(),
+        more => format!("  and {more} more PEs\n"),
+    };
+    report::lines(&known, job.size(), &network::name()) + &silent + &report::cause(&known)
 }
 
 /// The PEs of other nodes.
