@@ -68,7 +68,7 @@ impl Visitor {
 }
 
 impl JobView {
-    /// Who waits for whom; nothing unless all PEs wait.
+    /// The waits of all PEs in words; nothing unless all PEs wait.
     fn waits(&self) -> String {
         let known = &self.witnesses;
         match known.len() == self.pes as usize && known.iter().all(|one| !one.waits.is_empty()) {

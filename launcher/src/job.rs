@@ -17,11 +17,11 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
+use crate::deadline::at;
 use crate::input::{self, InputReader};
 use crate::job::inquiry::{JobQuestion, ReportReason};
 use crate::layout::Layout;
-use crate::link::frame::OutputStream;
-use crate::link::frame::{AgentOrder, AgentReport, JobDescription};
+use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST, OutputStream};
 use crate::plan::{Display, JobPlan, Stdin};
 use crate::prepare::Prepared;
 use crate::profile::gathering;
@@ -189,9 +189,6 @@ enum EndPhase {
     Killed,
 }
 
-/// The number of the launcher's own host if all PEs are on hosts with agents.
-const NO_HOST: u32 = u32::MAX;
-
 impl RunningJob {
     fn new(description: Rc<JobDescription>) -> RunningJob {
         let (order, orders) = mpsc::unbounded_channel();
@@ -336,9 +333,7 @@ impl RunningJob {
             // Everybody is in: what was put goes down to all of them.
             AgentReport::Fence { values, last } => self.subtree.obey(AgentOrder::Fenced { values, last }),
             AgentReport::Stuck { waiting } => self.stuck(waiting),
-            AgentReport::Output { host, stream, bytes } => {
-                self.screen.show(host, stream, bytes);
-            }
+            AgentReport::Output { host, pe, stream, bytes } => self.screen.show(host, Some(pe), stream, bytes),
             AgentReport::Record { name, offset, bytes } => self.keep(&name, offset, &bytes),
             AgentReport::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
@@ -390,7 +385,7 @@ impl RunningJob {
             Some(Display::Picture) => picture::together(&maps),
             _ => maps.concat(),
         };
-        self.screen.show(NO_HOST, OutputStream::Stdout, all.into_bytes());
+        self.screen.show(NO_HOST, None, OutputStream::Stdout, all.into_bytes());
     }
 
     /// Counts a PE out.
@@ -460,12 +455,5 @@ impl RunningJob {
             PeState::Running { pid } | PeState::Ended { pid: Some(pid) } => format!("PE {pe} ({host}pid {pid})"),
             PeState::Expected | PeState::Ended { pid: None } => format!("PE {pe} ({host}not started)"),
         }
-    }
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }

@@ -24,6 +24,8 @@ pub mod tune;
 pub mod why;
 pub mod wrapper;
 
+mod deadline;
+mod fold;
 mod input;
 mod layout;
 mod leftovers;

@@ -78,9 +78,10 @@ impl<S: AsyncWrite + Unpin> Sink for Mutex<S> {
 /// How much may be sent before the launcher has written some of it; closed when it cannot write any more.
 pub(crate) type Room = Rc<Semaphore>;
 
-/// One stream of a host's PEs, on its way up.
+/// One stream of a PE, on its way up.
 pub(crate) struct Upward {
     pub(crate) host: u32,
+    pub(crate) pe: u32,
     pub(crate) stream: OutputStream,
     pub(crate) room: Room,
     pub(crate) reports: mpsc::UnboundedSender<AgentReport>,
@@ -91,7 +92,7 @@ impl Sink for Upward {
         let closed = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         let wanted = bytes.len().min(WINDOW) as u32;
         self.room.acquire_many(wanted).await.map_err(closed)?.forget();
-        let report = AgentReport::Output { host: self.host, stream: self.stream, bytes: bytes.to_vec() };
+        let report = AgentReport::Output { host: self.host, pe: self.pe, stream: self.stream, bytes: bytes.to_vec() };
         self.reports.send(report).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
     }
 }

@@ -127,7 +127,7 @@ impl Processes {
         let way = |stream| {
             let style = Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
             let room = Rc::clone(self.outlet.room(stream));
-            (Upward { host: self.host, stream, room, reports: self.side.clone() }, style, self.over.subscribe())
+            (Upward { host: self.host, pe, stream, room, reports: self.side.clone() }, style, self.over.subscribe())
         };
         if let Some(source) = child.stdout.take() {
             let (upward, style, over) = way(OutputStream::Stdout);

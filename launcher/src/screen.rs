@@ -9,12 +9,20 @@ use std::rc::Rc;
 use oxshmem_base::Error;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use crate::link::frame::AgentOrder;
-use crate::link::frame::OutputStream;
+use crate::deadline::at;
+use crate::fold::Folding;
+use crate::link::frame::{AgentOrder, NO_HOST, OutputStream};
 
-/// A piece of output and the host that it comes from.
-type Piece = (u32, OutputStream, Vec<u8>);
+/// A piece of output, and where it comes from.
+struct Piece {
+    host: u32,
+    /// `None`: it is the launcher's own.
+    pe: Option<u32>,
+    stream: OutputStream,
+    bytes: Vec<u8>,
+}
 
 pub(crate) struct Screen {
     pieces: mpsc::UnboundedSender<Piece>,
@@ -26,6 +34,8 @@ pub(crate) struct Screen {
 struct WriteProgress {
     /// Pieces that are not out.
     left: Cell<usize>,
+    /// Whether errors are held back, about which a line is still to come.
+    owes: Cell<bool>,
     lost: Cell<Option<Lost>>,
 }
 
@@ -45,15 +55,15 @@ impl Screen {
         Screen { pieces, progress }
     }
 
-    pub(crate) fn show(&self, host: u32, stream: OutputStream, bytes: Vec<u8>) {
+    pub(crate) fn show(&self, host: u32, pe: Option<u32>, stream: OutputStream, bytes: Vec<u8>) {
         self.progress.left.set(self.progress.left.get() + 1);
         // The writer ends after us.
-        let _ = self.pieces.send((host, stream, bytes));
+        let _ = self.pieces.send(Piece { host, pe, stream, bytes });
     }
 
     /// Whether everything is out or lost.
     pub(crate) fn is_empty(&self) -> bool {
-        self.progress.left.get() == 0
+        self.progress.left.get() == 0 && !self.progress.owes.get()
     }
 
     /// The first output that could not be written.
@@ -90,11 +100,29 @@ async fn write(
     progress: Rc<WriteProgress>,
 ) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
-    while let Some((host, stream, bytes)) = pieces.recv().await {
-        let written = match stream {
-            OutputStream::Stdout => put(&mut stdout, &bytes).await,
-            OutputStream::Stderr => put(&mut stderr, &bytes).await,
+    let mut folding = Folding::default();
+    loop {
+        let piece = tokio::select! {
+            piece = pieces.recv() => piece,
+            () = at(folding.due()) => {
+                // If it cannot be written, the next piece cannot either, and that is told.
+                let _ = put(&mut stderr, &folding.close(Instant::now())).await;
+                progress.owes.set(folding.due().is_some());
+                // The job looks whether everything is out.
+                let _ = orders.send(AgentOrder::Written { host: NO_HOST, stream: OutputStream::Stderr, bytes: 0 });
+                continue;
+            }
         };
+        let Some(Piece { host, pe, stream, bytes }) = piece else { return };
+        let written = match (stream, pe) {
+            (OutputStream::Stdout, _) => {
+                folding.interrupt();
+                put(&mut stdout, &bytes).await
+            }
+            (OutputStream::Stderr, None) => put(&mut stderr, &bytes).await,
+            (OutputStream::Stderr, Some(pe)) => put(&mut stderr, &folding.take(pe, &bytes, Instant::now())).await,
+        };
+        progress.owes.set(folding.due().is_some());
         progress.left.set(progress.left.get() - 1);
         let order = match written {
             Ok(()) => AgentOrder::Written { host, stream, bytes: bytes.len() as u32 },

@@ -1,6 +1,7 @@
 //! The sentences about a race.
 
 use std::ffi::{CStr, c_char};
+use std::io::Write;
 
 use oxshmem_base::Error;
 use oxshmem_race::access::Access;
@@ -72,7 +73,9 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
             ))
             .fix("call shmem_quiet, or shmem_ctx_quiet on the operation's context, before the buffer is used again"),
     };
-    eprintln!("oxshmem: PE {} of {}: {error}", standard::pshmem_my_pe(), standard::pshmem_n_pes());
+    let text = format!("oxshmem: PE {} of {}: {error}\n", standard::pshmem_my_pe(), standard::pshmem_n_pes());
+    // In one piece, so that the launcher knows equal reports again. Without a reader there is nothing better to do than to go on.
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// The synchronisation that would most likely order them.

@@ -66,9 +66,10 @@ pub(crate) enum AgentReport {
     Fence { values: Vec<(String, String)>, last: bool },
     /// So many PEs wait in a fence that cannot open, because one of those here has ended.
     Stuck { waiting: u32 },
-    /// Whole lines of output, dressed.
+    /// Whole lines of a PE's output, dressed.
     Output {
         host: u32,
+        pe: u32,
         stream: OutputStream,
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
@@ -93,6 +94,9 @@ pub(crate) enum AgentReport {
     /// Still here.
     Beat,
 }
+
+/// The number of the launcher's own host if all PEs are on hosts with agents.
+pub(crate) const NO_HOST: u32 = u32::MAX;
 
 /// Which of a PE's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,8 +247,9 @@ mod tests {
                 }),
             (any::<u32>(), any::<i32>()).prop_map(|(pe, status)| AgentReport::Aborted { pe, status }),
             (values, any::<bool>()).prop_map(|(values, last)| AgentReport::Fence { values, last }),
-            (any::<u32>(), bytes).prop_map(|(host, bytes)| AgentReport::Output {
+            (any::<u32>(), any::<u32>(), bytes).prop_map(|(host, pe, bytes)| AgentReport::Output {
                 host,
+                pe,
                 stream: OutputStream::Stderr,
                 bytes
             }),

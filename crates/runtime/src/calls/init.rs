@@ -45,7 +45,7 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
             0
         }
         Err(error) => {
-            eprintln!("oxshmem: {error}");
+            errors::note(&error.to_string());
             1
         }
     }

@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
+use std::io::Write;
 use std::time::Duration;
 
 use oxshmem_base::Error;
@@ -62,8 +63,15 @@ pub(crate) fn forked(call: &str) -> Error {
 #[cold]
 pub(crate) fn ignored_in_child(call: &str) {
     if let Some((pe, pes)) = job::identity() {
-        eprintln!("oxshmem: a child of PE {pe} of {pes}: {}", forked(call));
+        note(&format!("a child of PE {pe} of {pes}: {}", forked(call)));
     }
+}
+
+/// Prints a message in one piece: lines of several PEs do not mix, and the launcher knows equal ones again.
+#[cold]
+pub(crate) fn note(message: &str) {
+    // Without anybody to read it there is nothing better to do than to go on.
+    let _ = std::io::stderr().write_all(format!("oxshmem: {message}\n").as_bytes());
 }
 
 /// A PE number that the team of the context does not have.

@@ -1,6 +1,7 @@
 //! The job that this process belongs to, and its place in it.
 
 use std::ffi::c_int;
+use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
@@ -132,21 +133,23 @@ pub(crate) fn end_if_orphaned() {
 
 /// Ends the whole job: prints `message` unless it is empty, flushes the C library's output. The child of a fork ends alone.
 pub(crate) fn abort(status: c_int, message: &str) -> ! {
+    // In one piece, as a PE of a job does.
+    let say = || drop(std::io::stderr().write_all(format!("{message}\n").as_bytes()));
     if is_stranger() {
         if !message.is_empty() {
-            eprintln!("{message}");
+            say();
         }
         process::exit_now(status)
     }
     if TRAP_ON_ABORT.load(Relaxed) {
-        eprintln!("{message}");
+        say();
         std::process::abort();
     }
     match JOB.get() {
         Some(job) => job.abort(status, message),
         None => {
             if !message.is_empty() {
-                eprintln!("{message}");
+                say();
             }
             process::exit_now(status)
         }

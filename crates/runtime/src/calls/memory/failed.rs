@@ -2,6 +2,7 @@
 
 use oxshmem_base::{Error, size};
 
+use crate::diagnosis::errors;
 use crate::start::job;
 
 /// Why an allocation failed, and whether this PE prints it where the call's own answer is no more than NULL.
@@ -42,6 +43,6 @@ fn warn_once(error: &Error) {
 
 pub(super) fn warn(error: &Error) {
     if let Some((pe, pes)) = job::identity() {
-        eprintln!("oxshmem: PE {pe} of {pes}: {error}");
+        errors::note(&format!("PE {pe} of {pes}: {error}"));
     }
 }
