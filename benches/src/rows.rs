@@ -326,7 +326,7 @@ pub(crate) const GROUPS: &[RowGroup] = &[
         name: "ucx",
         pes: 2,
         nodes: 2,
-        work: Work::Transport { package: "oxshmem-transport-ucx", example: "latency" },
+        work: Work::Transport { package: "oxshmem-transport-ucx", example: "beside_ucp" },
         rows: &[
             row("put 8 B over UCX's TCP, one way", UCP, Times(1.15)),
             row("put 8 B and quiet over UCX's TCP", UCP, Times(1.1)),
@@ -339,7 +339,7 @@ pub(crate) const GROUPS: &[RowGroup] = &[
         name: "libfabric",
         pes: 2,
         nodes: 2,
-        work: Work::Transport { package: "oxshmem-transport-ofi", example: "bare" },
+        work: Work::Transport { package: "oxshmem-transport-ofi", example: "beside_libfabric" },
         rows: &[
             row("put 8 B over libfabric's shm, one way", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp, one way", WRITE, Times(1.15)),

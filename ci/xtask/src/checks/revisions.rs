@@ -13,9 +13,9 @@ use crate::{Outcome, command, default_prefix, target, top};
 
 /// The examples that measure providers.
 const EXAMPLES: &[Example] = &[
-    Example { package: "oxshmem-transport-tcp", name: "latency", arguments: &[] },
-    Example { package: "oxshmem-transport-ofi", name: "bare", arguments: &["tcp"] },
-    Example { package: "oxshmem-transport-ucx", name: "latency", arguments: &["tcp"] },
+    Example { package: "oxshmem-transport-tcp", names: ["beside_sockets", "latency"], arguments: &[] },
+    Example { package: "oxshmem-transport-ofi", names: ["beside_libfabric", "bare"], arguments: &["tcp"] },
+    Example { package: "oxshmem-transport-ucx", names: ["beside_ucp", "latency"], arguments: &["tcp"] },
 ];
 
 /// The patterns of `oxshmem bench` and the numbers of PEs for one node.
@@ -25,7 +25,8 @@ const PES: &[u32] = &[2, 4, 8];
 /// An example that prints ratios to something bare.
 struct Example {
     package: &'static str,
-    name: &'static str,
+    /// Its name now, and until November 2026.
+    names: [&'static str; 2],
     arguments: &'static [&'static str],
 }
 
@@ -92,11 +93,10 @@ impl Drop for Checkout {
 impl Example {
     /// Prints the medians of both revisions' ratios, and how they changed.
     fn compare(&self, before: &Checkout, rounds: usize) -> Outcome {
-        let mut builder = before.cargo();
-        self.build(&mut builder)?;
-        self.build(cargo().current_dir(top()))?;
-        let program = |target: PathBuf| target.join("release/examples").join(self.name);
-        let programs = [self.kept(&program(target().join("revisions/build")))?, program(target())];
+        let programs = [
+            self.build(before.cargo(), &before.folder, &target().join("revisions/build"), "before")?,
+            self.build(cargo(), &top(), &target(), "now")?,
+        ];
         let mut ratios: [BTreeMap<String, Vec<f64>>; 2] = Default::default();
         for round in 0..rounds {
             // In alternating order: the second of a pair finds another machine than the first.
@@ -128,14 +128,15 @@ impl Example {
         }
     }
 
-    fn build(&self, cargo: &mut Command) -> Outcome {
-        command::run(cargo.args(["build", "--quiet", "--release", "--package", self.package, "--example", self.name]))
-    }
-
-    /// A copy of the program: the next package has an example of this name, too.
-    fn kept(&self, program: &Path) -> Outcome<PathBuf> {
-        let copy = target().join("revisions").join(format!("{}-{}", self.package, self.name));
-        fs::copy(program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
+    /// Builds the sources in `folder`, and returns a copy of the program: other examples may have its name.
+    fn build(&self, mut cargo: Command, folder: &Path, target_folder: &Path, side: &str) -> Outcome<PathBuf> {
+        let sources = folder.join("crates").join(self.package.trim_start_matches("oxshmem-")).join("examples");
+        let has = |name: &&&str| sources.join(name).with_extension("rs").exists();
+        let name = self.names.iter().find(has).ok_or(format!("{}: no example measures it", sources.display()))?;
+        command::run(cargo.args(["build", "--quiet", "--release", "--package", self.package, "--example", name]))?;
+        let program = target_folder.join("release/examples").join(name);
+        let copy = target().join("revisions").join(format!("{}-{side}", self.package));
+        fs::copy(&program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
         Ok(copy)
     }
 }
@@ -165,7 +166,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn node(before: &Checkout, rounds: usize) -> Outcome {
     let earlier = target().join("revisions/oxshmem");
     command::run(before.cargo().args(["xtask", "build", "--prefix"]).arg(&earlier))?;
-    command::run(cargo().current_dir(top()).args(["xtask", "build"]))?;
+    command::run(cargo().args(["xtask", "build"]))?;
     let [wrapper, launcher] = ["oshcc", "oshrun"].map(|name| earlier.join("bin").join(name));
     for pes in PES {
         for pattern in PATTERNS {
@@ -186,7 +187,9 @@ fn git() -> Command {
 }
 
 fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(top());
+    cargo
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! need so that a PE that computes is served. What libfabric itself takes for the descriptor is the difference. A provider
 //! without descriptors (shm) is measured polled only.
 //!
-//! `cargo run --release -p oxshmem-transport-ofi --example bare [PROVIDER...]`; with `--json` it prints all measurements, as
+//! `cargo run --release -p oxshmem-transport-ofi --example beside_libfabric [PROVIDER...]`; with `--json` it prints all measurements, as
 //! `oxshmem-benches` reads them.
 
 use std::ffi::{CString, c_void};

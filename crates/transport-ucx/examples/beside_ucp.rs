@@ -1,7 +1,7 @@
 //! The provider beside bare `ucp_*` calls on the same transport, in one run between two processes of this host.
 //!
 //! Every round measures bare and provided in turn, so that what else runs on the machine disturbs both; the best round
-//! counts. Run it with `cargo run --release -p oxshmem-transport-ucx --example latency [UCX_TLS]` (tcp); with `--json` it prints
+//! counts. Run it with `cargo run --release -p oxshmem-transport-ucx --example beside_ucp [UCX_TLS]` (tcp); with `--json` it prints
 //! all rounds, as `oxshmem-benches` reads them.
 
 use std::io::{BufRead, BufReader, Write};

@@ -1,7 +1,7 @@
 //! The provider beside a bare TCP connection, in one run between two processes of this host.
 //!
 //! Every round measures bare and provided in turn, so that what else runs on the machine disturbs both; the best round
-//! counts. Run it with `cargo run --release --example latency`.
+//! counts. Run it with `cargo run --release -p oxshmem-transport-tcp --example beside_sockets`.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
