@@ -255,7 +255,7 @@ fn words_of_ended(test: &str) -> String {
 #[test]
 fn threads_of_a_pe_are_no_pes() {
     let said = words_of_ended("a_thread_of_a_pe");
-    assert!(said.contains("shmem_p: the library is not initialised"), "{said}");
+    assert!(said.contains("Symmetric::put: the library is not initialised"), "{said}");
 }
 
 #[test]
