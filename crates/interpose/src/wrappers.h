@@ -9,7 +9,12 @@ typedef struct oxshmem_request *shmem_req_h;
 typedef struct shmem_team_config shmem_team_config_t;
 typedef struct shmem_ctx_session_config shmem_ctx_session_config_t;
 typedef struct shmemx_pcntr shmemx_pcntr_t;
+/* The IEEE type of 128 bits, which is long double where the processor has no other. */
+#if __LDBL_MANT_DIG__ == 113
+typedef long double real16_t;
+#else
 typedef __float128 real16_t;
+#endif
 
 /* A routine: its name for the linker, its name as programs spell it, and its kind. */
 struct oxprof_routine {

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The IEEE type of 128 bits, which is long double where the processor has no other. */
+#if __LDBL_MANT_DIG__ == 113
+typedef long double real16_t;
+#else
 typedef __float128 real16_t;
+#endif
 
 /* Where a call is made, and the number of the routine. */
 #define AT(call) __builtin_return_address(0), (uint16_t)(call)

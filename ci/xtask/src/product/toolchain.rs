@@ -41,7 +41,7 @@ impl Toolchain {
             )
         })?;
         let tools = Self { cross: Some(cross) };
-        match command::exists(&tools.name("gcc")) && command::exists(cross.emulator) {
+        match command::exists(&tools.name("gcc")) && command::exists(cross.emulator) && has_library(triple) {
             true => Ok(tools),
             false => Err(format!("{triple} needs {}", cross.package)),
         }
@@ -101,6 +101,12 @@ impl Toolchain {
     fn name(self, tool: &str) -> String {
         format!("{}{tool}", self.cross.map_or("", |cross| cross.tools))
     }
+}
+
+/// Whether Rust's library for the target is here.
+fn has_library(triple: &str) -> bool {
+    let folder = command::read(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
+    folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
 #[cfg(test)]
