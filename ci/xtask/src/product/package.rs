@@ -5,6 +5,7 @@ mod archive;
 mod debian;
 mod parts;
 mod redhat;
+mod twice;
 mod wheel;
 
 use std::fs;
@@ -38,6 +39,9 @@ pub(crate) struct PackageArguments {
     /// Install each package, and the source, in a bare Debian 12, and run a job of 4 PEs there; needs root and debootstrap
     #[arg(long)]
     prove: bool,
+    /// Make them from clean in two folders, and fail unless they are the same bytes
+    #[arg(long, conflicts_with_all = ["output", "prove"])]
+    twice: bool,
 }
 
 /// A kind of package.
@@ -72,6 +76,9 @@ struct Product {
 
 /// Builds the tree and makes the packages.
 pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
+    if arguments.twice {
+        return twice::make(arguments);
+    }
     if arguments.kinds == [PackageKind::Source] {
         let output = output(arguments)?;
         let archive = archive::source(&output)?;

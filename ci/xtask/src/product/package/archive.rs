@@ -10,7 +10,7 @@ use crate::product::recipe::VERSION;
 use crate::{Outcome, command, top};
 
 /// The file of checksums.
-const CHECKSUMS: &str = "SHA256SUMS";
+pub(super) const CHECKSUMS: &str = "SHA256SUMS";
 
 /// The installation, and the debug files.
 pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
