@@ -77,7 +77,7 @@ int main(void)
         double *swap = now;
         now = next;
         next = swap;
-        /* Nobody puts into a block that its owner still reads. */
+        /* The signals of two steps must not overtake each other. */
         shmem_sync_all();
     }
     shmem_double_max_reduce(SHMEM_TEAM_WORLD, &largest, &change, 1);

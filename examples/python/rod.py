@@ -1,6 +1,6 @@
 """Heat spreads along a rod that all PEs share, with numpy arrays in symmetric memory.
 
-pip install shmem4py; then   oshrun -n 4 python rod.py
+oshrun -n 4 python rod.py, with a python that has shmem4py: see the book's page on Python
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ fn main() -> Result<(), oxshmem::Error> {
     let world = World::init()?;
     let (me, n) = (world.my_pe(), world.n_pes());
     let (mine, greatest) = (world.allocate_slice(COUNT, 0_i64)?, world.allocate_slice(COUNT, 0_i64)?);
-    // PE i % n has the greatest number at place i.
+    // PE (i + 1) % n has the greatest number at place i.
     mine.store_all((0..COUNT).map(|i| (i + (i + n - me) % n) as i64));
     world.max(&greatest, &mine);
     assert!((0..COUNT).all(|i| greatest[i].load() == (i + n - 1) as i64));
