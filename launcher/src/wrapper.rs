@@ -57,6 +57,8 @@ pub struct Wrapper {
     compiler: Vec<OsString>,
     include: PathBuf,
     lib: PathBuf,
+    /// Whether it is for Fortran.
+    fortran: bool,
     /// The object file of the Fortran module `shmem_f08`, in its archive, if this wrapper is for Fortran and the file is there.
     module: Option<PathBuf>,
     /// Whether the compiler is clang or built on it.
@@ -70,6 +72,10 @@ const OURS: [&str; 3] = ["-static-oxshmem", "--race", "-race"];
 const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
 /// The same for a program that only takes oxshmem itself from the archive.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
+/// Functions that gfortran's library calls in every program with threads, as which it counts ours, but names weakly: a fully
+/// static program has only those that somebody else names.
+const FORTRAN_THREADS: &str = "-Wl,-u,pthread_mutex_init,-u,pthread_mutex_destroy,-u,pthread_mutex_trylock,-u,pthread_cond_init,\
+                               -u,pthread_cond_destroy,-u,pthread_cond_wait,-u,pthread_cond_broadcast,-u,pthread_join";
 
 const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's own arguments.
 
@@ -103,13 +109,15 @@ impl Wrapper {
         let prefix = bin.parent().unwrap_or(Path::new("/"));
         let compiler = chosen.unwrap_or_else(|| vec![default.into()]);
         let lib = libraries(prefix, &exists);
-        let module = (language == Language::Fortran).then(|| lib.join("liboxshmem_f08.a")).filter(|path| exists(path));
+        let fortran = language == Language::Fortran;
+        let module = fortran.then(|| lib.join("liboxshmem_f08.a")).filter(|path| exists(path));
         Wrapper {
             name: name.into(),
             clang: is_clang(&compiler),
             compiler,
             include: prefix.join("include"),
             lib,
+            fortran,
             module,
         }
     }
@@ -189,7 +197,8 @@ impl Wrapper {
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
         let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
         if has(STATIC[0]) || has(STATIC[1]) || has(STATIC[2]) {
-            return archive().chain(STATIC_LIBRARIES.map(OsString::from)).collect();
+            let threads = self.fortran.then(|| FORTRAN_THREADS.into());
+            return threads.into_iter().chain(archive()).chain(STATIC_LIBRARIES.map(OsString::from)).collect();
         }
         if has("-static-oxshmem") {
             return archive().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect();
@@ -332,6 +341,8 @@ mod tests {
         assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
         let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
         assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
+        let threads = format!("{FORTRAN_THREADS} {all_static}");
+        assert_eq!(acts("oshfort", "-static a.o"), format!("gfortran -static a.o -I/opt/osh/include {threads}"));
     }
 
     #[test]

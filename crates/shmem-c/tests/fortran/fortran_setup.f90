@@ -1,6 +1,7 @@
 ! Start, queries, ordering and the cache calls.
 ! pes: 1 2 3 4 8
 ! build: -Wno-extra
+! build: -Wno-extra -static -fno-pie
 program setup
     implicit none
     include 'shmem.fh'
