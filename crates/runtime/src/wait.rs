@@ -239,6 +239,9 @@ fn sleep(
             return Left::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) {
+            if ControlBlock::if_open().is_none() {
+                errors::not_initialised(reason.call);
+            }
             job::end_if_orphaned();
             check_needed(&reason, ready);
             if watch.look(own, || reason.describe(), begin.elapsed(), ready) {
@@ -298,7 +301,8 @@ fn gone_among(needs: Needs<'_>) -> Option<u32> {
 
 /// A PE whose end leaves nobody who could end the wait, because all others have gone before it.
 fn last_to_go() -> Option<u32> {
-    let me = ControlBlock::own();
+    // Another thread may have ended the library meanwhile: then nobody is a PE.
+    let me = ControlBlock::if_open()?;
     let mut others = (0..job::pes_on_node()).filter(|&window| !core::ptr::eq(ControlBlock::of(window), me));
     let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
     if network::is_open() || job::pes_on_node() < 2 || !others.clone().all(is_gone) {
