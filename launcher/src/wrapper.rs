@@ -2,6 +2,8 @@
 //!
 //! One program acts by the name it is called. What it would do is a pure function of its arguments and surroundings.
 
+mod archive;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -66,16 +68,7 @@ pub struct Wrapper {
 }
 
 /// Options that are ours and not the compiler's.
-const OURS: [&str; 3] = ["-static-oxshmem", "--race", "-race"];
-
-/// Libraries that a fully static program needs beside the archive: those of Rust's standard library.
-const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
-/// The same for a program that only takes oxshmem itself from the archive.
-const SYSTEM_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
-/// Functions that gfortran's library calls in every program with threads, as which it counts ours, but names weakly: a fully
-/// static program has only those that somebody else names.
-const FORTRAN_THREADS: &str = "-Wl,-u,pthread_mutex_init,-u,pthread_mutex_destroy,-u,pthread_mutex_trylock,-u,pthread_cond_init,\
-                               -u,pthread_cond_destroy,-u,pthread_cond_wait,-u,pthread_cond_broadcast,-u,pthread_join";
+const OURS: [&str; 3] = [archive::OPTION, "--race", "-race"];
 
 const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's own arguments.
 
@@ -150,7 +143,7 @@ impl Wrapper {
                 Action::Print(format!("{}: oxshmem {} (OpenSHMEM 1.6)", self.name, env!("CARGO_PKG_VERSION")))
             }
             Some(_) => Action::Print(format!("{} {HELP}", self.name)),
-            None if asks_for_races(&arguments) && arguments.iter().any(is_static) => Action::Refuse(
+            None if asks_for_races(&arguments) && arguments.iter().any(archive::is_asked_for) => Action::Refuse(
                 Error::new("--race does not go together with a library from an archive")
                     .because("the race detector puts itself between the program and the shared library")
                     .fix("leave out -static and -static-oxshmem"),
@@ -194,14 +187,8 @@ impl Wrapper {
     }
 
     fn library_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
-        let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
-        let archive = || std::iter::once(self.lib.join("liboxshmem.a").into_os_string());
-        if has(STATIC[0]) || has(STATIC[1]) || has(STATIC[2]) {
-            let threads = self.fortran.then(|| FORTRAN_THREADS.into());
-            return threads.into_iter().chain(archive()).chain(STATIC_LIBRARIES.map(OsString::from)).collect();
-        }
-        if has("-static-oxshmem") {
-            return archive().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect();
+        if let Some(flags) = archive::flags(arguments, &self.lib, self.fortran) {
+            return flags;
         }
         let mut flags = vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib)];
         if asks_for_races(arguments) {
@@ -226,14 +213,6 @@ const CLANG_RACE: [&str; 2] = ["-fsanitize=thread", "-fno-sanitize-link-runtime"
 
 /// How the GNU compilers of C and C++ are told to leave copies of memory as calls, so that the detector sees them.
 const GNU_COPIES: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];
-
-/// The compiler's options for a fully static program.
-const STATIC: [&str; 3] = ["-static", "-static-pie", "--static"];
-
-/// Whether the argument asks for oxshmem from its archive.
-fn is_static(argument: &OsString) -> bool {
-    argument == "-static-oxshmem" || STATIC.iter().any(|option| argument == option)
-}
 
 fn asks_for_races(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == "--race" || argument == "-race")
@@ -341,7 +320,7 @@ mod tests {
         assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
         let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
         assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
-        let threads = format!("{FORTRAN_THREADS} {all_static}");
+        let threads = format!("{} {all_static}", archive::FORTRAN_THREADS);
         assert_eq!(acts("oshfort", "-static a.o"), format!("gfortran -static a.o -I/opt/osh/include {threads}"));
     }
 
