@@ -1,4 +1,4 @@
-//! The Debian packages that checks need: installed when this user may, reported when not.
+//! The Debian packages and compilers' parts that checks need: installed when this user may, reported when not.
 
 use std::process::{Command, Stdio};
 
@@ -81,6 +81,14 @@ pub(crate) fn install() -> CheckCounts {
     }
     println!("skipped: the checks that need {}", left.join(", "));
     CheckCounts { skipped: left.len(), ..CheckCounts::default() }
+}
+
+/// Adds Miri to rustup's nightly compiler. Without rustup, that compiler or a network there is none.
+pub(crate) fn add_miri() {
+    let add = ["component", "add", "--toolchain", "nightly", "miri", "rust-src"];
+    if let Err(why) = command::read(Command::new("rustup").args(add)) {
+        println!("{why}");
+    }
 }
 
 fn missing() -> impl Iterator<Item = &'static (&'static str, &'static str)> {

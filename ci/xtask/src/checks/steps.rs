@@ -287,7 +287,11 @@ fn miri() -> Outcome<CheckCounts> {
         cargo.env_remove("RUSTUP_TOOLCHAIN").args(["+nightly", "miri"]).current_dir(top());
         cargo
     };
-    if !miri().arg("--version").output().is_ok_and(|output| output.status.success()) {
+    let is_here = || miri().arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_here() {
+        packages::add_miri();
+    }
+    if !is_here() {
         println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
