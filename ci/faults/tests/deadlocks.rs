@@ -1,6 +1,7 @@
 //! `oxshmem why` tells of each deadlock who waits for whom, on one node and on two, with the place in the program.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use oxshmem_faults::{Job, program, tool};
@@ -11,8 +12,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 const JOBS: [&str; 2] = ["-n 3", "-n 3 --nodes 2"];
 
 fn start(options: &str, executable: &Path) -> oxshmem_faults::Running {
+    // Checks may run in the background, where interrupts are ignored, and oshrun leaves ignored what was.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(tool("oshrun").get_program()).args(options.split_whitespace());
     // The report is asked for; none shall come by itself.
-    let job = Job::new(options).env("SHMEM_DEADLOCK", "off").env("SHMEM_TRANSPORT", "tcp");
+    let job = Job::by(command).env("SHMEM_DEADLOCK", "off").env("SHMEM_TRANSPORT", "tcp");
     job.start(executable, [""; 0])
 }
 
@@ -182,14 +186,14 @@ fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
         let running = start("-n 3", &executable);
         let pid = running.pid();
         until_said(&["why"], pid, &["for 2 s", "That is a circle"]);
-        let sent = std::process::Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
+        let sent = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
         assert!(sent.success());
         match status {
             Some(status) => drop(running.wait(LIMIT).expect(status).says(&words)),
             None => {
                 // The question does not end the job. Its answer has come before the next one.
                 until_said(&["why"], pid, &["That is a circle"]);
-                let sent = std::process::Command::new("kill").args(["-TERM", &pid.to_string()]).status();
+                let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status();
                 assert!(sent.expect("kill starts").success());
                 running.wait(LIMIT).expect(143).says(&words);
             }

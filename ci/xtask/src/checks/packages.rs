@@ -32,6 +32,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/include/slurm/pmi.h", "libpmi0-dev"),
     // Launchers of others.
     ("mpirun.openmpi", "openmpi-bin"),
+    // The peer of `oxshmem bench --compare openmpi`.
+    ("/usr/share/doc/libopenmpi-dev/copyright", "libopenmpi-dev"),
     ("srun", "slurm-client"),
     ("/usr/sbin/slurmctld", "slurmctld"),
     ("/usr/sbin/slurmd", "slurmd"),
