@@ -2,20 +2,14 @@
 
 #![cfg(feature = "serde")]
 
+mod worlds;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use oxshmem::test::{processes, processes_on, threads};
-use oxshmem::{ErrorKind, World};
-
-/// Runs `body` as processes of one node and of two, and as threads.
-fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
-    processes(pes, &body);
-    processes_on(2, pes, &body);
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        threads(pes).delayed().seeds(0..3, &body);
-    }
-}
+use oxshmem::ErrorKind;
+use oxshmem::test::processes;
+use worlds::everywhere;
 
 #[test]
 fn handlers_change_what_they_capture_where_it_is() {

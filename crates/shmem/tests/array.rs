@@ -1,16 +1,10 @@
 //! Arrays whose elements are spread over all PEs.
 
-use oxshmem::World;
-use oxshmem::test::{processes, processes_on, threads};
+mod worlds;
 
-/// Runs `body` as processes of one node and of two, and as threads.
-fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
-    processes(pes, &body);
-    processes_on(2, pes, &body);
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        threads(pes).delayed().seeds(0..3, &body);
-    }
-}
+use oxshmem::World;
+use oxshmem::test::processes;
+use worlds::everywhere;
 
 #[test]
 fn every_length_is_spread_without_a_gap() {

@@ -2,11 +2,14 @@
 
 #![cfg(feature = "serde")]
 
+mod worlds;
+
 use std::collections::BTreeMap;
 
-use oxshmem::test::{processes, processes_on, threads};
-use oxshmem::{ErrorKind, World};
+use oxshmem::ErrorKind;
+use oxshmem::test::processes;
 use serde::{Deserialize, Serialize};
+use worlds::everywhere;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Job {
@@ -18,15 +21,6 @@ struct Job {
 fn job(pe: usize, cells: usize) -> Job {
     let limits = [("low".to_owned(), None), ("high".to_owned(), Some(pe as f64))];
     Job { name: format!("of {pe}"), limits: limits.into(), cells: (0..cells as u32).collect() }
-}
-
-/// Runs `body` as processes of one node and of two, and as threads.
-fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
-    processes(pes, &body);
-    processes_on(2, pes, &body);
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        threads(pes).delayed().seeds(0..3, &body);
-    }
 }
 
 #[test]
