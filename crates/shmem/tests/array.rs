@@ -3,7 +3,6 @@
 mod worlds;
 
 use oxshmem::World;
-use oxshmem::test::processes;
 use worlds::everywhere;
 
 #[test]
@@ -21,7 +20,7 @@ fn every_length_is_spread_without_a_gap() {
             assert_eq!(array.get_range(0..len), (0..len).map(|i| 70 + i as u64).collect::<Vec<_>>());
             assert_eq!(array.max(), (0..len).map(|i| 70 + i as u64).max());
             assert_eq!(array.min(), (len > 0).then_some(70));
-            assert_eq!(array.sum(), (0..len).map(|i| 70 + i as u64).sum());
+            assert_eq!(array.sum(), (0..len).map(|i| 70 + i as u64).sum::<u64>());
             // Nobody frees what others still read.
             world.barrier();
         }
@@ -72,11 +71,12 @@ fn reads_beyond_the_end() {
 #[test]
 #[cfg(feature = "rayon")]
 fn rayon_works_on_the_blocks() {
+    use oxshmem::test::processes;
     use rayon::prelude::*;
     processes(2, |world| {
         let mut array = world.array(10_001, 1_u64).unwrap();
         array.par_update(|i, old| old + i as u64);
         let mine: u64 = array.par_iter_block().map(|(i, value)| value * u64::from(i % 2 == 0)).sum();
-        assert_eq!(world.sum_of(mine), (0..10_001).step_by(2).map(|i| i + 1).sum());
+        assert_eq!(world.sum_of(mine), (0..10_001).step_by(2).map(|i| i + 1).sum::<u64>());
     });
 }
