@@ -15,7 +15,8 @@ fn main() {
         .include("src")
         .std("gnu11")
         .pic(true)
-        .opt_level(2)
+        // Thousands of functions: half a minute with optimisation, which a debug build has no use for.
+        .opt_level(if std::env::var("OPT_LEVEL").is_ok_and(|level| level == "0") { 0 } else { 2 })
         .flag("-ffunction-sections")
         .warnings(true)
         .extra_warnings(true)

@@ -12,8 +12,7 @@ use crate::node::{FoundProcessor, LoaderFindings, Node};
 use crate::sysfs::SysTree;
 
 /// Where a description comes from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum DescriptionSource {
     /// hwloc's view of this machine, with the kernel's names of fabric devices.
     Hwloc,
@@ -47,8 +46,7 @@ impl fmt::Display for DescriptionSource {
 type Way = (DescriptionSource, fn(&Path) -> Result<Node, Error>);
 
 /// A node and how it was found.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Discovered {
     /// The node.
     pub node: Node,

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 /// A node, however it was found. Equal machines give equal values, whichever loader has looked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Node {
     /// All processors that are switched on, in the machine's order: package, NUMA node, L3, core, thread.
     pub processors: Vec<Processor>,
@@ -17,8 +16,7 @@ pub struct Node {
 }
 
 /// One hardware thread. Cores, L3s and packages are numbered in the machine's order, from 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Processor {
     /// The system's number.
     pub cpu: u32,
@@ -33,8 +31,7 @@ pub struct Processor {
 }
 
 /// A NUMA node's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct NumaMemory {
     /// The system's number of the NUMA node.
     pub number: u32,
@@ -43,8 +40,7 @@ pub struct NumaMemory {
 }
 
 /// A network card.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Nic {
     /// The device that fabric libraries know (`mlx5_0`, `cxi0`), or else the interface (`eth0`).
     pub name: String,

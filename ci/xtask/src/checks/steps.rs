@@ -49,27 +49,9 @@ pub(crate) const STEPS: &[CheckStep] = &[
         run: || cargo_test(&["--workspace", "--exclude", "oxshmem-faults"]),
     },
     CheckStep {
-        name: "mixed",
-        what: "Rust and C in one process, and what the standard shows in both languages",
-        run: mixed,
-    },
-    CheckStep {
         name: "features",
-        what: "what the features of the Rust API add: messages, active messages, arrays by rayon",
-        run: || {
-            cargo_test(&[
-                "--package",
-                "oxshmem",
-                "--features",
-                "bytemuck,zerocopy,rayon,serde",
-                "--test",
-                "messages",
-                "--test",
-                "active",
-                "--test",
-                "array",
-            ])
-        },
+        what: "the features of the Rust API: Rust and C in one process, messages, active messages, arrays by rayon",
+        run: features,
     },
     CheckStep {
         name: "proofs",
@@ -249,11 +231,17 @@ fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
     count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
 }
 
-/// A test that is named does not make cargo build the examples which it runs.
-fn mixed() -> Outcome<CheckCounts> {
-    let selection = ["--package", "oxshmem", "--features", "c"];
+/// The tests that need features of `oxshmem`. A test that is named does not make cargo build the examples which it runs.
+fn features() -> Outcome<CheckCounts> {
+    // The provider asks for the suite of the transports, as the whole workspace does: so nothing below is compiled anew.
+    let selection = ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--features"];
+    let selection =
+        [&selection[..], &["oxshmem/c,oxshmem/bytemuck,oxshmem/zerocopy,oxshmem/rayon,oxshmem/serde"]].concat();
     cargo(&[&["build", "--quiet", "--examples"], &selection[..]].concat())?;
-    cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())
+    let mut counts = cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())?;
+    let tests = ["--test", "messages", "--test", "active", "--test", "array"];
+    counts += cargo_test(&[&selection[..], &tests].concat())?;
+    Ok(counts)
 }
 
 /// The models of `oxshmem-runtime`, in a folder of their own because they are built with other atomics.
@@ -266,6 +254,8 @@ fn loom() -> Outcome<CheckCounts> {
     }
     let mut command = Command::new(cargo);
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
+    // Nobody keeps these programs: built in parts and without lines they are there sooner.
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     command.args(["test", "--release", "--package", "oxshmem-runtime", "--lib", "loom_", "--target-dir"]);
     count(command.arg(target().join("loom")))
 }

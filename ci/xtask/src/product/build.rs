@@ -23,9 +23,10 @@ pub(crate) fn install(recipe: &Recipe, root: &Path, prefix: &Path) -> Outcome {
 
 /// Builds the library and the tools and lays them out in a fresh folder, which is returned.
 pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
-    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-c", "--package", "oxshmem-race-c", "--lib"], &[])?;
-    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-interpose", "--lib"], &[])?;
-    recipe.cargo(&["build", "--quiet", "--package", "oxshmem-launcher", "--bins"], &[])?;
+    // In one build: cargo would compile what they share once for each, where it chose other features.
+    let packages = ["oxshmem-c", "oxshmem-race-c", "oxshmem-interpose", "oxshmem-launcher"];
+    let selection: Vec<&str> = packages.iter().flat_map(|package| ["--package", package]).collect();
+    recipe.cargo(&[&["build", "--quiet", "--lib", "--bins"], &selection[..]].concat(), &[])?;
     launcher(recipe)?;
     let built = recipe.toolchain.built(recipe.profile);
     let folder = built.join("stage");
