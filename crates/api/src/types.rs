@@ -77,7 +77,7 @@ pub fn rust_type(ctype: &str) -> String {
         "uint64_t (*)(void)" => r#"Option<unsafe extern "C" fn() -> u64>"#,
         "shmem_req_h" => "calls::request::RequestHandle",
         "shmemx_ct_t" => "calls::counting::CountingEvent",
-        "shmemx_pcntr_t" => "calls::traffic::AllCounters",
+        "shmemx_pcntr_t" => "calls::performance_counters::AllCounters",
         "shmem_ctx_t" => "Context",
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "calls::team::Config",

@@ -61,12 +61,12 @@ pub(super) const ROWS: &[Family] = &[
         ONE,
     ),
     // Performance counters.
-    row("traffic::issued_write", "void shmemx_pcntr_get_issued_write(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
-    row("traffic::issued_read", "void shmemx_pcntr_get_issued_read(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
-    row("traffic::completed_write", "void shmemx_pcntr_get_completed_write(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
-    row("traffic::completed_read", "void shmemx_pcntr_get_completed_read(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
-    row("traffic::completed_target", "void shmemx_pcntr_get_completed_target(uint64_t *cntr_value)", ONE),
-    row("traffic::all", "void shmemx_pcntr_get_all(shmem_ctx_t ctx, shmemx_pcntr_t *pcntr)", ONE),
+    row("performance_counters::issued_write", "void shmemx_pcntr_get_issued_write(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
+    row("performance_counters::issued_read", "void shmemx_pcntr_get_issued_read(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
+    row("performance_counters::completed_write", "void shmemx_pcntr_get_completed_write(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
+    row("performance_counters::completed_read", "void shmemx_pcntr_get_completed_read(shmem_ctx_t ctx, uint64_t *cntr_value)", ONE),
+    row("performance_counters::completed_target", "void shmemx_pcntr_get_completed_target(uint64_t *cntr_value)", ONE),
+    row("performance_counters::all", "void shmemx_pcntr_get_all(shmem_ctx_t ctx, shmemx_pcntr_t *pcntr)", ONE),
     // Older names of nonblocking and block-strided transfers.
     row("rma::put_nbi", "void shmemx_<T>_put<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),
     row("rma::get_nbi", "void shmemx_<T>_get<N>_nb(T *dest, const T *source, size_t nelems, int pe)", ALL).ctx().generic(1),

@@ -175,7 +175,7 @@ operation!(
 /// Reads; the value is in `result` after the next quiet.
 ///
 /// # Safety
-/// As for [`fetch`]; `result` is writable until the next quiet. So below.
+/// As for [`fetch`]; `result` is writable until the next quiet. The functions below ask the same.
 #[inline(always)]
 pub unsafe fn fetch_nbi<V: Via, T: Atomic>(via: V, result: *mut T, source: *const T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable

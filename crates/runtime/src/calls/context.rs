@@ -14,7 +14,7 @@ use crate::teams::via::On;
 /// Makes a context on the world.
 ///
 /// # Safety
-/// `context` is writable. So below.
+/// `context` is writable. The functions below ask the same.
 pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
     let Some(world) = Team::world().state() else { errors::not_initialised("shmem_ctx_create") };
     let made = on(world, options);

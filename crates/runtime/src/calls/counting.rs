@@ -31,7 +31,7 @@ const GE: c_int = 4;
 /// Makes a counter that stands at zero.
 ///
 /// # Safety
-/// All PEs call, one thread of each; `ct` is writable. So below.
+/// All PEs call, one thread of each; `ct` is writable. The functions below ask the same.
 pub unsafe fn create(ct: *mut CountingEvent) {
     const NAME: &str = "shmemx_ct_create";
     // SAFETY: runs on the new block, which has a counter's size and alignment.
@@ -62,7 +62,7 @@ pub unsafe fn free(ct: *mut CountingEvent) {
 /// Where the caller's counter stands.
 ///
 /// # Safety
-/// The counter has not been freed. So below.
+/// The counter has not been freed. The functions below ask the same.
 pub unsafe fn get(ct: CountingEvent) -> c_long {
     // SAFETY: a live counter is an object of the heap; a load sees what a wait would see.
     unsafe { u64::load(ct.live("shmemx_ct_get")) as c_long }

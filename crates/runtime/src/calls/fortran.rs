@@ -66,7 +66,7 @@ pub unsafe fn info_get_name(name: *mut c_char, room: usize) {
 /// Takes a lock that is one default INTEGER.
 ///
 /// # Safety
-/// As the standard asks of a lock variable. So below.
+/// As the standard asks of a lock variable. The functions below ask the same.
 pub unsafe fn set_lock(variable: *mut i32) {
     lock::set_any::<u16>("SHMEM_SET_LOCK", variable as usize);
 }
@@ -170,7 +170,7 @@ fn block(call: &'static str, address: *mut c_void) -> Result<(), Obstacle> {
 /// Allocates a block of `length` words and puts its address into a Cray pointer.
 ///
 /// # Safety
-/// `addr` and `errcode` are writable, and `addr` readable where it is an argument. So below.
+/// `addr` and `errcode` are writable, and `addr` readable where it is an argument. The functions below ask the same.
 pub unsafe fn shpalloc(addr: *mut *mut c_void, length: c_int, errcode: *mut c_int, abort: c_int) {
     const CALL: &str = "SHPALLOC";
     let made = bytes(length).and_then(|bytes| {

@@ -192,7 +192,7 @@ pub fn clear_any<H: Half>(call: &'static str, address: usize) {
 /// `shmem_set_lock`.
 ///
 /// # Safety
-/// As the standard asks of a lock variable. So below.
+/// As the standard asks of a lock variable. The functions below ask the same.
 pub unsafe fn set_lock(lock: *mut c_long) {
     set_any::<u32>("shmem_set_lock", lock as usize);
 }

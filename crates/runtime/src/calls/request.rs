@@ -151,7 +151,7 @@ pub(crate) fn complete_all(call: &'static str) {
 ///
 /// # Safety
 /// All members call, one thread of each, in the same order among the team's collectives; `request` is writable, and the
-/// team is not destroyed before the request has ended. So below.
+/// team is not destroyed before the request has ended. The functions below ask the same.
 pub unsafe fn sync(team: Team, request: *mut RequestHandle) -> c_int {
     const NAME: &str = "shmemx_sync_nb";
     issue(NAME, live(NAME, team), request, collectives::synchronise)

@@ -105,7 +105,7 @@ pub unsafe fn put_signal_nbi<V: Via, T>(
 /// Sets a signal.
 ///
 /// # Safety
-/// `sig_addr` is a symmetric signal object. So below.
+/// `sig_addr` is a symmetric signal object. The functions below ask the same.
 #[inline(always)]
 pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: the caller promises that `sig_addr` is a symmetric signal.

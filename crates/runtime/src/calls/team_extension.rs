@@ -49,7 +49,7 @@ fn no_slot(call: &'static str) -> ! {
 /// Makes a team of the parent's members `PE_start + i * PE_stride`, numbered by rising world number.
 ///
 /// # Safety
-/// `new_team` is writable. So below.
+/// `new_team` is writable. The functions below ask the same.
 pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { meet("shmemx_team_split_strided", parent, start, stride, size, new_team) }

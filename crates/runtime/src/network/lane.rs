@@ -1,6 +1,6 @@
 //! A context's lane of the network, for all threads that use the context; and the runtime's own.
 
-mod traffic;
+mod counters;
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
-pub(crate) use traffic::{Direction, OperationCount, OperationCounters};
+pub(crate) use counters::{Direction, OperationCount, OperationCounters};
 
 use crate::diagnosis::deadlock;
 use crate::diagnosis::errors;
@@ -27,7 +27,7 @@ pub(crate) struct ContextLane {
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
     /// on. Relaxed: a thread asks for its own operations.
     near: AtomicBool,
-    traffic: OperationCounters,
+    counters: OperationCounters,
 }
 
 impl ContextLane {
@@ -37,7 +37,12 @@ impl ContextLane {
             // Lanes are made for PEs of other nodes only.
             None => errors::not_initialised("an operation between nodes"),
         };
-        Self { lane, impatient: AtomicU32::new(0), near: AtomicBool::new(false), traffic: OperationCounters::default() }
+        Self {
+            lane,
+            impatient: AtomicU32::new(0),
+            near: AtomicBool::new(false),
+            counters: OperationCounters::default(),
+        }
     }
 
     /// Issues what `act` issues, to a PE if it is for one.
@@ -53,7 +58,7 @@ impl ContextLane {
 
     /// Issues one of the context's operations, which counts as its traffic.
     pub(crate) fn operate(&self, call: &'static str, pe: u32, direction: Direction, act: impl FnOnce(&Issuer<'_>)) {
-        self.traffic.note(direction);
+        self.counters.note(direction);
         self.issue(call, Some(pe), act);
     }
 

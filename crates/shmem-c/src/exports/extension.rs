@@ -22,12 +22,12 @@ extension!(shmemx_ct_set (ct: calls::counting::CountingEvent, value: i64) { call
 extension!(shmemx_ct_wait (ct: calls::counting::CountingEvent, wait_for: i64) { calls::counting::wait(ct, wait_for) });
 extension!(shmemx_putmem_ct (ct: calls::counting::CountingEvent, target: *mut c_void, source: *const c_void, len: usize, pe: i32) { calls::counting::putmem(ct, target, source, len, pe) });
 extension!(shmemx_getmem_ct (ct: calls::counting::CountingEvent, target: *mut c_void, source: *const c_void, len: usize, pe: i32) { calls::counting::getmem(ct, target, source, len, pe) });
-extension!(shmemx_pcntr_get_issued_write (ctx: Context, cntr_value: *mut u64) { calls::traffic::issued_write(ctx, cntr_value) });
-extension!(shmemx_pcntr_get_issued_read (ctx: Context, cntr_value: *mut u64) { calls::traffic::issued_read(ctx, cntr_value) });
-extension!(shmemx_pcntr_get_completed_write (ctx: Context, cntr_value: *mut u64) { calls::traffic::completed_write(ctx, cntr_value) });
-extension!(shmemx_pcntr_get_completed_read (ctx: Context, cntr_value: *mut u64) { calls::traffic::completed_read(ctx, cntr_value) });
-extension!(shmemx_pcntr_get_completed_target (cntr_value: *mut u64) { calls::traffic::completed_target(cntr_value) });
-extension!(shmemx_pcntr_get_all (ctx: Context, pcntr: *mut calls::traffic::AllCounters) { calls::traffic::all(ctx, pcntr) });
+extension!(shmemx_pcntr_get_issued_write (ctx: Context, cntr_value: *mut u64) { calls::performance_counters::issued_write(ctx, cntr_value) });
+extension!(shmemx_pcntr_get_issued_read (ctx: Context, cntr_value: *mut u64) { calls::performance_counters::issued_read(ctx, cntr_value) });
+extension!(shmemx_pcntr_get_completed_write (ctx: Context, cntr_value: *mut u64) { calls::performance_counters::completed_write(ctx, cntr_value) });
+extension!(shmemx_pcntr_get_completed_read (ctx: Context, cntr_value: *mut u64) { calls::performance_counters::completed_read(ctx, cntr_value) });
+extension!(shmemx_pcntr_get_completed_target (cntr_value: *mut u64) { calls::performance_counters::completed_target(cntr_value) });
+extension!(shmemx_pcntr_get_all (ctx: Context, pcntr: *mut calls::performance_counters::AllCounters) { calls::performance_counters::all(ctx, pcntr) });
 extension!(shmemx_float_put_nb (dest: *mut f32, source: *const f32, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_float_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_double_put_nb (dest: *mut f64, source: *const f64, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_double_put_nb"), dest, source, nelems, pe) });
 extension!(shmemx_longdouble_put_nb (dest: *mut LongDouble, source: *const LongDouble, nelems: usize, pe: i32) { calls::rma::put_nbi(World("shmemx_longdouble_put_nb"), dest, source, nelems, pe) });

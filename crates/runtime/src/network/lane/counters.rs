@@ -38,7 +38,7 @@ impl OperationCounters {
 
     /// The counters of a lane.
     pub(crate) fn read(lane: &ContextLane) -> OperationCount {
-        let this = &lane.traffic;
+        let this = &lane.counters;
         // Before the look at the lane: an operation that is counted here is complete if the lane is empty then.
         let issued = this.issued.each_ref().map(|count| count.load(Relaxed));
         if lane.is_idle() {

@@ -24,7 +24,7 @@ fn of(call: &str, context: Context) -> OperationCount {
 /// Operations that write, issued so far.
 ///
 /// # Safety
-/// `value` is writable. So below.
+/// `value` is writable. The functions below ask the same.
 pub unsafe fn issued_write(context: Context, value: *mut u64) {
     // SAFETY: the caller promises that `value` is writable.
     unsafe { value.write(of("shmemx_pcntr_get_issued_write", context).issued_writes) }
