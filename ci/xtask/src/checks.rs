@@ -19,6 +19,7 @@ pub(crate) mod public_api;
 pub(crate) mod rails;
 pub(crate) mod rdma;
 pub(crate) mod revisions;
+pub(crate) mod rust_tests;
 pub(crate) mod semver;
 pub(crate) mod spelling;
 pub(crate) mod starts;

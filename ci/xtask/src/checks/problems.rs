@@ -14,7 +14,7 @@
 use std::process::Command;
 
 use crate::Outcome;
-use crate::checks::{launchers, steps};
+use crate::checks::{launchers, rust_tests};
 use crate::counts::CheckCounts;
 
 /// The crates that have such tests.
@@ -44,7 +44,7 @@ pub(crate) fn run() -> Outcome<CheckCounts> {
         "--tests",
         "--examples",
     ]);
-    let mut counts = steps::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
+    let mut counts = rust_tests::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
     counts += launchers::run(&["problem".to_owned()])?;
     Ok(counts)
 }

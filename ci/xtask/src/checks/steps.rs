@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::checks::rust_tests::{cargo_test, count};
 use crate::checks::{
     abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, packaging,
     placement, public_api, rdma, spelling, tuning,
@@ -224,13 +225,6 @@ fn cargo(arguments: &[&str]) -> Outcome {
     command::run(Command::new(cargo).args(arguments).current_dir(top()))
 }
 
-/// Rust tests.
-fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
-}
-
 /// The tests that need features of `oxshmem`. A test that is named does not make cargo build the examples which it runs.
 fn features() -> Outcome<CheckCounts> {
     // The provider asks for the suite of the transports, as the whole workspace does: so nothing below is compiled anew.
@@ -297,83 +291,4 @@ fn miri() -> Outcome<CheckCounts> {
         counts += count(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))?;
     }
     Ok(counts)
-}
-
-/// Runs tests, counted from the summary that belongs to each header: a test whose PEs are test programs again shows
-/// their summaries inside its own. A test that cannot run here passes and says `not run: why`.
-fn count(command: &mut Command) -> Outcome<CheckCounts> {
-    counted(command, |_| false)
-}
-
-/// The same, and shows which tests ran and what they printed.
-pub(crate) fn count_shown(command: &mut Command) -> Outcome<CheckCounts> {
-    let noise = |line: &str| line.is_empty() || ["running ", "test result:"].iter().any(|word| line.starts_with(word));
-    counted(command, |line| !noise(line))
-}
-
-fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
-    let output = command::output(command.current_dir(top()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().filter(|line| shown(line)).for_each(|line| println!("{line}"));
-    let mut counts = summaries(&text);
-    for line in text.lines() {
-        if line.starts_with("not run:") || line.starts_with("SKIPPED") {
-            println!("{line}");
-            counts += CheckCounts { skipped: 1, ..CheckCounts::default() };
-            counts.passed = counts.passed.saturating_sub(1);
-        }
-    }
-    if !output.status.success() {
-        print!("{text}{}", String::from_utf8_lossy(&output.stderr));
-        counts.failed = counts.failed.max(1);
-    }
-    println!("{} passed, {} failed", counts.passed, counts.failed);
-    if counts.passed + counts.failed + counts.skipped == 0 {
-        return Err("no test has the names that were asked for".into());
-    }
-    Ok(counts)
-}
-
-/// The sum of the outermost summaries: a summary counts when it speaks of as many tests as the last open header.
-fn summaries(text: &str) -> CheckCounts {
-    let mut counts = CheckCounts::default();
-    let mut announced = None;
-    for line in text.lines() {
-        if line.starts_with("running ") {
-            announced = announced.or(Some(number_before(line, "tests").max(number_before(line, "test"))));
-        } else if line.starts_with("test result:") {
-            let [passed, failed, skipped] = ["passed", "failed", "ignored"].map(|word| number_before(line, word));
-            if announced == Some(passed + failed + skipped) {
-                counts += CheckCounts { passed, failed, skipped };
-                announced = None;
-            }
-        }
-    }
-    counts
-}
-
-fn number_before(line: &str, word: &str) -> usize {
-    let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
-    let at = words.iter().position(|part| *part == word);
-    at.and_then(|at| words[at.checked_sub(1)?].parse().ok()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn summary_lines_are_understood() {
-        let line = "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        let found = ["passed", "failed", "ignored"].map(|word| super::number_before(line, word));
-        assert_eq!(found, [12, 3, 1]);
-    }
-
-    #[test]
-    fn summaries_inside_a_test_are_not_counted() {
-        let text = "running 2 tests\nrunning 1 test\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
-                    test result: ok. 2 passed; 0 failed; 0 ignored\nrunning 1 test\n\
-                    test result: ok. 0 passed; 0 failed; 1 ignored\nrunning 0 tests\n\
-                    test result: ok. 0 passed; 0 failed; 0 ignored";
-        let counts = super::summaries(text);
-        assert_eq!([counts.passed, counts.failed, counts.skipped], [2, 0, 1]);
-    }
 }
