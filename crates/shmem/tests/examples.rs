@@ -13,7 +13,7 @@ fn example(name: &str) -> PathBuf {
 
 /// Runs the example and compares what its PEs print, in the order of PEs.
 fn run(name: &str, expected: impl Fn(usize) -> String) {
-    run_at(name, 1..=8, expected);
+    run_at(name, [1, 2, 5, 8], expected);
 }
 
 /// The same with these numbers of PEs.
