@@ -49,7 +49,7 @@ pub enum ErrorKind {
     AlreadyInitialized,
     /// The PEs do not run one program.
     DifferentPrograms,
-    /// The arguments describe nothing that could be made.
+    /// The arguments describe nothing that could be made or reached.
     InvalidArgument,
     /// There are as many teams or contexts as the library can have.
     LimitReached,

@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Comparison::AtLeast;
-use crate::message::{decode, encode, no_such_pe};
+use crate::message::{decode, encode};
 use crate::pieces::Pieces;
-use crate::{Atomic, Error, SymmetricBox, World};
+use crate::transfer::no_such_pe;
+use crate::{Atomic, Error, SymmetricBox, World, mistake};
 
 pub use answer::ActiveAnswer;
 
@@ -173,7 +174,7 @@ impl<'w> ActiveMessages<'w> {
         A: Serialize + DeserializeOwned + 'static,
     {
         if pe >= self.pieces.n_pes() {
-            no_such_pe(CALL, pe, self.pieces.n_pes());
+            mistake(&no_such_pe(CALL, pe, self.pieces.n_pes()));
         }
         let (number, answered) = self.calls.get();
         let types = fingerprint::<Q, A>();

@@ -4,10 +4,11 @@ use core::ops::Range;
 
 use oxshmem_reduce::{Max, Min, Operand, Sum};
 
-use crate::{Error, Plain, Symmetric, SymmetricBox, World, mistake};
+use crate::{Error, ErrorKind, Plain, Symmetric, SymmetricBox, Team, World, mistake};
 
 /// An array of which every PE has a block: PE 0 the first elements, PE 1 those behind them, and so on, of one length until the array
-/// ends. Every PE reads and writes every element, by its index in the whole.
+/// ends. Every PE reads and writes every element, by its index in the whole. [`World::array_over`] makes one of which the members of a
+/// team have the blocks.
 ///
 /// ```
 /// let world = oxshmem::World::init()?;
@@ -24,7 +25,12 @@ use crate::{Error, Plain, Symmetric, SymmetricBox, World, mistake};
 pub struct Array<'w, T> {
     /// As many on each PE, the last of which may be of no use.
     blocks: SymmetricBox<'w, [T]>,
+    /// As many of them belong to the array; other teams may have more.
+    block: usize,
     len: usize,
+    team: &'w Team<'w>,
+    /// The members' numbers in the world, where they have others there.
+    members: Option<Vec<usize>>,
     world: &'w World,
 }
 
@@ -37,7 +43,29 @@ impl World {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn array<T: Plain>(&self, len: usize, value: T) -> Result<Array<'_, T>, Error> {
-        Ok(Array { blocks: self.allocate_slice(len.div_ceil(self.n_pes()), value)?, len, world: self })
+        let block = len.div_ceil(self.n_pes());
+        Ok(Array { blocks: self.allocate_slice(block, value)?, block, len, team: self, members: None, world: self })
+    }
+
+    /// An array of which the members of `team` have the blocks, in the order of the team. An allocation is a call of all PEs, so all
+    /// call it, each with a team that it is a member of; members of one team pass the same length.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let rows = world.split_2d(2)?.x;
+    /// let row = world.array_over(&rows, 10, world.my_pe() / 2)?;     // an array for each row
+    /// assert_eq!(row.sum(), 10 * (world.my_pe() / 2));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    ///
+    /// [`block_of`](Array::block_of) takes numbers of members and [`place`](Array::place) gives a PE of the world, as transfers want
+    /// it. [`fill`](Array::fill) and the reductions are calls of the members; [`exclusive`](Array::exclusive) and what is made of it
+    /// are calls of all PEs.
+    pub fn array_over<'w, T: Plain>(&'w self, team: &'w Team<'w>, len: usize, value: T) -> Result<Array<'w, T>, Error> {
+        let block = len.div_ceil(team.n_pes());
+        let members = (0..team.n_pes()).filter_map(|member| team.translate(member, self)).collect();
+        let blocks = self.allocate_slice(self.max_of(block), value)?;
+        Ok(Array { blocks, block, len, team, members: Some(members), world: self })
     }
 }
 
@@ -76,8 +104,8 @@ impl<T: Plain> Array<'_, T> {
     /// ```
     #[must_use]
     pub fn block_of(&self, pe: usize) -> Range<usize> {
-        let begin = pe.saturating_mul(self.blocks.len()).min(self.len);
-        begin..(begin + self.blocks.len()).min(self.len)
+        let begin = pe.saturating_mul(self.block).min(self.len);
+        begin..(begin + self.block).min(self.len)
     }
 
     /// This PE's elements.
@@ -90,7 +118,7 @@ impl<T: Plain> Array<'_, T> {
     /// ```
     #[must_use]
     pub fn block(&self) -> &Symmetric<[T]> {
-        &self.blocks[..self.block_of(self.world.my_pe()).len()]
+        &self.blocks[..self.block_of(self.team.my_pe()).len()]
     }
 
     /// The PE that has element `i`, and the place of the element there: for signals, contexts and scopes.
@@ -107,8 +135,8 @@ impl<T: Plain> Array<'_, T> {
     #[must_use]
     #[track_caller]
     pub fn place(&self, i: usize) -> (usize, &Symmetric<T>) {
-        self.inside(i..i + 1);
-        (i / self.blocks.len(), &self.blocks[i % self.blocks.len()])
+        self.inside(&(i..i.saturating_add(1)));
+        (self.pe(i / self.block), &self.blocks[i % self.block])
     }
 
     /// Element `i`.
@@ -151,7 +179,7 @@ impl<T: Plain> Array<'_, T> {
     #[must_use]
     #[track_caller]
     pub fn get_range(&self, range: Range<usize>) -> Vec<T> {
-        self.inside(range.clone());
+        self.inside(&range);
         self.parts(range).flat_map(|(pe, part, _)| part.get_vec(pe)).collect()
     }
 
@@ -168,7 +196,7 @@ impl<T: Plain> Array<'_, T> {
     #[track_caller]
     pub fn put_range(&self, begin: usize, values: &[T]) {
         let range = begin..begin.saturating_add(values.len());
-        self.inside(range.clone());
+        self.inside(&range);
         for (pe, part, at) in self.parts(range) {
             part.put_slice(&values[at - begin..][..part.len()], pe);
         }
@@ -176,11 +204,11 @@ impl<T: Plain> Array<'_, T> {
 
     /// The parts of a range by PE, with the index of the first element of each.
     fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Symmetric<[T]>, usize)> {
-        let size = self.blocks.len().max(1);
-        (range.start / size..range.end.div_ceil(size)).filter_map(move |pe| {
-            let block = self.block_of(pe);
+        let size = self.block.max(1);
+        (range.start / size..range.end.div_ceil(size)).filter_map(move |member| {
+            let block = self.block_of(member);
             let (begin, end) = (range.start.max(block.start), range.end.min(block.end));
-            (begin < end).then(|| (pe, &self.blocks[begin - block.start..end - block.start], begin))
+            (begin < end).then(|| (self.pe(member), &self.blocks[begin - block.start..end - block.start], begin))
         })
     }
 
@@ -193,7 +221,7 @@ impl<T: Plain> Array<'_, T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn iter_block(&self) -> impl ExactSizeIterator<Item = (usize, T)> {
-        let first = self.block_of(self.world.my_pe()).start;
+        let first = self.block_of(self.team.my_pe()).start;
         self.block().iter().enumerate().map(move |(i, place)| (first + i, place.load()))
     }
 
@@ -208,9 +236,9 @@ impl<T: Plain> Array<'_, T> {
     /// ```
     pub fn fill(&self, value: T) {
         // Nobody's put from before comes after it.
-        self.world.barrier();
+        self.barrier();
         self.block().fill(value);
-        self.world.barrier();
+        self.barrier();
     }
 
     /// Runs `body` on this PE's elements as an ordinary slice, with the index of the first: [`World::exclusive`]. All PEs call it.
@@ -224,7 +252,7 @@ impl<T: Plain> Array<'_, T> {
     /// ```
     #[track_caller]
     pub fn exclusive<R>(&mut self, body: impl FnOnce(usize, &mut [T]) -> R) -> R {
-        let mine = self.block_of(self.world.my_pe());
+        let mine = self.block_of(self.team.my_pe());
         self.world.exclusive(&mut self.blocks, |block| body(mine.start, &mut block[..mine.len()]))
     }
 
@@ -275,15 +303,31 @@ impl<T: Plain> Array<'_, T> {
     #[cfg(feature = "rayon")]
     pub fn par_iter_block(&self) -> impl rayon::iter::IndexedParallelIterator<Item = (usize, T)> {
         use rayon::prelude::*;
-        let (block, first) = (self.block(), self.block_of(self.world.my_pe()).start);
+        let (block, first) = (self.block(), self.block_of(self.team.my_pe()).start);
         (0..block.len()).into_par_iter().map(move |i| (first + i, block[i].load()))
+    }
+
+    /// The number in the world of a member.
+    fn pe(&self, member: usize) -> usize {
+        self.members.as_ref().map_or(member, |members| members[member])
+    }
+
+    /// Completes this PE's operations and waits for the members.
+    fn barrier(&self) {
+        self.world.quiet();
+        self.team.sync();
+    }
+
+    /// An error unless a range is inside.
+    pub(crate) fn contains(&self, range: &Range<usize>) -> Result<(), Error> {
+        if range.start <= range.end && range.end <= self.len { Ok(()) } else { Err(outside(range, self.len)) }
     }
 
     /// Ends the job unless a range is inside.
     #[track_caller]
-    fn inside(&self, range: Range<usize>) {
-        if range.start > range.end || range.end > self.len {
-            outside(&range, self.len);
+    fn inside(&self, range: &Range<usize>) {
+        if let Err(error) = self.contains(range) {
+            mistake(&error);
         }
     }
 }
@@ -306,7 +350,7 @@ macro_rules! reductions {
             {
                 let first = (self.len > 0).then(|| self.get(0))?;
                 let mine = self.iter_block().map(|(_, value)| value);
-                Some(self.world.$of(mine.fold(first, <T as Operand<$op>>::combine)))
+                Some(self.team.$of(mine.fold(first, <T as Operand<$op>>::combine)))
             }
         )*}
     };
@@ -330,16 +374,14 @@ impl<T: Plain + Operand<Sum>> Array<'_, T> {
     where
         T: core::iter::Sum,
     {
-        self.world.sum_of(self.iter_block().map(|(_, value)| value).sum())
+        self.team.sum_of(self.iter_block().map(|(_, value)| value).sum())
     }
 }
 
 #[cold]
-#[track_caller]
-fn outside(range: &Range<usize>, len: usize) -> ! {
-    mistake(
-        &Error::new(format!("Array: elements {} to {} are not inside", range.start, range.end))
-            .because(format!("the array has {len} elements"))
-            .fix("pass indices that are less than its length"),
-    )
+fn outside(range: &Range<usize>, len: usize) -> Error {
+    Error::new(format!("Array: elements {} to {} are not inside", range.start, range.end))
+        .because(format!("the array has {len} elements"))
+        .fix("pass indices that are less than its length")
+        .of_kind(ErrorKind::InvalidArgument)
 }

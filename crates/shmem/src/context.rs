@@ -28,6 +28,7 @@ const SERIALIZED: i64 = 2;
 #[derive(Debug)]
 pub struct Context<'t> {
     pub(crate) handle: runtime::Context,
+    pes: usize,
     team: PhantomData<&'t ()>,
     one_thread_at_a_time: PhantomData<Cell<()>>,
 }
@@ -48,6 +49,7 @@ unsafe impl Send for Context<'_> {}
 pub struct ContextPe<'c> {
     pub(crate) context: runtime::Context,
     pub(crate) pe: usize,
+    pub(crate) pes: usize,
     life: PhantomData<(&'c (), *const ())>,
 }
 
@@ -126,7 +128,7 @@ impl Team<'_> {
                 .of_kind(ErrorKind::LimitReached));
         }
         live(|live| live.push(Live(handle, self.handle())));
-        Ok(Context { handle, team: PhantomData, one_thread_at_a_time: PhantomData })
+        Ok(Context { handle, pes: self.n_pes(), team: PhantomData, one_thread_at_a_time: PhantomData })
     }
 }
 
@@ -149,7 +151,7 @@ impl Context<'_> {
     #[inline(always)]
     #[must_use]
     pub fn pe(&self, pe: usize) -> ContextPe<'_> {
-        ContextPe { context: self.handle, pe, life: PhantomData }
+        ContextPe { context: self.handle, pe, pes: self.pes, life: PhantomData }
     }
 
     /// Completes what was issued on this context.

@@ -74,6 +74,7 @@
 #[cfg(feature = "serde")]
 mod active;
 mod array;
+mod attempt;
 mod atomic;
 mod backend;
 mod code;

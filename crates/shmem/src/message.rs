@@ -8,7 +8,13 @@ use serde::de::DeserializeOwned;
 
 use crate::Comparison::AtLeast;
 use crate::pieces::Pieces;
-use crate::{Error, ErrorKind, Until, World, mistake};
+use crate::transfer::no_such_pe;
+use crate::{Error, ErrorKind, Team, Until, World, mistake, symmetric};
+
+symmetric! {
+    /// A part of a value that a team broadcasts. A PE is in one collective at a time, so one place serves all its teams.
+    static PART: [u8; 1 << 14] = [0; 1 << 14];
+}
 
 /// The length that says that the root has no value to send.
 const NOTHING: u64 = u64::MAX;
@@ -30,19 +36,12 @@ impl World {
     #[track_caller]
     pub fn broadcast_value<T: Serialize + DeserializeOwned>(&self, value: Option<T>, root: usize) -> Result<T, Error> {
         const CALL: &str = "World::broadcast_value";
-        let encoded = match value {
-            Some(value) if self.my_pe() == root => encode(CALL, &value),
-            _ => Err(absent(CALL, root)),
-        };
-        let length = encoded.as_ref().map_or(NOTHING, |bytes| bytes.len() as u64);
-        let Some(length) = self.value_of(length, root).filter(|&length| length != NOTHING) else {
-            return Err(encoded.err().unwrap_or_else(|| absent(CALL, root)));
-        };
+        let (encoded, length) = self.announce(CALL, value, root)?;
         if length == 0 {
             return decode(CALL, &[]);
         }
-        let bytes = self.allocate_slice(length as usize, 0_u8)?;
-        if let Ok(encoded) = encoded {
+        let bytes = self.allocate_slice(length, 0_u8)?;
+        if let Some(encoded) = encoded {
             bytes.put_slice(&encoded, root);
             self.quiet();
         }
@@ -62,6 +61,59 @@ impl World {
     /// ```
     pub fn channel<T: Serialize + DeserializeOwned>(&self, room: usize) -> Result<MessageChannel<'_, T>, Error> {
         Ok(MessageChannel { pieces: Pieces::new(self, room)?, message: PhantomData })
+    }
+}
+
+impl Team<'_> {
+    /// The value of member `root`, on every member. All members call it; the root passes the value, and what others pass is not
+    /// looked at. (Feature `serde`.)
+    ///
+    /// The encoding travels in parts through a static variable of this crate, because an allocation would be a call of all PEs. If
+    /// the root has no value, or its value has no encoding, the call fails on all members.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let rows = world.split_2d(2)?.x;
+    /// let name = rows.broadcast_value(Some(format!("row of PE {}", world.my_pe())), 0)?;
+    /// assert_eq!(name, format!("row of PE {}", world.my_pe() / 2 * 2));
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn broadcast_value<T: Serialize + DeserializeOwned>(&self, value: Option<T>, root: usize) -> Result<T, Error> {
+        const CALL: &str = "Team::broadcast_value";
+        let (encoded, length) = self.announce(CALL, value, root)?;
+        let mut bytes = encoded.unwrap_or_else(|| vec![0; length]);
+        for (i, part) in bytes.chunks_mut(PART.len()).enumerate() {
+            let place = &PART[..part.len()];
+            if i > 0 {
+                // Everybody has the part before.
+                self.sync();
+            }
+            if self.my_pe() == root {
+                place.store_all(part.iter().copied());
+            }
+            self.broadcast(place, place, root);
+            part.copy_from_slice(&place.to_vec());
+        }
+        decode(CALL, &bytes)
+    }
+
+    /// The root's encoding, on the root, and its length. None returns before all have called, so their parts are free.
+    fn announce<T: Serialize>(
+        &self,
+        call: &'static str,
+        value: Option<T>,
+        root: usize,
+    ) -> Result<(Option<Vec<u8>>, usize), Error> {
+        let encoded = match value {
+            Some(value) if self.my_pe() == root => encode(call, &value),
+            _ => Err(absent(call, root)),
+        };
+        let length = encoded.as_ref().map_or(NOTHING, |bytes| bytes.len() as u64);
+        match self.value_of(length, root) {
+            Some(length) if length != NOTHING => Ok((encoded.ok(), length as usize)),
+            _ => Err(encoded.err().unwrap_or_else(|| absent(call, root))),
+        }
     }
 }
 
@@ -178,7 +230,7 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
     #[track_caller]
     fn exists(&self, call: &str, pe: usize) {
         if pe >= self.pieces.n_pes() {
-            no_such_pe(call, pe, self.pieces.n_pes());
+            mistake(&no_such_pe(call, pe, self.pieces.n_pes()));
         }
     }
 }
@@ -207,14 +259,4 @@ fn absent(call: &str, root: usize) -> Error {
         .because("it does not exist, it passed None, or its value has no encoding, which its own error says")
         .fix("pass Some(value) on the root, and the same root on all PEs")
         .of_kind(ErrorKind::InvalidArgument)
-}
-
-#[cold]
-#[track_caller]
-pub(crate) fn no_such_pe(call: &str, pe: usize, pes: usize) -> ! {
-    mistake(
-        &Error::new(format!("{call}: PE {pe} does not exist"))
-            .because(format!("the world has the PEs 0 to {}", pes.saturating_sub(1)))
-            .fix("pass a PE number of the world"),
-    )
 }

@@ -5,9 +5,9 @@ use core::mem::{self, MaybeUninit};
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{number, rma};
+use crate::backend::{number, rma, team};
 use crate::context::ContextPe;
-use crate::{Error, Plain, Symmetric, mistake};
+use crate::{Error, ErrorKind, Plain, Symmetric, mistake};
 
 /// Whose copy is meant: a PE number of the world, or one of a context's team ([`Context::pe`](crate::Context::pe)).
 ///
@@ -26,6 +26,8 @@ pub trait Target: Copy + Resolve {}
 pub trait Resolve {
     type Via: runtime::Via;
     fn resolve(self, call: &'static str) -> Way<Self::Via>;
+    /// The number of the PE, and how many there are.
+    fn numbers(self) -> (usize, usize);
 }
 
 /// A call on a context, and a PE. Only this crate looks inside: a handle of a context does not borrow it.
@@ -40,6 +42,12 @@ impl Resolve for usize {
     fn resolve(self, call: &'static str) -> Way<runtime::World> {
         Way(runtime::World(call), number(self))
     }
+
+    fn numbers(self) -> (usize, usize) {
+        // SAFETY: the team of the world is never destroyed; between init and finalize it has PEs.
+        let pes = unsafe { team::n_pes(runtime::Team::world()) };
+        (self, usize::try_from(pes).unwrap_or(0))
+    }
 }
 
 impl Target for ContextPe<'_> {}
@@ -49,6 +57,10 @@ impl Resolve for ContextPe<'_> {
     #[inline(always)]
     fn resolve(self, call: &'static str) -> Way<runtime::On> {
         Way(runtime::On(self.context, call), number(self.pe))
+    }
+
+    fn numbers(self) -> (usize, usize) {
+        (self.pe, self.pes)
     }
 }
 
@@ -294,7 +306,7 @@ impl<T: Plain> Symmetric<[T]> {
     #[track_caller]
     pub(crate) fn fits(&self, call: &str, len: usize) {
         if len > self.len() {
-            too_long(call, len, self.len());
+            mistake(&too_long(call, len, self.len()));
         }
     }
 }
@@ -315,11 +327,17 @@ fn blocks(len: usize, block: usize, stride: usize) -> usize {
 }
 
 #[cold]
-#[track_caller]
-fn too_long(call: &str, len: usize, room: usize) -> ! {
-    mistake(
-        &Error::new(format!("{call}: {len} elements do not fit"))
-            .because(format!("the symmetric slice has {room}"))
-            .fix("pass a shorter slice, or allocate a longer one"),
-    )
+pub(crate) fn too_long(call: &str, len: usize, room: usize) -> Error {
+    Error::new(format!("{call}: {len} elements do not fit"))
+        .because(format!("the symmetric slice has {room}"))
+        .fix("pass a shorter slice, or allocate a longer one")
+        .of_kind(ErrorKind::InvalidArgument)
+}
+
+#[cold]
+pub(crate) fn no_such_pe(call: &str, pe: usize, pes: usize) -> Error {
+    Error::new(format!("{call}: PE {pe} does not exist"))
+        .because(format!("there are the PEs 0 to {}", pes.saturating_sub(1)))
+        .fix("pass a PE number of the world, or of the team of the context")
+        .of_kind(ErrorKind::InvalidArgument)
 }

@@ -48,6 +48,62 @@ fn elements_and_ranges_are_reached_wherever_they_are() {
 }
 
 #[test]
+fn each_team_has_an_array_of_its_own() {
+    everywhere(5, |world| {
+        // Of three and of two members, against the order of the world, and of different lengths.
+        let colour = world.my_pe() % 2;
+        let team = world.split_color(Some(colour as u32), 10 - world.my_pe() as u32).expect("everybody has a colour");
+        let len = 7 + 30 * colour;
+        let mut array = world.array_over(&team, len, 0_u64).unwrap();
+        let blocks: Vec<usize> = (0..team.n_pes()).flat_map(|member| array.block_of(member)).collect();
+        assert_eq!(blocks, (0..len).collect::<Vec<_>>());
+        // The last member puts everywhere.
+        if team.my_pe() + 1 == team.n_pes() {
+            (0..len).for_each(|i| array.put(i, i as u64));
+        }
+        world.barrier();
+        assert_eq!(array.get_range(0..len), (0..len as u64).collect::<Vec<_>>());
+        assert_eq!((array.sum(), array.max()), ((0..len as u64).sum(), Some(len as u64 - 1)));
+        let (pe, place) = array.place(len - 1);
+        let last = team.translate(array_owner(team.n_pes(), len), world);
+        assert_eq!((Some(pe), place.get(pe)), (last, len as u64 - 1));
+        world.barrier();
+        array.fill(2);
+        assert_eq!(array.sum(), 2 * len as u64);
+        array.update(|i, value| value + i as u64);
+        assert_eq!(array.get(len - 1), len as u64 + 1);
+        world.barrier();
+    });
+}
+
+/// The member that has the last element.
+fn array_owner(members: usize, len: usize) -> usize {
+    (len - 1) / len.div_ceil(members)
+}
+
+#[test]
+fn indices_that_come_from_elsewhere_are_errors() {
+    everywhere(2, |world| {
+        let array = world.array(5, 1).unwrap();
+        for refused in [
+            array.try_get(5).err(),
+            array.try_get(usize::MAX).err(),
+            array.try_put(5, 2).err(),
+            array.try_get_range(3..6).err(),
+            array.try_put_range(usize::MAX, &[2]).err(),
+            array.try_put_range(4, &[2, 2]).err(),
+        ] {
+            let refused = refused.expect("there are five elements");
+            assert_eq!(refused.kind(), oxshmem::ErrorKind::InvalidArgument);
+            assert!(refused.to_string().contains("the array has 5 elements"), "{refused}");
+        }
+        array.try_put_range(5, &[]).unwrap();
+        assert_eq!(array.try_get_range(0..5).unwrap(), [1; 5]);
+        world.barrier();
+    });
+}
+
+#[test]
 fn an_index_beyond_the_end_is_named() {
     // One PE, so that the message is that of this process.
     let job = oxshmem::test::launch(1, |_| {

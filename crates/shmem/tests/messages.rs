@@ -36,6 +36,27 @@ fn a_value_reaches_everybody_whatever_its_size() {
 }
 
 #[test]
+fn a_team_has_values_of_its_own() {
+    everywhere(4, |world| {
+        let rows = world.split_2d(2).unwrap().x;
+        let row = world.my_pe() / 2;
+        for (root, cells) in [(0, 0), (1, 4000 + 20_000 * row), (0, 30_000)] {
+            let mine = (rows.my_pe() == root).then(|| job(row, cells));
+            assert_eq!(rows.broadcast_value(mine, root).unwrap(), job(row, cells));
+        }
+        assert_eq!(rows.broadcast_value(Some(()), 1), Ok(()));
+        let missing = rows.broadcast_value(None::<Job>, 1).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::InvalidArgument);
+        // A PE that has gone on to another team leaves those alone who have not.
+        let columns = world.split_2d(2).unwrap().y;
+        assert_eq!(
+            columns.broadcast_value(Some(job(world.my_pe(), 9000)), 1).unwrap(),
+            job(2 + world.my_pe() % 2, 9000)
+        );
+    });
+}
+
+#[test]
 fn a_broadcast_without_a_value_fails_everywhere() {
     everywhere(2, |world| {
         let missing = world.broadcast_value(None::<Job>, 1).unwrap_err();

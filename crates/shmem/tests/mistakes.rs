@@ -40,6 +40,36 @@ fn a_source_that_is_too_long() {
 }
 
 #[test]
+fn a_transfer_that_tries_is_refused_with_an_error() {
+    processes(3, |world| {
+        let numbers = world.allocate_slice(2, 7).unwrap();
+        let pair = world.split_strided(0, 1, 2).unwrap();
+        let context = pair.as_ref().map(|pair| pair.context());
+        let mut three = [0; 3];
+        let refused = [
+            numbers[0].try_put(1, 3).err(),
+            numbers[0].try_get((1 << 32) + 1).err(),
+            numbers.try_put_slice(&[1, 2], 3).err(),
+            numbers.try_put_slice(&[1, 2, 3], 0).err(),
+            numbers.try_get_slice(&mut three, 0).err(),
+            numbers.try_get_vec(3).err(),
+        ];
+        for error in refused.map(|error| error.expect("neither the PE nor the length exists")) {
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains("try_"), "{error}");
+        }
+        if let Some(context) = &context {
+            let refused = numbers[0].try_put(1, context.pe(2)).expect_err("the team has two members");
+            assert!(refused.to_string().contains("there are the PEs 0 to 1"), "{refused}");
+            numbers[0].try_put(7, context.pe(1)).unwrap();
+        }
+        world.barrier();
+        assert_eq!((numbers.try_get_vec(2).unwrap(), three), (vec![7; 2], [0; 3]));
+        world.barrier();
+    });
+}
+
+#[test]
 fn an_index_beyond_the_end() {
     ends_with("index 2 is out of range for a symmetric slice of length 2", 1, |world| {
         world.allocate_slice(2, 0).unwrap()[2].put(1, 0);

@@ -22,6 +22,10 @@
 //! changed as soon as the call returns; the data is there after a [`quiet`](crate::World::quiet) or a barrier (see
 //! [`ordering`](super::ordering)).
 //!
+//! A PE that does not exist and a slice that is too long end the job.
+//! [`try_put_slice`](crate::Symmetric::try_put_slice) and its like return an error instead, for numbers that come from
+//! outside of the program.
+//!
 //! [`put_strided`](crate::Symmetric::put_strided) and [`get_strided`](crate::Symmetric::get_strided) move columns of a
 //! matrix. PE numbers are those of the world; through a [context](crate::Context) those of its team:
 //!
