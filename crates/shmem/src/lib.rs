@@ -74,8 +74,8 @@
 #[cfg(feature = "serde")]
 mod active;
 mod array;
-mod attempt;
 mod atomic;
+mod attempt;
 mod backend;
 mod code;
 mod collective;
