@@ -1,11 +1,15 @@
-//! The public interface of the Rust API as a committed list, so that a change of it is a change that a reviewer sees.
+//! The public interface of the Rust API as a committed list, so that a change of it is a change that a reviewer sees; and its
+//! documentation, in which every item has an example.
 //!
 //! `cargo xtask semver` says which changes break programs; it needs a tool of its own, and this list needs none. It comes
 //! from rustdoc's JSON, which only unstable options make, so the compiler is told to allow them.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::counts::CheckCounts;
 use crate::{Outcome, command, target, top};
@@ -21,15 +25,59 @@ fn list() -> PathBuf {
 
 /// Writes the list.
 pub(crate) fn write() -> Outcome {
-    let text = generate()?.map_err(|why| format!("the public interface of {PACKAGE}: {why}"))?;
+    let text = items(&documented()?)?.map_err(|why| format!("the public interface of {PACKAGE}: {why}"))?;
     fs::write(list(), text).map_err(|error| format!("{}: {error}", list().display()))?;
     println!("wrote {}", list().display());
     Ok(())
 }
 
-/// Says what has come and what has gone since the list was written.
+/// Says which items have no example, and what has come and what has gone since the list was written. Links in the documentation that
+/// lead nowhere are errors.
 pub(crate) fn check() -> Outcome<CheckCounts> {
-    let text = match generate()? {
+    let json = documented()?;
+    let mut counts = examples(&json)?;
+    counts += compare(&json)?;
+    Ok(counts)
+}
+
+/// The items without an example.
+fn examples(json: &Path) -> Outcome<CheckCounts> {
+    let text = fs::read_to_string(json).map_err(|error| format!("{}: {error}", json.display()))?;
+    let data: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", json.display()))?;
+    let (all, lacking) = with_and_without_example(&data);
+    lacking.iter().for_each(|item| println!("FAILED {item} has no example"));
+    println!("examples of {PACKAGE}: {} of {all} items have one", all - lacking.len());
+    let passed = all > 0 && lacking.is_empty();
+    Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
+}
+
+/// The kinds of items that are to have an example.
+const KINDS: &[&str] = &["function", "struct", "enum", "union", "trait", "macro", "constant", "static", "type_alias"];
+
+/// The number of public items that can be named, and the places of those without an example, by rustdoc's data. (Its lint
+/// `missing_doc_code_examples` does not see what is exported from a private module.)
+fn with_and_without_example(data: &Value) -> (usize, Vec<String>) {
+    let items = || data["index"].as_object().into_iter().flat_map(|index| index.values());
+    let inner = |item: &Value, kind: &str, part: &str| item["inner"][kind][part].clone();
+    let lists = items().flat_map(|item| ["module", "impl"].map(|kind| inner(item, kind, "items")));
+    let listed = lists.filter_map(|list| list.as_array().cloned()).flatten();
+    let named: BTreeSet<u64> =
+        listed.chain(items().map(|item| inner(item, "use", "id"))).filter_map(|id| id.as_u64()).collect();
+    let asked = |item: &&Value| {
+        item["visibility"] == "public"
+            && item["id"].as_u64().is_some_and(|id| named.contains(&id))
+            && KINDS.iter().any(|kind| item["inner"].get(kind).is_some())
+    };
+    let without = |item: &&Value| !item["docs"].as_str().unwrap_or_default().contains("```");
+    let place = |item: &Value| {
+        let (name, span) = (item["name"].as_str().unwrap_or_default(), &item["span"]);
+        format!("{name} ({}:{})", span["filename"].as_str().unwrap_or_default(), span["begin"][0])
+    };
+    (items().filter(asked).count(), items().filter(asked).filter(without).map(place).collect())
+}
+
+fn compare(json: &Path) -> Outcome<CheckCounts> {
+    let text = match items(json)? {
         Ok(text) => text,
         Err(why) => {
             println!("SKIPPED public interface of {PACKAGE}: {why}");
@@ -50,22 +98,37 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     Ok(CheckCounts { failed: 1, ..CheckCounts::default() })
 }
 
-/// The list, or why there can be none here.
-fn generate() -> Outcome<Result<String, String>> {
-    let cargo = || Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(top());
+    cargo
+}
+
+/// The file of rustdoc's data. Whatever rustdoc complains of is an error.
+fn documented() -> Outcome<PathBuf> {
     let folder = target().join("public-api");
     let mut rustdoc = cargo();
-    rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(top());
-    rustdoc
-        .args(["rustdoc", "--quiet", "--package", PACKAGE, "--features", FEATURES, "--lib", "--target-dir"])
-        .arg(&folder);
-    let documented = command::output(rustdoc.args(["--", "-Zunstable-options", "--output-format", "json"]))?;
-    if !documented.status.success() {
-        return Err(format!("rustdoc has failed: {}", String::from_utf8_lossy(&documented.stderr).trim_end()));
+    rustdoc.env("RUSTC_BOOTSTRAP", "1").args([
+        "rustdoc",
+        "--quiet",
+        "--package",
+        PACKAGE,
+        "--features",
+        FEATURES,
+        "--lib",
+    ]);
+    rustdoc.arg("--target-dir").arg(&folder).args(["--", "-Zunstable-options", "--output-format", "json"]);
+    let output = command::output(rustdoc.arg("-Dwarnings"))?;
+    if !output.status.success() {
+        return Err(format!("rustdoc has failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
     }
-    let json = folder.join(format!("doc/{PACKAGE}.json"));
+    Ok(folder.join(format!("doc/{PACKAGE}.json")))
+}
+
+/// The list, or why there can be none here.
+fn items(json: &Path) -> Outcome<Result<String, String>> {
     let printer = ["run", "--quiet", "--package", "xtask", "--features", "public-api", "--", "public-api", "--print"];
-    let output = command::output(cargo().args(printer).arg(json).current_dir(top()))?;
+    let output = command::output(cargo().args(printer).arg(json))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());
@@ -95,4 +158,30 @@ pub(crate) fn print(names: &[String]) -> Outcome {
 #[cfg(not(feature = "public-api"))]
 pub(crate) fn print(_names: &[String]) -> Outcome {
     Err("this xtask was built without its feature `public-api`; use `cargo xtask public-api`".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn an_item_without_an_example_is_found_wherever_it_is_exported_from() {
+        let item = |id: u64, visibility: &str, kind: &str, inner: serde_json::Value, docs: &str| {
+            let span = json!({ "filename": "a.rs", "begin": [id, 1] });
+            json!({ "id": id, "name": "it", "visibility": visibility, "inner": { kind: inner }, "docs": docs, "span": span })
+        };
+        let data = json!({ "index": {
+            "0": item(0, "public", "module", json!({ "items": [1, 2, 8] }), ""),
+            "1": item(1, "public", "use", json!({ "id": 3 }), ""),
+            "2": item(2, "public", "function", json!({}), "```\nf();\n```"),
+            "3": item(3, "public", "struct", json!({}), "Of a private module."),
+            "4": item(4, "default", "impl", json!({ "items": [5, 6] }), ""),
+            "5": item(5, "public", "function", json!({}), "A method."),
+            "6": item(6, "default", "function", json!({}), "A method of a trait."),
+            "7": item(7, "public", "trait", json!({}), "Nobody can name it."),
+            "8": item(8, "public", "module", json!({ "items": [] }), "A chapter."),
+        }});
+        let (all, lacking) = super::with_and_without_example(&data);
+        assert_eq!((all, lacking), (3, vec!["it (a.rs:3)".to_owned(), "it (a.rs:5)".to_owned()]));
+    }
 }

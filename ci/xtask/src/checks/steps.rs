@@ -42,7 +42,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
         what: "bindings to libraries against the installed headers",
         run: || bindgen::check(&[]),
     },
-    CheckStep { name: "interface", what: "the public items of the Rust API are those listed", run: public_api::check },
+    CheckStep {
+        name: "interface",
+        what: "the public items of the Rust API are those listed, and each has an example",
+        run: public_api::check,
+    },
     CheckStep { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
     CheckStep {
         name: "unit",
