@@ -15,6 +15,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod bytes;
+mod casts;
 pub(crate) mod eager;
 mod lending;
 mod mail;
@@ -362,10 +363,14 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
 
 /// A team ends: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
 pub(crate) fn give_back(team: &TeamState) {
-    team.zone.give_back();
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {
-        control::mail(team.window(team.my), slot).clear();
+        let window = team.window(team.my);
+        control::mail(window, slot).clear();
+        if let Some(zone) = team.zone.zone() {
+            control::zones(window, zone).forget_casts();
+        }
     }
+    team.zone.give_back();
 }

@@ -78,6 +78,28 @@ impl Algorithm for Tree {
     }
 }
 
+impl Tree {
+    /// The PE that puts to `rank`; `None`: that is the root.
+    pub fn parent(&self, plan: &Plan, rank: u32) -> Option<u32> {
+        let place = plan.before(rank, plan.root);
+        if place == 0 {
+            return None;
+        }
+        let unit = u64::from(self.radix).pow(trailing_zeros(place, self.radix));
+        let digit = u64::from(place) / unit % u64::from(self.radix);
+        Some(plan.after(plan.root, (u64::from(place) - digit * unit) as u32))
+    }
+
+    /// To how many PEs `rank` puts.
+    pub fn children(&self, plan: &Plan, rank: u32) -> u32 {
+        let place = plan.before(rank, plan.root);
+        let zeros = if place == 0 { rounds(plan.size, self.radix) } else { trailing_zeros(place, self.radix) };
+        let radix = u64::from(self.radix);
+        let behind = u64::from(plan.size - 1 - place);
+        (0..zeros).map(|round| (behind / radix.pow(round)).min(radix - 1) as u32).sum()
+    }
+}
+
 fn trailing_zeros(mut place: u32, radix: u32) -> u32 {
     let mut zeros = 0;
     while place.is_multiple_of(radix) {
@@ -164,6 +186,27 @@ impl Algorithm for ScatterGather {
 mod tests {
     use super::*;
     use crate::step::Place;
+
+    #[test]
+    fn a_tree_knows_the_parents_and_children_of_its_steps() {
+        for (radix, size) in [2, 3, 4, 8].into_iter().flat_map(|radix| (1..70).map(move |size| (radix, size))) {
+            let (tree, root) = (Tree { radix }, size / 3);
+            let plan = Plan { root, ..Plan::new(size, 7) };
+            let mut parents = std::vec![None; size as usize];
+            for rank in 0..size {
+                let steps = (0..).map(|pc| tree.step(&plan, &Caller::new(rank), pc));
+                let puts = steps.take_while(|step| *step != Step::Done).filter_map(|step| match step {
+                    Step::Put { to, .. } => Some(to),
+                    _ => None,
+                });
+                let children: std::vec::Vec<u32> = puts.collect();
+                assert_eq!(tree.children(&plan, rank) as usize, children.len(), "radix {radix}, {rank} of {size}");
+                children.into_iter().for_each(|child| parents[child as usize] = Some(rank));
+            }
+            let told: std::vec::Vec<_> = (0..size).map(|rank| tree.parent(&plan, rank)).collect();
+            assert_eq!(told, parents, "radix {radix}, size {size}");
+        }
+    }
 
     #[test]
     fn bc_1_a_root_apart_keeps_its_dest() {

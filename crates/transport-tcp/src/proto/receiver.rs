@@ -33,6 +33,8 @@ pub struct FrameReceiver {
     filled: usize,
     /// The bulk frame that is being received.
     bulk: Option<Receiving>,
+    /// Batches since the last one.
+    batches: u32,
     opener: Option<Opener>,
     /// The peer has said that it leaves.
     left: bool,
@@ -55,15 +57,17 @@ enum Purpose {
 
 /// Received at once when nothing is known of what comes.
 const BUFFER: usize = 64 << 10;
-/// Received behind the data of a bulk frame: the headers of the next one, whose data then has a place.
+/// The headers of a bulk frame, behind which its data has a place.
 const HEADERS: usize = FRAME + MESSAGE;
+/// Received where a bulk frame is likely to follow: a signal, and the headers of that frame.
+const SIGNAL_AND_HEADERS: usize = FRAME + 2 * MESSAGE + HEADERS;
 
 impl FrameReceiver {
     /// The end of a new connection. With an opener, all frames are sealed.
     pub fn new(opener: Option<Opener>) -> Self {
         let length = if opener.is_some() { FRAME + MESSAGE + BULK + SEAL } else { BUFFER };
         const { assert!(BUFFER >= FRAME + BATCH) };
-        Self { buffer: vec![0; length].into(), taken: 0, filled: 0, bulk: None, opener, left: false }
+        Self { buffer: vec![0; length].into(), taken: 0, filled: 0, bulk: None, batches: u32::MAX, opener, left: false }
     }
 
     /// Whether the peer has said that it leaves.
@@ -86,7 +90,11 @@ impl FrameReceiver {
         }
         match &self.bulk {
             Some(Receiving { at: Some(at), rest, .. }) => {
-                (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..HEADERS])
+                (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..SIGNAL_AND_HEADERS])
+            }
+            // A put of long data with a signal is likely to be followed by another one, whose data then needs no copy.
+            None if self.filled == 0 && self.batches < 2 && self.opener.is_none() => {
+                (None, &mut self.buffer[..SIGNAL_AND_HEADERS])
             }
             _ => (None, &mut self.buffer[self.filled..]),
         }
@@ -138,6 +146,7 @@ impl FrameReceiver {
                 }
                 session.executed_one(header.urgency);
                 session.acknowledged(header.ack)?;
+                self.batches = self.batches.saturating_add(1);
             }
             FrameKind::Bulk => {
                 session.expect(&header)?;
@@ -187,6 +196,7 @@ impl FrameReceiver {
         }
         session.executed_one(header.urgency);
         session.acknowledged(header.ack)?;
+        self.batches = 0;
         Ok(true)
     }
 }

@@ -9,16 +9,15 @@
 use core::ptr;
 
 use oxshmem_reduce::Store;
-use oxshmem_schedule::algorithm::{Collective, Schedule};
+use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, gather, gather_parts, gathering, lending, release, run, way};
+use super::{NO_SHARE, Reach, There, casts, gather, gather_parts, gathering, lending, release, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
-use crate::collectives::limits::{EAGER_BROADCAST, EAGER_REDUCTION};
-use crate::collectives::signature::signature_of;
+use crate::collectives::limits::EAGER_REDUCTION;
 use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::start::state;
@@ -129,7 +128,7 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { share(call, span, |node| place(span.start(node)) as u64, lay, take) }
 }
 
-/// A broadcast. The root waits for nobody as long as there is room in the zone; then it is a gather to which the root alone
+/// A broadcast whose root goes on at once ([`casts`]). Where there is no room for that it is a gather to which the root alone
 /// brings something, after which all have taken the former ones. Returns whether it was done, on all members alike.
 ///
 /// # Safety
@@ -155,52 +154,11 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
             unsafe { ptr::copy(source, dest, bytes) };
         }
     };
-    if cast(call, span, bytes, root, lay, take) {
+    if casts::cast(call, span, bytes, root, lay, take) {
         return true;
     }
     // SAFETY: the root lays down all there is.
     unsafe { share(call, span, |node| if node > root_node { bytes as u64 } else { 0 }, lay, take) }
-}
-
-/// Bytes before the payload of a broadcast: the signature of the call.
-const HEADER: usize = 8;
-
-/// A broadcast whose root does not wait: the payload goes down a tree of leaders, from room to room, each of which no other
-/// broadcast uses before all have met. The root `lay`s it down, everybody `take`s it. Returns whether there was room.
-fn cast(call: Call<'_>, span: &Span, bytes: usize, root: u32, lay: impl Fn(*mut u8), take: impl Fn(*const u8)) -> bool {
-    let (team, all) = (call.team, HEADER + bytes);
-    if bytes > EAGER_BROADCAST {
-        return false;
-    }
-    let Some(zone) = lending::zone(call, span) else { return false };
-    let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), all as u64) };
-    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
-    let is_tree = |way: &Way| way.piece == plan.count && matches!(way.schedule, Schedule::Tree(_));
-    let Some(way) = way.filter(is_tree) else { return false };
-    let Some(at) = team.zone.cast(team.synchronising_runs(), all) else { return false };
-    let room = control::zones(team.window(span.my_leader()), zone).casts.get().cast::<u8>().wrapping_add(at);
-    let (header, payload) = (room.cast::<u64>(), room.wrapping_add(HEADER));
-    let stamp = call.signature.stamp(team.counts().0);
-    if team.my == root {
-        // SAFETY: the room is in the leader's zone and begins at a multiple of 8; nobody looks at it before the root's count.
-        unsafe { header.write(stamp) };
-        lay(payload);
-    }
-    let number = team.next_announcement();
-    gather(call, span, number);
-    let arrays = Arrays { dest: room, room: all, source: room, ..NO_ARRAYS };
-    // SAFETY: the root's leader has the payload in its room; those of the others are ready, and nobody looks at them now.
-    unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(room)) };
-    if team.my == span.my_leader() {
-        // SAFETY: the root has written the header, and the network the copies of it.
-        let theirs = unsafe { header.read() };
-        if theirs != stamp {
-            call.differs(None, signature_of(theirs));
-        }
-    }
-    release(call, span, number, |words| &words.announced);
-    take(payload);
-    true
 }
 
 /// The members of each node `lay` their node's part on their leader's board, where it begins at byte `start(node)`; the

@@ -22,7 +22,7 @@ pub(super) enum There {
     Nowhere,
     /// In symmetric memory; its owner has entered.
     Dest(Region, u64),
-    /// It is a board or a broadcast's room, so far behind the start of everybody's control window. Source is there, too.
+    /// It is a board, so far behind the start of everybody's control window. Source is there, too.
     Board(u64),
 }
 

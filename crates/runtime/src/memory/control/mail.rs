@@ -48,8 +48,10 @@ pub(crate) const OPEN_BOARD: usize = 128 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
 pub(crate) const GOING: usize = 64 << 10;
 
-/// Bytes of broadcasts whose root does not wait for anybody.
-pub(crate) const CASTS: usize = 256 << 10;
+/// Bytes of one of the two halves in which broadcasts lie whose root goes on at once.
+pub(crate) const HALF: usize = 128 << 10;
+/// Broadcasts begin at multiples of this.
+pub(crate) const CAST: usize = 1 << 10;
 
 /// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
 #[repr(C, align(4096))]
@@ -58,8 +60,14 @@ pub(crate) struct Zones {
     pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
     /// Copies of operands that were put and change afterwards. Its owner's alone.
     pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
-    /// Broadcasts since the last synchronising run, one behind the other.
-    pub(crate) casts: UnsafeCell<[u8; CASTS]>,
+    /// Broadcasts, one behind the other (see `between_nodes::casts`).
+    pub(crate) casts: UnsafeCell<[u8; 2 * HALF]>,
+    /// The stamp of the broadcast that begins at each multiple of [`CAST`]; set after the broadcast is there.
+    pub(crate) stamps: [AtomicU64; 2 * HALF / CAST],
+    /// How often a child has said that its node has taken what was in a half.
+    pub(crate) taken: [AtomicU64; 2],
+    /// How often children have said so when all that are about to have done it. The owner's alone to change.
+    pub(crate) owed: [AtomicU64; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
@@ -69,5 +77,11 @@ impl Zones {
     /// The board of even or odd exchanges.
     pub(crate) fn board(&self, parity: usize) -> *mut u8 {
         self.board[parity].get().cast()
+    }
+
+    /// Forgets the broadcasts of a team that has ended, so that no stamp of another team looks like one of theirs. What is
+    /// owed stays: what a child has said may come later than the end of its team.
+    pub(crate) fn forget_casts(&self) {
+        self.stamps.iter().for_each(|stamp| stamp.store(0, Relaxed));
     }
 }
