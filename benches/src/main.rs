@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 
 use job::{BenchPlan, Measured};
+use peer::PeerComparison;
 use report::{BenchMachine, BenchReport, Finding, GoalVerdict, METHOD};
 use rows::{GROUPS, RowGroup};
 
@@ -33,6 +34,7 @@ usage: oxshmem-benches [OPTIONS]
   --quick           a minute in all, for a first look
   --only PATTERN    only groups or operations whose names contain PATTERN
   --compare PEER    collectives between nodes beside another library in turns: openmpi
+  --over CARRIER    what carries their messages: tcp (unless told otherwise), ucx, ofi, all
   --list            name groups and operations";
 
 /// The result of a step; an error is a sentence for the user.
@@ -65,7 +67,8 @@ fn run() -> Outcome<ExitCode> {
     if let Some(peer) = &options.compare {
         create(&options.output)?;
         let rounds = if options.quick { 3 } else { 9 };
-        peer::compare(peer, &options.prefix, &options.output, &options.only, rounds)?;
+        let asked = PeerComparison { peer, over: &options.over, only: &options.only, rounds };
+        peer::compare(&asked, &options.prefix, &options.output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen: Vec<&RowGroup> = GROUPS.iter().filter(|group| options.wants(group)).collect();
@@ -152,6 +155,7 @@ struct BenchOptions {
     output: PathBuf,
     only: String,
     compare: Option<String>,
+    over: String,
     quick: bool,
     list: bool,
     help: bool,
@@ -164,6 +168,7 @@ impl BenchOptions {
             output: target().join("bench"),
             only: String::new(),
             compare: None,
+            over: "tcp".into(),
             quick: false,
             list: false,
             help: false,
@@ -176,6 +181,7 @@ impl BenchOptions {
                 Long("quick") => options.quick = true,
                 Long("only") => options.only = parser.value()?.string()?,
                 Long("compare") => options.compare = Some(parser.value()?.string()?),
+                Long("over") => options.over = parser.value()?.string()?,
                 Long("prefix") => options.prefix = path(&mut parser, "--prefix")?,
                 Long("output") => options.output = path(&mut parser, "--output")?,
                 other => return Err(other.unexpected()),

@@ -1,7 +1,8 @@
 //! Collectives between nodes, beside another OpenSHMEM library on the same machine: one C program, compiled for both, in
 //! turns.
 //!
-//! The nodes are groups of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries.
+//! The nodes are groups of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by
+//! their own hands, by UCX and by libfabric.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,45 +15,137 @@ use crate::{Outcome, job, say};
 /// Jobs of one comparison: as many nodes as PEs.
 const PES: [u32; 2] = [2, 4];
 
+/// A way for the messages of both libraries to the loopback device.
+struct PeerCarrier {
+    /// Its name for `--over`.
+    name: &'static str,
+    /// Our transport.
+    ours: &'static str,
+    /// Open MPI's components, beside [`COMPONENTS`].
+    components: &'static [(&'static str, &'static str)],
+}
+
+const CARRIERS: [PeerCarrier; 3] = [
+    PeerCarrier {
+        name: "tcp",
+        ours: "tcp",
+        components: &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")],
+    },
+    PeerCarrier {
+        name: "ucx",
+        ours: "ucx:tcp",
+        // It takes UCX for cards alone unless it is told otherwise.
+        components: &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
+    },
+    PeerCarrier {
+        name: "ofi",
+        ours: "ofi:tcp",
+        components: &[("pml", "cm"), ("mtl", "ofi"), ("mtl_ofi_provider_include", "tcp")],
+    },
+];
+
+/// Open MPI's components in every comparison: no memory of the node.
+const COMPONENTS: [(&str, &str); 2] = [("osc", "^rdma"), ("coll", "^sm")];
+/// Both UCX and libfabric are to stay on the loopback device.
+const DEVICES: [(&str, &str); 3] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo"), ("FI_TCP_IFACE", "lo")];
+
+/// The carriers that `--over` names: one, or all.
+fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
+    let named: Vec<&PeerCarrier> = CARRIERS.iter().filter(|carrier| over == "all" || over == carrier.name).collect();
+    if named.is_empty() {
+        let names = CARRIERS.map(|carrier| carrier.name).join(", ");
+        return Err(format!("--over {over}: there are {names}, and all"));
+    }
+    Ok(named)
+}
+
 /// Microseconds of each round by operation, for one library and form of call.
 type Rounds = BTreeMap<String, Vec<f64>>;
 
-/// Runs the comparison with the peer of that name. A peer that is not there is said to be missing, and is no failure.
-pub(crate) fn compare(peer: &str, prefix: &Path, output: &Path, only: &str, rounds: u32) -> Outcome {
-    if peer != "openmpi" {
-        return Err(format!("--compare {peer}: the peers are: openmpi"));
+/// The comparison that is asked for.
+pub(crate) struct PeerComparison<'a> {
+    pub(crate) peer: &'a str,
+    /// The name of a carrier, or `all`.
+    pub(crate) over: &'a str,
+    /// Only rows whose names contain this.
+    pub(crate) only: &'a str,
+    pub(crate) rounds: u32,
+}
+
+/// Both programs, and how they are run.
+struct Rivals {
+    prefix: PathBuf,
+    ours: PathBuf,
+    theirs: PathBuf,
+    peer: OpenMpi,
+}
+
+/// Runs the comparison. A peer or a carrier that is not there is said to be missing, and is no failure.
+pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) -> Outcome {
+    if asked.peer != "openmpi" {
+        return Err(format!("--compare {}: the peers are: openmpi", asked.peer));
     }
-    let Some(theirs) = OpenMpi::find() else {
+    let carriers = carriers(asked.over)?;
+    let Some(peer) = OpenMpi::find() else {
         say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
         return Ok(());
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peer/collectives.c");
     let program = |name: &str| output.join(format!("collectives-{name}"));
-    compile(&prefix.join("bin/oshcc"), &source, &program("ours"), &[])?;
+    let rivals = Rivals { prefix: prefix.to_owned(), ours: program("ours"), theirs: program("openmpi"), peer };
+    compile(&prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
     // Open MPI declares the forms over teams and does not implement them.
-    compile(&theirs.bin.join("oshcc"), &source, &program("openmpi"), &["-DTEAMS=0"])?;
-    for pes in PES {
-        let (mut sets, mut teams, mut peers) = (Rounds::new(), Rounds::new(), Rounds::new());
-        for _ in 0..rounds {
-            let mut ours = Command::new(prefix.join("bin/oshrun"));
-            ours.env("SHMEM_TRANSPORT", "tcp").args(["--timeout", "300", "-n", &pes.to_string()]);
-            ours.args(["--nodes", &pes.to_string()]).arg(program("ours"));
-            for (row, form, time) in measured(ours.arg(only))? {
-                let rounds = if form == "team" { &mut teams } else { &mut sets };
-                rounds.entry(row).or_default().push(time);
-            }
-            for (row, _, time) in measured(theirs.oshrun(pes).arg(program("openmpi")).arg(only))? {
-                peers.entry(row).or_default().push(time);
-            }
+    compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
+    for carrier in carriers {
+        match rivals.obstacle(carrier) {
+            Some(why) => say(format_args!("\nnot run: collectives over {}: {why}", carrier.ours)),
+            None => PES.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked))?,
         }
-        print(pes, &sets, &teams, &peers);
     }
     Ok(())
 }
 
-fn print(pes: u32, sets: &Rounds, teams: &Rounds, peers: &Rounds) {
+impl Rivals {
+    /// Why this carrier cannot be compared here.
+    fn obstacle(&self, carrier: &PeerCarrier) -> Option<String> {
+        let nothing = "no such row";
+        let jobs = [self.our_job(carrier, PES[0], nothing), self.their_job(carrier, PES[0], nothing)];
+        jobs.into_iter().find_map(|mut job| measured(&mut job).err())
+    }
+
+    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, asked: &PeerComparison<'_>) -> Outcome {
+        let (mut sets, mut teams, mut peers) = (Rounds::new(), Rounds::new(), Rounds::new());
+        for _ in 0..asked.rounds {
+            for (row, form, time) in measured(&mut self.our_job(carrier, pes, asked.only))? {
+                let rounds = if form == "team" { &mut teams } else { &mut sets };
+                rounds.entry(row).or_default().push(time);
+            }
+            for (row, _, time) in measured(&mut self.their_job(carrier, pes, asked.only))? {
+                peers.entry(row).or_default().push(time);
+            }
+        }
+        print(carrier, pes, &sets, &teams, &peers);
+        Ok(())
+    }
+
+    fn our_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
+        let mut command = Command::new(self.prefix.join("bin/oshrun"));
+        command.envs(DEVICES).env("SHMEM_TRANSPORT", carrier.ours).args(["--timeout", "300"]);
+        command.args(["-n", &pes.to_string(), "--nodes", &pes.to_string()]).arg(&self.ours).arg(only);
+        command
+    }
+
+    fn their_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
+        let mut command = self.peer.oshrun(carrier, pes);
+        command.arg(&self.theirs).arg(only);
+        command
+    }
+}
+
+fn print(carrier: &PeerCarrier, pes: u32, sets: &Rounds, teams: &Rounds, peers: &Rounds) {
     say(format_args!(
-        "\n{pes} PEs as {pes} nodes over TCP: median microseconds per call, and how often ours goes into Open MPI's"
+        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, and how often ours goes into Open MPI's",
+        carrier.ours
     ));
     line("", &"active set", &"team", &"Open MPI", &"ratio", &"ratio (team)");
     let mut rows: Vec<&String> = peers.keys().filter(|row| sets.contains_key(*row)).collect();
@@ -112,14 +205,14 @@ impl OpenMpi {
         Some(Self { bin })
     }
 
-    /// A job whose messages go over TCP on the loopback device, in collectives and in puts, as between nodes.
-    fn oshrun(&self, pes: u32) -> Command {
+    /// A job whose messages go over the loopback device, in collectives and in puts, as between nodes.
+    fn oshrun(&self, carrier: &PeerCarrier, pes: u32) -> Command {
         let mut command = Command::new(self.bin.join("oshrun"));
-        command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "lo");
-        command.args(["--allow-run-as-root", "-x", "UCX_TLS", "-x", "UCX_NET_DEVICES"]);
-        for (name, value) in
-            [("osc", "^rdma"), ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo"), ("coll", "^sm")]
-        {
+        command.envs(DEVICES).arg("--allow-run-as-root");
+        for (name, _) in DEVICES {
+            command.args(["-x", name]);
+        }
+        for (name, value) in COMPONENTS.iter().chain(carrier.components) {
             command.args(["--mca", name, value]);
         }
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
@@ -147,7 +240,15 @@ fn compile(compiler: &Path, source: &Path, program: &Path, flags: &[&str]) -> Ou
 
 #[cfg(test)]
 mod tests {
-    use super::{median, order};
+    use super::{CARRIERS, carriers, median, order};
+
+    #[test]
+    fn a_carrier_goes_by_its_name_and_all_by_one_word() {
+        let names = |over| carriers(over).map(|found| found.iter().map(|carrier| carrier.ours).collect::<Vec<_>>());
+        assert_eq!(names("ucx"), Ok(vec!["ucx:tcp"]));
+        assert_eq!(names("all").map(|found| found.len()), Ok(CARRIERS.len()));
+        assert_eq!(names("udp"), Err("--over udp: there are tcp, ucx, ofi, and all".into()));
+    }
 
     #[test]
     fn rows_stand_by_name_then_by_size() {
