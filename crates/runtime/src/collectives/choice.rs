@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use oxshmem_base::knobs::{Algorithms, Settings};
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
-use oxshmem_schedule::algorithm::{Collective, Schedule};
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 
 use crate::network;
@@ -37,6 +37,8 @@ impl Choice {
         match question.collective {
             // Half of a collect: it needs some schedule.
             Collective::Shares => Some(choose::choose(&self.rows, question)),
+            // Folded in team order, so that no setting and no number of nodes changes the bits.
+            Collective::Reduce(Operator::FixedTree) => None,
             _ => choose::choose_from(&self.rows, question),
         }
     }
@@ -115,7 +117,6 @@ fn read(name: &str) -> Result<Vec<Row>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxshmem_schedule::algorithm::Operator;
 
     fn question(collective: Collective) -> Question {
         Question { collective, size: 8, count: 4, element: 8, root_apart: false }
@@ -150,6 +151,15 @@ mod tests {
         assert_eq!(answer(Collective::Reduce(Operator::Idempotent)).as_deref(), Some("dissemination-2"));
         assert_eq!(answer(Collective::Reduce(Operator::FixedTree)), None);
         assert_eq!(answer(Collective::Sync), None);
+    }
+
+    #[test]
+    fn no_name_changes_the_order_of_a_sum_of_floating_point_numbers() {
+        for name in ["butterfly-2", "ring", "circulant", "central"] {
+            let choice = with(|settings| settings.algorithms.reduce = name.into()).unwrap();
+            assert!(choice.schedule(&question(Collective::Reduce(Operator::Exact))).is_some(), "{name}");
+            assert_eq!(choice.schedule(&question(Collective::Reduce(Operator::FixedTree))), None, "{name}");
+        }
     }
 
     #[test]
