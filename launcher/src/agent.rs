@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::ask::{self, Visitor};
 use crate::link::frame::{self, AgentOrder, AgentReport, Frames, JobDescription};
 use crate::link::greeting;
 pub use crate::link::greeting::ARGUMENT;
@@ -100,6 +101,7 @@ async fn attend(
     }
     let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut visitors, mut asking) = (ask::listen_to_pes(), Vec::<Visitor>::new());
     let mut is_done = false;
     while !(is_done && subtree.is_alone()) {
         tokio::select! {
@@ -111,6 +113,9 @@ async fn attend(
                 }
                 Some(order) => {
                     pipe.heard(&order);
+                    if let AgentOrder::Told { host: to, text } = &order && *to == host {
+                        asking.drain(..).for_each(|visitor| visitor.tell(text.clone().into_bytes()));
+                    }
                     subtree.obey(order);
                 }
             },
@@ -122,6 +127,10 @@ async fn attend(
                 Need::Beat => pipe.send(&AgentReport::Beat),
                 Need::Nothing => {}
             },
+            Some(visitor) = visitors.recv() => {
+                asking.push(visitor);
+                pipe.send(&AgentReport::Asked { host });
+            }
             report = subtree.next() => {
                 if report == (AgentReport::Done { host }) {
                     is_done = true;

@@ -1,5 +1,7 @@
 //! The command line of `oshrun`.
 
+mod advice;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
 
+use crate::arguments::advice::{stray_count, translated};
 use crate::hosts::{self, HostEntry};
 use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
@@ -179,8 +182,8 @@ impl JobPlan {
     /// as clap's error, which knows how to print itself and with which status to exit.
     pub fn from_arguments(arguments: Vec<OsString>) -> Result<JobPlan, Refusal> {
         let mut sections = arguments.split(|argument| argument == ":");
-        let options =
-            OshrunOptions::try_parse_from(prepared(sections.next().unwrap_or_default(), OshrunOptions::command()))?;
+        let first = prepared(sections.next().unwrap_or_default(), OshrunOptions::command());
+        let options = OshrunOptions::try_parse_from(first).map_err(translated)?;
         let mut apps = vec![options.app];
         for section in sections {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
@@ -200,6 +203,10 @@ impl JobPlan {
         if hosts.is_some() && options.nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
         }
+        let stray = match (&apps[..], hosts.is_none() && options.per_host.is_none()) {
+            ([only], true) if only.count.is_none() => stray_count(&only.command),
+            _ => None,
+        };
         let size_is_open = apps.len() == 1 && apps[0].count.is_none();
         if size_is_open && hosts.is_none() {
             apps[0].count = options.per_host;
@@ -231,6 +238,7 @@ impl JobPlan {
                 size_is_open,
             },
             recording: recording(options.profile, options.trace, options.trace_events)?,
+            note: stray,
             dry_run: options.dry_run,
             verbose: options.verbose,
         };

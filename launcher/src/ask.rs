@@ -3,7 +3,8 @@
 //! The launcher listens on a socket whose name is in no file system (`@oxshmem/USER/PROCESS`), so that nothing is left of it when the
 //! launcher is killed. Both sides make sure that the other one belongs to the same user. A question is a connection; the answer
 //! is a [`JobView`] in JSON, and then the connection ends. A second socket is for PEs that have found a certain deadlock: they
-//! cannot read debug information, and get the waits of all PEs in words.
+//! cannot read debug information, and get the waits of all PEs in words. On a host with an agent it is the agent that listens
+//! there, and passes the question on.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -55,11 +56,16 @@ pub(crate) type Visitors = mpsc::UnboundedReceiver<Visitor>;
 impl Visitor {
     /// Answers, in the background: a visitor who does not read keeps nobody.
     pub(crate) fn answer(self, view: &JobView) {
-        let Self { mut stream, wants } = self;
-        let text = match wants {
+        let text = match self.wants {
             AnswerForm::View => serde_json::to_vec(view).expect("numbers and words have a JSON form"),
             AnswerForm::Waits => view.waits().into_bytes(),
         };
+        self.tell(text);
+    }
+
+    /// Passes an answer on, in the background.
+    pub(crate) fn tell(self, text: Vec<u8>) {
+        let Self { mut stream, .. } = self;
         tokio::task::spawn_local(async move {
             // One that has gone needs no answer.
             let _ = tokio::time::timeout(PATIENCE, stream.write_all(&text)).await;
@@ -69,7 +75,7 @@ impl Visitor {
 
 impl JobView {
     /// The waits of all PEs in words; nothing unless all PEs wait.
-    fn waits(&self) -> String {
+    pub(crate) fn waits(&self) -> String {
         let known = &self.witnesses;
         match known.len() == self.pes as usize && known.iter().all(|one| !one.waits.is_empty()) {
             true => report::picture(known, self.pes),
@@ -80,10 +86,22 @@ impl JobView {
 
 /// Lets programs of the same user ask. Without a socket nobody can, and the job runs as well.
 pub(crate) fn listen() -> Visitors {
+    listen_for(&[AnswerForm::View, AnswerForm::Waits])
+}
+
+/// Lets the PEs that this process has started ask for the waits of all.
+pub(crate) fn listen_to_pes() -> Visitors {
+    listen_for(&[AnswerForm::Waits])
+}
+
+fn listen_for(forms: &[AnswerForm]) -> Visitors {
     let (tell, visitors) = mpsc::unbounded_channel();
     let (user, own) = (descriptors::own_uid(), std::process::id());
-    for (name, wants) in [(sockets::view(user, own), AnswerForm::View), (sockets::waits(user, own), AnswerForm::Waits)]
-    {
+    for &wants in forms {
+        let name = match wants {
+            AnswerForm::View => sockets::view(user, own),
+            AnswerForm::Waits => sockets::waits(user, own),
+        };
         let Ok(listener) = bind(&name) else { continue };
         let tell = tell.clone();
         tokio::task::spawn_local(async move {

@@ -59,6 +59,7 @@ pub fn run(plan: &JobPlan) -> i32 {
 
 fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
+    plan.note.iter().for_each(|note| say(note));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some() && !layout.map()? {
         return Ok(0);
@@ -339,6 +340,7 @@ impl RunningJob {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
             }
             AgentReport::Seen { host, question, witnesses } => self.seen(host, question, witnesses),
+            AgentReport::Asked { host } => self.ask(ReportReason::Agent(host)),
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
             AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
             AgentReport::Beat => {}

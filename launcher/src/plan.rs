@@ -39,6 +39,8 @@ pub struct JobPlan {
     pub places: HostOptions,
     /// The records of the job that the user wants.
     pub recording: Option<RecordingPlan>,
+    /// A sentence about a command line that probably means something else.
+    pub note: Option<String>,
     /// Whether nothing is to be started.
     pub dry_run: bool,
     /// Whether to say more.
@@ -99,6 +101,12 @@ impl JobPlan {
                 .because(format!("the job has PEs 0 to {}", self.size() - 1))),
             _ => Ok(self),
         }
+    }
+
+    /// Whether PEs get this variable, from the user's environment or by `-x`.
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        let mut chosen = self.programs.iter().flat_map(|program| &program.variables);
+        std::env::var_os(name).is_some() || chosen.any(|(variable, _)| variable == name)
     }
 
     /// Number of PEs of the job.

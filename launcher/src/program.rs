@@ -48,7 +48,7 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
         Err(error) => cannot(NOT_EXECUTABLE, error.to_string()),
         Ok(found) if found.is_dir() => cannot(NOT_EXECUTABLE, "it is a directory".into()),
         Ok(found) if found.permissions().mode() & 0o111 == 0 => {
-            let fix = format!("chmod +x {}, if it is a program", file.display());
+            let fix = advice(file).unwrap_or_else(|| format!("chmod +x {}, if it is a program", file.display()));
             let error = Error::new(format!("cannot run {}", name.display()));
             Err((NOT_EXECUTABLE, error.because("the file has no execute permission").fix(fix)))
         }
@@ -77,10 +77,34 @@ fn missing(file: &Path, name: &OsStr) -> Unusable {
 fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
     let error = Error::new(format!("cannot run {}", name.display())).because("no directory of PATH holds it");
     let name = name.to_string_lossy();
-    let near = if here.join(&*name).is_file() { Some(name.to_string()) } else { nearest_program(&name, here) };
+    let is_here = here.join(&*name).is_file();
+    if let Some(fix) = advice(Path::new(&*name)).filter(|_| is_here) {
+        return (NOT_EXECUTABLE, Error::new(format!("cannot run {name}")).because("it is a source file").fix(fix));
+    }
+    let near = if is_here { Some(name.to_string()) } else { nearest_program(&name, here) };
     match near {
         Some(near) => (NOT_FOUND, error.fix(format!("did you mean ./{near}?"))),
         None => (NOT_FOUND, error),
+    }
+}
+
+/// How the program of a source file is run, by the file's ending.
+fn advice(source: &Path) -> Option<String> {
+    let (shown, made) = (source.display(), source.with_extension(""));
+    let run = match made.is_absolute() || made.starts_with(".") {
+        true => made.display().to_string(),
+        false => format!("./{}", made.display()),
+    };
+    let compiled =
+        |compiler: &str| format!("compile it, `{compiler} {shown} -o {}`, and run `oshrun {run}`", made.display());
+    match source.extension()?.to_str()? {
+        "py" => Some(format!("let Python run it: `oshrun python3 {shown}`")),
+        "sh" => Some(format!("let the shell run it: `oshrun sh {shown}`")),
+        "c" => Some(compiled("oshcc")),
+        "cc" | "cpp" | "cxx" | "C" => Some(compiled("oshc++")),
+        "f" | "F" | "for" | "f77" | "f90" | "F90" | "f95" | "f03" | "f08" => Some(compiled("oshfort")),
+        "rs" => Some("build its package and run it: `cargo oxrun`".into()),
+        _ => None,
     }
 }
 
@@ -101,4 +125,35 @@ fn missing_interpreter(file: &Path) -> Option<String> {
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let interpreter = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
     (!Path::new(interpreter).exists()).then(|| interpreter.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_file_is_told_from_a_program() {
+        let folder = std::env::temp_dir().join(format!("oshrun-sources-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        for (name, words) in [
+            ("hello.py", "`oshrun python3 hello.py`"),
+            ("hello.f90", "`oshfort hello.f90 -o hello`, and run `oshrun ./hello`"),
+            ("hello.c", "`oshcc hello.c -o hello`"),
+            ("hello.cpp", "`oshc++ hello.cpp -o hello`"),
+        ] {
+            fs::write(folder.join(name), "x").expect("a file");
+            let (status, error) = resolve(name.as_ref(), Some(&folder), Some("".as_ref())).unwrap_err();
+            assert!(status == NOT_EXECUTABLE && error.to_string().contains(words), "{status} {error}");
+            let path = folder.join(name);
+            let (status, error) = resolve(path.as_os_str(), None, None).unwrap_err();
+            let (begin, _) = words[1..].split_once(' ').expect("two words");
+            assert!(status == NOT_EXECUTABLE && error.to_string().contains(begin), "{status} {error}");
+        }
+        // One that can be executed is, whatever it is called.
+        let script = folder.join("run.py");
+        fs::write(&script, "#!/bin/sh\n").expect("a file");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("our file");
+        assert!(resolve(script.as_os_str(), None, None).is_ok());
+        fs::remove_dir_all(&folder).expect("our folder");
+    }
 }

@@ -146,7 +146,9 @@ impl Subtree {
     pub(crate) fn obey(&mut self, order: AgentOrder) {
         match &order {
             AgentOrder::Input { pe, .. } => self.pass_to(|remote| remote.pes.contains(pe), &order),
-            AgentOrder::Written { host, .. } => self.pass_to(|remote| remote.hosts.contains(host), &order),
+            AgentOrder::Written { host, .. } | AgentOrder::Told { host, .. } => {
+                self.pass_to(|remote| remote.hosts.contains(host), &order);
+            }
             AgentOrder::Start(_) | AgentOrder::Beat => {}
             _ => self.pass_to(|_| true, &order),
         }
@@ -181,7 +183,8 @@ impl Subtree {
                 self.processes.sweep(failed);
                 self.finishing = true;
             }
-            AgentOrder::Start(_) | AgentOrder::Beat => {}
+            // The agent of that host has its own PEs' questions.
+            AgentOrder::Told { .. } | AgentOrder::Start(_) | AgentOrder::Beat => {}
         }
     }
 

@@ -29,6 +29,16 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
     }
 }
 
+/// What a user may try after a PE has touched memory that is not there; nothing if calls have been checked.
+pub(crate) fn advice(status: ExitStatus, in_job: bool, checked: bool) -> &'static str {
+    match status.signal() {
+        Some(libc::SIGSEGV | libc::SIGBUS) if in_job && !checked => {
+            "\n  to fix:  run it with SHMEM_CHECK=2, which names destroyed teams and contexts and transfers beyond a block"
+        }
+        _ => "",
+    }
+}
+
 /// `; 3 other PEs stopped`, or nothing.
 pub(crate) fn stopped(others: usize) -> String {
     match others {
@@ -76,6 +86,10 @@ mod tests {
         assert_eq!(manner(ExitStatus::from_raw(0x80 | libc::SIGSEGV), None), "was killed by SIGSEGV (core dumped)");
         assert_eq!(manner(ExitStatus::from_raw(3 << 8), None), "exited with status 3");
         assert_eq!(name(40), "signal 40");
+        let crash = ExitStatus::from_raw(libc::SIGSEGV);
+        assert!(advice(crash, true, false).contains("SHMEM_CHECK=2"));
+        assert_eq!([advice(crash, true, true), advice(crash, false, false)], [""; 2]);
+        assert_eq!(advice(ExitStatus::from_raw(libc::SIGKILL), true, false), "");
     }
 
     #[test]

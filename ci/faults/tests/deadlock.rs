@@ -95,7 +95,7 @@ fn fault_D7_the_root_of_a_broadcast_waits_for_a_lock() {
     reported(
         "root_in_lock",
         3,
-        &["PE 0: in shmem_set_lock", "behind PE 1", "PE 1: in shmem_broadcast", "without PE 0"],
+        &["PE 0: in shmem_set_lock", "behind PE 1", "PE 1: in shmem_long_broadcast", "without PE 0"],
     );
 }
 
@@ -157,6 +157,15 @@ fn fault_D15_every_network_carries_the_questions() {
     };
     let jobs: Vec<_> = jobs.into_iter().filter(available).collect();
     all_reported("two_contexts", &jobs, &["all 4 PEs of the job wait"]);
+}
+
+#[test]
+fn fault_D18_agents_pass_the_question_for_the_places_on() {
+    let mut job = Job::new("-H n1,n2 -N 2").env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
+    job.command().args(["--launch-agent", "env ON={host}"]);
+    let words = [HEADLINE, "PE 2: in shmem_wait_until", "    called from ", " at deadlock.c:"];
+    let ended = job.run(deadlocks(), ["two_contexts"]).expect(1).says(&words);
+    assert!(ended.stderr.matches(" at deadlock.c:").count() >= 4, "every PE has its places: {ended}");
 }
 
 #[test]

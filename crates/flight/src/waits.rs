@@ -48,8 +48,9 @@ struct Record {
 
 /// Words of a subject: its kind and what that has.
 const SUBJECT: usize = 10;
-/// How many places of the program a record keeps: the one that made the call, and those that called it.
-pub const FRAMES: usize = 12;
+/// How many return addresses a record keeps: of the function that made the call and of those that called it. In a Rust program they
+/// come behind those of the library, which is a part of it.
+pub const FRAMES: usize = 32;
 
 /// The subject of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

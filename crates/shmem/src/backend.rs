@@ -247,44 +247,57 @@ calls! {
     team_extension in exchange {
         fn split_color[](parent: Team, color: c_int, key: c_int, new_team: *mut Team);
     }
-
-    collective in exchange {
-        fn broadcast[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize, root: c_int) -> c_int;
-        fn fcollect[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
-        fn alltoall[T: Plain](team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int;
-        fn alltoalls[T: Plain](
-            team: Team, dest: *mut T, source: *const T, dst: isize, sst: isize, nelems: usize,
-        ) -> c_int;
-    }
 }
 
-/// The reductions and scans: their bound names an operator, which is not a path of the table above.
-macro_rules! combining {
-    ($($name:ident $op:ident)*) => {$(
+/// The collectives, whose messages name the routine.
+macro_rules! collectives {
+    ($($name:ident $bound:path, ($($argument:ident: $type:ty),*);)*) => {$(
         /// # Safety
         /// As for the runtime's call of this name.
         #[inline(always)]
-        pub(crate) unsafe fn $name<T: Plain + Operand<$op>>(
-            team: Team, dest: *mut T, source: *const T, nelems: usize,
+        pub(crate) unsafe fn $name<T: Plain + $bound>(
+            team: Team, dest: *mut T, source: *const T, $($argument: $type),*
         ) -> c_int {
+            const NAME: &str = concat!("shmem_", stringify!($name));
             match threads::here() {
-                // SAFETY: the caller promises `nelems` elements at `dest` and `source` on all members, as the runtime's
-                // call asks.
-                None => unsafe { oxshmem_runtime::calls::collective::$name(team, dest, source, nelems) },
-                // SAFETY: the caller promises `nelems` elements at `dest` and `source` on all members, and the call for
-                // threads asks for nothing else.
-                Some(pe) => unsafe { threads::exchange::collective::$name(&pe, team, dest, source, nelems) },
+                // SAFETY: the caller promises what the runtime's call of this name asks of `dest` and `source`: the elements, on
+                // all members.
+                None => unsafe {
+                    oxshmem_runtime::calls::collective::$name(NAME, team, dest, source, $($argument),*)
+                },
+                // SAFETY: the caller promises the elements at `dest` and `source` on all members, and the call for threads asks
+                // for nothing else.
+                Some(pe) => unsafe { threads::exchange::collective::$name(&pe, team, dest, source, $($argument),*) },
             }
         }
     )*};
 }
 
+pub(crate) mod collective {
+    use super::*;
+
+    collectives! {
+        broadcast Plain, (nelems: usize, root: c_int);
+        fcollect Plain, (nelems: usize);
+        alltoall Plain, (nelems: usize);
+        alltoalls Plain, (dst: isize, sst: isize, nelems: usize);
+    }
+}
+
+/// The reductions and scans.
 pub(crate) mod combine {
     use super::*;
 
-    combining! {
-        and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce Min sum_reduce Sum prod_reduce Prod
-        sum_inscan Sum sum_exscan Sum
+    collectives! {
+        and_reduce Operand<And>, (nelems: usize);
+        or_reduce Operand<Or>, (nelems: usize);
+        xor_reduce Operand<Xor>, (nelems: usize);
+        max_reduce Operand<Max>, (nelems: usize);
+        min_reduce Operand<Min>, (nelems: usize);
+        sum_reduce Operand<Sum>, (nelems: usize);
+        prod_reduce Operand<Prod>, (nelems: usize);
+        sum_inscan Operand<Sum>, (nelems: usize);
+        sum_exscan Operand<Sum>, (nelems: usize);
     }
 }
 

@@ -78,9 +78,23 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--timeout 0 ./a", "above 0"),
         ("--timeot 3 ./a", "--timeout"),
         ("-x =3 ./a", "no name"),
+        ("-c 2 ./a", "tip: the number of PEs is -n N here"),
+        ("--ntasks=2 ./a", "tip: the number of PEs is -n N here"),
+        ("--npernode 2 ./a", "tip: the number of PEs on each host is -N N here"),
     ] {
         let text = refused(line);
         assert!(text.contains(word), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_number_of_pes_behind_the_program_is_noted() {
+    let note = |line| plan(line).note.unwrap_or_default();
+    for line in ["./a -n 4", "./a x -np 4", "-l ./a --np 4"] {
+        assert!(note(line).contains("options of oshrun stand before the program, `oshrun -n 4 ./a`"), "{line}");
+    }
+    for line in ["-n 2 ./a -n 4", "-n 1 ./a -n 4", "-N 2 ./a -n 4", "-H b ./a -n 4", "./a -n x", "./a -n", "./a 4"] {
+        assert_eq!(note(line), "", "{line}");
     }
 }
 

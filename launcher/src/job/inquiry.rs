@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{PeState, RunningJob};
 use crate::ask::{JobView, Visitor};
-use crate::link::frame::AgentOrder;
+use crate::link::frame::{AgentOrder, LONGEST};
 use crate::say;
 
 /// How long hosts may take to answer.
@@ -28,6 +28,8 @@ pub(super) enum ReportReason {
     Report,
     /// Another program of the user does.
     Visit(Visitor),
+    /// A PE on a host with an agent has found a certain deadlock.
+    Agent(u32),
 }
 
 /// A question whose answers are on their way.
@@ -119,6 +121,10 @@ impl RunningJob {
             }
             ReportReason::Report => self.tell(known),
             ReportReason::Visit(visitor) => visitor.answer(&self.view(known)),
+            ReportReason::Agent(host) => {
+                let text = Some(self.view(known).waits()).filter(|text| text.len() < LONGEST / 2).unwrap_or_default();
+                self.subtree.obey(AgentOrder::Told { host, text });
+            }
         }
     }
 

@@ -66,7 +66,9 @@ impl RunningJob {
             }
             None if code != 0 => {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.running()));
-                self.fail(code, format!("{} {manner}{others}; exit {code}", self.named(pe)), SHORT_GRACE);
+                let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
+                let advice = verdict::advice(status, in_job, self.plan().sets("SHMEM_CHECK"));
+                self.fail(code, format!("{} {manner}{others}; exit {code}{advice}", self.named(pe)), SHORT_GRACE);
             }
             None => {
                 if stage == PmiStage::Joined {

@@ -39,6 +39,8 @@ pub(crate) enum AgentOrder {
     Closed { stream: OutputStream },
     /// Answer with what the PEs do, and with so many of the last calls of each.
     Look { question: u32, calls: u32 },
+    /// The waits of all PEs in words, for the PEs of this host that have asked; no words: not all wait.
+    Told { host: u32, text: String },
     /// Answer when everybody who is ending has been reported.
     Census,
     /// All PEs of the job have ended: clean up and go. Of a failed job nothing may be left.
@@ -85,6 +87,8 @@ pub(crate) enum AgentReport {
     Taken { pe: u32, bytes: u32 },
     /// The states of a host's PEs: the answer to a question.
     Seen { host: u32, question: u32, witnesses: Vec<Witness> },
+    /// A PE of this host asks for the waits of all.
+    Asked { host: u32 },
     /// The answer to a census.
     Counted,
     /// These hosts are lost, and every PE there.

@@ -27,7 +27,7 @@ impl Symbols {
                 if is_library(&function) {
                     continue;
                 }
-                let is_last = function == "main" || function == "MAIN__";
+                let is_last = is_main(&function);
                 sites.push(format!("{function}{place}"));
                 if is_last || sites.len() == most {
                     return sites;
@@ -108,15 +108,53 @@ fn shown(path: &Path) -> String {
     base_name(&path.display().to_string()).to_owned()
 }
 
-/// Whether a function belongs to the library.
+/// Whether a program begins with a function: that of C, Fortran or Rust.
+fn is_main(function: &str) -> bool {
+    matches!(function, "main" | "MAIN__") || function.split_once("::").is_some_and(|(_, name)| name == "main")
+}
+
+/// Whether a function belongs to the library, or to Rust's own ones that stand between it and the program.
 fn is_library(function: &str) -> bool {
-    let name = function.trim_start_matches('<');
-    ["oxshmem_", "shmem_", "pshmem", "start_pes", "pstart_pes"].iter().any(|ours| name.starts_with(ours))
+    const OURS: [&str; 5] = ["oxshmem_", "shmem_", "pshmem", "start_pes", "pstart_pes"];
+    const CRATES: [&str; 4] = ["oxshmem::", "std::", "core::", "alloc::"];
+    let of = |name: &str| {
+        let name = name.trim_start_matches(['<', '&']);
+        let is_crate = CRATES.iter().any(|path| name.starts_with(path));
+        is_crate || name.starts_with("__rust_") || OURS.iter().any(|ours| name.starts_with(ours))
+    };
+    match function.strip_prefix('<').and_then(|method| method.split_once(" as ")) {
+        // The parameter of a generic function has no path, and the trait tells where it belongs.
+        Some((implementer, method)) if !implementer.contains("::") => of(method),
+        _ => of(function),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_between_a_rust_program_and_the_library_are_not_the_program_s() {
+        for name in [
+            "oxshmem::world::World::barrier",
+            "<oxshmem::symmetric::Symmetric<T>>::put",
+            "oxshmem_runtime::wait::until",
+            "<&mut oxshmem_runtime::wait::Look as core::ops::function::FnMut<()>>::call_mut",
+            "core::ops::function::FnOnce::call_once",
+            "<F as core::ops::function::FnOnce<()>>::call_once",
+            "<&mut F as core::ops::function::FnMut<A>>::call_mut",
+            "std::sys::backtrace::__rust_begin_short_backtrace",
+            "__rust_try",
+            "shmem_barrier_all",
+        ] {
+            assert!(is_library(name), "{name}");
+        }
+        for name in ["ring::main", "ring::pass_on", "<ring::Cell as core::ops::drop::Drop>::drop", "main", "solve_"] {
+            assert!(!is_library(name), "{name}");
+        }
+        assert!(is_main("main") && is_main("ring::main") && is_main("MAIN__"));
+        assert!(!is_main("ring::main::{{closure}}") && !is_main("ring::inner::main"));
+    }
 
     static KNOWN: [u64; 4] = [1, 2, 3, 4];
 

@@ -111,6 +111,9 @@ fn call(symbol: &Symbol) -> String {
     if family.via {
         arguments.push(if *ctx { format!("On(ctx, \"{name}\")") } else { format!("World(\"{name}\")") });
     }
+    if takes_name(family.function()) {
+        arguments.push(format!("\"{name}\""));
+    }
     let own = &prototype.parameters[usize::from(*ctx)..];
     match family.call.split_once('(') {
         Some((_, list)) => {
@@ -122,6 +125,12 @@ fn call(symbol: &Symbol) -> String {
         None => arguments.extend(own.iter().map(|parameter| pass(symbol, parameter))),
     }
     format!("calls::{}({})", family.function(), arguments.join(", "))
+}
+
+/// Whether the runtime's function is told the name of the routine, which several have in common, for its messages.
+pub(super) fn takes_name(function: &str) -> bool {
+    let modules = ["collective::", "active_set::", "fortran::complex_xor_to_all"];
+    modules.iter().any(|module| function.starts_with(module))
 }
 
 /// One argument; untyped buffers get the element type of their size.

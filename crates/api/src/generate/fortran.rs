@@ -1,6 +1,6 @@
 //! The exported functions of the Fortran interface: one line into the runtime each.
 
-use super::exports::snake;
+use super::exports::{snake, takes_name};
 use super::{EXPORTS, File, NOTE};
 use crate::fortran::{FortranEntry, entries};
 use crate::prototype::Parameter;
@@ -46,8 +46,12 @@ fn line(entry: &FortranEntry) -> String {
     };
     let via = families().any(|family| family.via && family.function() == *call);
     let via = via.then(|| format!("World(\"{}\")", entry.name()));
-    let arguments: Vec<String> =
-        via.into_iter().chain(prototype.parameters.iter().map(|parameter| pass(entry, parameter))).collect();
+    let name = takes_name(call).then(|| format!("\"{}\"", entry.name()));
+    let arguments: Vec<String> = via
+        .into_iter()
+        .chain(name)
+        .chain(prototype.parameters.iter().map(|parameter| pass(entry, parameter)))
+        .collect();
     format!(
         "fortran!({symbol} = {} ({}){result} {{ calls::{call}({}) }});\n",
         aliases.join(" "),

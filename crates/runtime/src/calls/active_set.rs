@@ -1,6 +1,6 @@
 //! The deprecated collectives over active sets.
 //!
-//! `pWrk` and `pSync` are not needed and not touched; the address of `pSync` tells apart sets that overlap.
+//! `name` is that of the routine, for messages. `pWrk` and `pSync` are not needed and not touched; the address of `pSync` tells apart sets that overlap.
 
 use core::ffi::{c_int, c_long, c_void};
 
@@ -18,20 +18,18 @@ use crate::diagnosis::errors;
 /// # Safety
 /// All PEs of the set call, one thread of each, with the same set; `sync` is a symmetric array, which only tells
 /// overlapping sets apart.
-pub unsafe fn barrier(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
-    const NAME: &str = "shmem_barrier";
+pub unsafe fn barrier(name: &'static str, start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(crate::World(NAME)) };
-    with(NAME, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, NAME)));
+    unsafe { order::quiet(crate::World(name)) };
+    with(name, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, name)));
 }
 
 /// Waits for the set.
 ///
 /// # Safety
 /// See [`barrier`].
-pub unsafe fn sync(start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
-    const NAME: &str = "shmem_sync";
-    with(NAME, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, NAME)));
+pub unsafe fn sync(name: &'static str, start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
+    with(name, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, name)));
 }
 
 fn synchronise(call: Call<'_>) {
@@ -51,12 +49,11 @@ macro_rules! data {
         /// # Safety
         /// See [`barrier`]; `dest` and `source` are symmetric on all PEs of the set and have the elements.
         pub unsafe fn $name<T>(
-            $dest: *mut T, $source: *const T, $($argument: $type,)*
+            name: &'static str, $dest: *mut T, $source: *const T, $($argument: $type,)*
             start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
         ) {
-            const NAME: &str = concat!("shmem_", stringify!($name));
-            with(NAME, start, log_stride, size, sync as usize, |team| {
-                let call = Call::new(team, NAME);
+            with(name, start, log_stride, size, sync as usize, |team| {
+                let call = Call::new(team, name);
                 let _recorded = call.record($moved);
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
                 unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
@@ -86,15 +83,14 @@ macro_rules! reductions {
         /// # Safety
         /// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
         pub unsafe fn $name<T: Operand<$op>>(
-            dest: *mut T, source: *const T, nreduce: c_int,
+            name: &'static str, dest: *mut T, source: *const T, nreduce: c_int,
             start: c_int, log_stride: c_int, size: c_int, _work: *mut T, sync: *mut c_long,
         ) {
-            const NAME: &str = concat!("shmem_", stringify!($name));
             let Ok(n) = usize::try_from(nreduce) else {
-                errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+                errors::bad_argument(name, "nreduce", nreduce.into(), "0 and more")
             };
-            with(NAME, start, log_stride, size, sync as usize, |team| {
-                let call = Call::new(team, NAME);
+            with(name, start, log_stride, size, sync as usize, |team| {
+                let call = Call::new(team, name);
                 let record = call.record_late(bytes::<T>(n));
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
                 unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
@@ -112,6 +108,7 @@ reductions!(
 /// # Safety
 /// As the extension asks.
 pub unsafe fn alltoallv(
+    name: &'static str,
     target: *mut c_void,
     target_offsets: *mut usize,
     target_sizes: *mut usize,
@@ -123,10 +120,9 @@ pub unsafe fn alltoallv(
     size: c_int,
     sync: *mut c_long,
 ) {
-    const NAME: &str = "shmemx_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
-    with(NAME, start, log_stride, size, sync as usize, |team| {
-        let call = Call::new(team, NAME);
+    with(name, start, log_stride, size, sync as usize, |team| {
+        let call = Call::new(team, name);
         let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
         // for everything that arrives.
@@ -139,6 +135,7 @@ pub unsafe fn alltoallv(
 /// # Safety
 /// As the extension asks.
 pub unsafe fn alltoallv_packed(
+    name: &'static str,
     target: *mut c_void,
     room: usize,
     total: *mut usize,
@@ -150,10 +147,9 @@ pub unsafe fn alltoallv_packed(
     size: c_int,
     sync: *mut c_long,
 ) {
-    const NAME: &str = "shmemx_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
-    with(NAME, start, log_stride, size, sync as usize, |team| {
-        let call = Call::new(team, NAME);
+    with(name, start, log_stride, size, sync as usize, |team| {
+        let call = Call::new(team, name);
         let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
         // for everything that arrives.

@@ -1,4 +1,4 @@
-//! The collectives of teams.
+//! The collectives of teams. `name` is that of the routine, for messages.
 
 use core::ffi::{c_int, c_long, c_void};
 
@@ -21,9 +21,8 @@ macro_rules! data {
         /// # Safety
         /// All members call, one thread of each, with the same sizes; both sides are symmetric and have the elements,
         /// and do not overlap. The team has not been destroyed.
-        pub unsafe fn $name<T>(team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
-            const NAME: &str = concat!("shmem_", stringify!($name));
-            let call = Call::new(live(NAME, team), NAME);
+        pub unsafe fn $name<T>(name: &'static str, team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
+            let call = Call::new(live(name, team), name);
             let _recorded = call.record($moved);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
@@ -52,9 +51,8 @@ macro_rules! reductions {
         /// # Safety
         /// All members call, one thread of each; both sides are symmetric and have the elements, and are the same or
         /// apart. The team has not been destroyed.
-        pub unsafe fn $name<T: Operand<$op>>(team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
-            const NAME: &str = concat!("shmem_", stringify!($name));
-            let call = Call::new(live(NAME, team), NAME);
+        pub unsafe fn $name<T: Operand<$op>>(name: &'static str, team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
+            let call = Call::new(live(name, team), name);
             let record = call.record_late(bytes::<T>(nreduce));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, nreduce) };
@@ -70,8 +68,14 @@ reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce
 /// # Safety
 /// All members call, one thread of each; `dest` and `source` are symmetric and have `nelems` elements, and are the
 /// same or apart. The team has not been destroyed.
-pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
-    let call = Call::new(live("shmem_sum_inscan", team), "shmem_sum_inscan");
+pub unsafe fn sum_inscan<T: Operand<Sum>>(
+    name: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    let call = Call::new(live(name, team), name);
     let _recorded = call.record(bytes::<T>(nelems));
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collectives::scan(call, dest, source, nelems, true) };
@@ -82,8 +86,14 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 ///
 /// # Safety
 /// See [`sum_inscan`].
-pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int {
-    let call = Call::new(live("shmem_sum_exscan", team), "shmem_sum_exscan");
+pub unsafe fn sum_exscan<T: Operand<Sum>>(
+    name: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    let call = Call::new(live(name, team), name);
     let _recorded = call.record(bytes::<T>(nelems));
     // SAFETY: the caller keeps the standard's promises, which are those of the engine.
     unsafe { collectives::scan(call, dest, source, nelems, false) };
@@ -95,6 +105,7 @@ pub unsafe fn sum_exscan<T: Operand<Sum>>(team: Team, dest: *mut T, source: *con
 /// # Safety
 /// As the extension asks.
 pub unsafe fn alltoallv(
+    name: &'static str,
     target: *mut c_void,
     target_offsets: *mut usize,
     target_sizes: *mut usize,
@@ -104,9 +115,8 @@ pub unsafe fn alltoallv(
     team: Team,
     _sync: *mut c_long,
 ) {
-    const NAME: &str = "shmemx_team_alltoallv";
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
-    let call = Call::new(live(NAME, team), NAME);
+    let call = Call::new(live(name, team), name);
     let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
     // everything that arrives.
@@ -118,6 +128,7 @@ pub unsafe fn alltoallv(
 /// # Safety
 /// As the extension asks.
 pub unsafe fn alltoallv_packed(
+    name: &'static str,
     target: *mut c_void,
     room: usize,
     total: *mut usize,
@@ -127,9 +138,8 @@ pub unsafe fn alltoallv_packed(
     team: Team,
     _sync: *mut c_long,
 ) {
-    const NAME: &str = "shmemx_team_alltoallv_packed";
     let into = Into::Packed { target: target.cast(), room, total };
-    let call = Call::new(live(NAME, team), NAME);
+    let call = Call::new(live(name, team), name);
     let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
     // everything that arrives.

@@ -92,6 +92,7 @@ pub unsafe fn test_lock(variable: *mut i32) -> c_int {
 /// # Safety
 /// As for `active_set::xor_to_all`, of as many words as the complex numbers have.
 pub unsafe fn complex_xor_to_all<C>(
+    name: &'static str,
     dest: *mut C,
     source: *const C,
     nreduce: c_int,
@@ -104,7 +105,17 @@ pub unsafe fn complex_xor_to_all<C>(
     let words = nreduce.saturating_mul((size_of::<C>() / size_of::<u32>()) as c_int);
     // SAFETY: the caller promises symmetric arrays of `nreduce` complex numbers, which are `words` words.
     unsafe {
-        active_set::xor_to_all::<u32>(dest.cast(), source.cast(), words, start, log_stride, size, work.cast(), sync)
+        active_set::xor_to_all::<u32>(
+            name,
+            dest.cast(),
+            source.cast(),
+            words,
+            start,
+            log_stride,
+            size,
+            work.cast(),
+            sync,
+        )
     }
 }
 

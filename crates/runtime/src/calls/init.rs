@@ -3,7 +3,7 @@
 pub(crate) mod lifetime;
 
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use oxshmem_base::Error;
 
@@ -88,7 +88,10 @@ pub unsafe fn global_exit(status: c_int) -> ! {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn my_pe() -> c_int {
-    job::MY_PE.load(Relaxed)
+    match job::MY_PE.load(Relaxed) {
+        ..0 => outside("shmem_my_pe"),
+        pe => pe,
+    }
 }
 
 /// The number of PEs, or -1 outside init and finalize.
@@ -97,7 +100,24 @@ pub unsafe fn my_pe() -> c_int {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
 pub unsafe fn n_pes() -> c_int {
-    job::N_PES.load(Relaxed)
+    match job::N_PES.load(Relaxed) {
+        ..0 => outside("shmem_n_pes"),
+        pes => pes,
+    }
+}
+
+/// -1, with a sentence about the first such call: the program goes on, most likely with a wrong number.
+#[cold]
+#[inline(never)]
+fn outside(call: &str) -> c_int {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Relaxed) && !job::is_stranger() {
+        let error = Error::new(format!("{call}: the library is not initialised, so the result is -1"))
+            .because("the call does not come between shmem_init and the last shmem_finalize")
+            .fix("call shmem_init first, and keep the number if it is needed after shmem_finalize");
+        errors::note(&error.to_string());
+    }
+    -1
 }
 
 /// The granted thread level.

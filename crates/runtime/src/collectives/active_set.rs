@@ -279,6 +279,14 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
     let last = i64::from(start) + ((i64::from(size) - 1) << log_stride);
     if start < 0 || last >= pes {
         let most = pes - 1 - ((i64::from(size) - 1) << log_stride);
+        if most < 0 {
+            // `size` is at least 2, or there would be room.
+            let widest = ((pes - 1) / (i64::from(size) - 1)).ilog2();
+            let allowed = format!(
+                "0 to {widest} with PE_size {size} on {pes} PEs: members are 2 to the power of logPE_stride apart"
+            );
+            errors::bad_argument(call, "logPE_stride", log_stride.into(), &allowed);
+        }
         errors::bad_argument(call, "PE_start", start.into(), &format!("0 to {most} with this stride and size"));
     }
     let distance = i64::from(me) - i64::from(start);

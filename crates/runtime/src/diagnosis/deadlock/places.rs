@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer.
 const LONGEST: u64 = 1 << 24;
 
-/// The launcher's knowledge of the waits, if it has started this process itself and sees that all PEs wait.
+/// The launcher's knowledge of the waits, if it or an agent of it has started this process, and it sees that all PEs wait.
 pub(super) fn told() -> Option<String> {
     let user = descriptors::own_uid();
     let stream = descriptors::connect(sockets::waits(user, std::os::unix::process::parent_id()).as_bytes()).ok()?;

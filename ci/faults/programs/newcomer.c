@@ -1,0 +1,27 @@
+/* Mistakes of a first program, one for each name. */
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static int source[4], dest[4], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static long sync_words[SHMEM_REDUCE_SYNC_SIZE];
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (!strcmp(name, "early"))
+        printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+    shmem_init();
+    int n = shmem_n_pes();
+    if (!strcmp(name, "stride"))
+        shmem_int_max_to_all(dest, source, 1, 0, 3, n, work, sync_words);
+    if (!strcmp(name, "start"))
+        shmem_int_max_to_all(dest, source, 1, 1, 0, n, work, sync_words);
+    if (!strcmp(name, "null"))
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, NULL, NULL, 4, 0);
+    if (!strcmp(name, "crash") && shmem_my_pe() == 0)
+        raise(SIGSEGV);
+    shmem_barrier_all();
+    shmem_finalize();
+}

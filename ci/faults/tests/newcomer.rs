@@ -1,0 +1,67 @@
+//! The first mistakes of somebody who has just begun: each gets a sentence that helps.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use oxshmem_faults::{Job, program, source};
+
+fn newcomer() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program("newcomer.c"))
+}
+
+#[test]
+fn fault_N1_a_stride_that_leaves_the_job_is_named_and_not_the_start() {
+    let words = [
+        "shmem_int_max_to_all: logPE_stride is 3",
+        "are 0 to 0 with PE_size 4 on 4 PEs: members are 2 to the power of logPE_stride apart",
+    ];
+    Job::new("-n 4").run(newcomer(), ["stride"]).expect(1).says(&words);
+    Job::new("-n 4").run(newcomer(), ["start"]).expect(1).says(&["PE_start is 1", "0 to 0 with this stride and size"]);
+}
+
+#[test]
+fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
+    Job::new("-n 2").run(newcomer(), ["null"]).expect(1).says(&["shmem_long_broadcast: dest is NULL"]);
+    let words = ["SHMEM_INT4_MAX_TO_ALL: logPE_stride is 3"];
+    Job::new("-n 2").run(&program("newcomer.f90"), [""; 0]).expect(1).says(&words);
+}
+
+#[test]
+fn fault_N3_a_pe_number_before_init_is_noted_once() {
+    let ended = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
+    assert!(ended.stdout.contains("PE -1 of -1"), "{ended}");
+    assert_eq!(ended.stderr.matches("the library is not initialised, so the result is -1").count(), 1, "{ended}");
+}
+
+#[test]
+fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
+    let hint = "run it with SHMEM_CHECK=2";
+    let ended = Job::new("-n 2").run(newcomer(), ["crash"]).expect(139).says(&["was killed by SIGSEGV", hint]);
+    assert_eq!(ended.stderr.matches(hint).count(), 1, "{ended}");
+    let checked = Job::new("-n 2").env("SHMEM_CHECK", "2").run(newcomer(), ["crash"]).expect(139);
+    assert!(!checked.stderr.contains(hint), "{checked}");
+}
+
+#[test]
+fn fault_N5_options_behind_the_program_are_noted() {
+    let words = ["note: one PE runs, and -n 4 goes to ", "options of oshrun stand before the program, `oshrun -n 4 "];
+    Job::new("").run(newcomer(), ["-n", "4"]).expect(0).says(&words);
+    let meant = Job::new("-n 1").run(newcomer(), ["-n", "4"]).expect(0);
+    assert!(!meant.stderr.contains("note:"), "{meant}");
+}
+
+#[test]
+fn fault_N6_a_source_file_is_no_program() {
+    Job::new("-n 2")
+        .run(&source("newcomer.f90"), [""; 0])
+        .expect(126)
+        .says(&["compile it, `oshfort ", "no execute permission"]);
+    Job::new("-n 2").run(&source("newcomer.c"), [""; 0]).expect(126).says(&["compile it, `oshcc "]);
+}
+
+#[test]
+fn fault_N7_options_of_other_launchers_are_translated() {
+    Job::new("-c 2").run(newcomer(), [""; 0]).expect(2).says(&["tip: the number of PEs is -n N here"]);
+}
