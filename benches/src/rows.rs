@@ -1,6 +1,7 @@
 //! The rows of the benchmark: each operation with its limit and the ratio that it should reach.
 
 mod recorded;
+mod rust;
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(crate) enum Work {
     Kernel { bound: bool, batch: Duration },
     /// The PEs over this transport, where it can be used.
     Over(&'static str),
+    /// The PEs as for [`Work::Kernel`], in turns with jobs in which nothing is recorded: these are the limit.
+    Recorder { bound: bool, batch: Duration },
     /// The PEs, recorded by this option of `oshrun`, which wants a file of this name.
     Recorded(&'static str, &'static str),
     /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.
@@ -82,7 +85,6 @@ const COPIES: &str = "both processes copy their bytes";
 const BARRIER: &str = "barrier_all of the library";
 const COUNTER: &str = "bare counter, yielding";
 const WIRE: &str = "one way of a bare TCP ping-pong that spins";
-const C: &str = "the same call of C";
 const STREAM: &str = "bare TCP stream that spins";
 const UCP: &str = "bare ucp_put_nbx over the same";
 const WRITE: &str = "bare fi_write over the same";
@@ -103,37 +105,6 @@ macro_rules! over {
         }
     };
 }
-
-/// The calls of the Rust API are inlined, and C's are not.
-const RUST: &[BenchRow] = &[
-    row("Rust put of a word", C, Times(1.02)),
-    row("Rust get of a word", C, Times(1.02)),
-    row("Rust fetch_add", C, Times(1.02)),
-    row("Rust compare_swap", C, Times(1.02)),
-    row("Rust quiet", C, Times(1.02)),
-    row("Rust put 8 B", C, Times(1.02)),
-    row("Rust get 8 B", C, Times(1.02)),
-    row("Rust put 64 B", C, Times(1.02)),
-    row("Rust get 64 B", C, Times(1.02)),
-    row("Rust put 512 B", C, Times(1.02)),
-    row("Rust get 512 B", C, Times(1.02)),
-    row("Rust put 4096 B", C, Times(1.02)),
-    row("Rust get 4096 B", C, Times(1.02)),
-    row("Rust put 32768 B", C, Times(1.02)),
-    row("Rust get 32768 B", C, Times(1.02)),
-    row("Rust put 262144 B", C, Times(1.02)),
-    row("Rust get 262144 B", C, Times(1.02)),
-    row("Rust put 1048576 B", C, Times(1.02)),
-    row("Rust get 1048576 B", C, Times(1.02)),
-    row("Rust put 64 B as a future", "the blocking call", Nanoseconds(40.0)),
-    row("Rust barrier", C, Times(1.02)),
-    row("Rust max of 1", C, Times(1.02)),
-    row("Rust max of 8", C, Times(1.02)),
-    row("Rust max of 128", C, Times(1.02)),
-    row("Rust max of 1024", C, Times(1.02)),
-    row("Rust max of 16384", C, Times(1.02)),
-    row("Rust max_of a value", "the call of C over memory", Scale),
-];
 
 /// Everything, in the order of the report.
 pub(crate) const GROUPS: &[RowGroup] = &[
@@ -280,7 +251,10 @@ pub(crate) const GROUPS: &[RowGroup] = &[
     },
     recorded::PROFILE,
     recorded::TRACE,
-    RowGroup { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: RUST },
+    recorded::PAIR,
+    recorded::CROWD,
+    recorded::NODES,
+    RowGroup { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: rust::ROWS },
     RowGroup { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
     RowGroup { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
     RowGroup {

@@ -29,7 +29,7 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
     }
 }
 
-/// What a user may try after a PE has touched memory that is not there; nothing if calls have been checked.
+/// Advice after a PE has touched memory that is not there; nothing if calls have been checked.
 pub(crate) fn advice(status: ExitStatus, in_job: bool, checked: bool) -> &'static str {
     match status.signal() {
         Some(libc::SIGSEGV | libc::SIGBUS) if in_job && !checked => {

@@ -1,7 +1,10 @@
-//! The price of a profile and of a timeline: recorded calls beside the same ones by their profiling names, which no tool sees.
+//! The price of a profile and of a timeline: recorded calls beside the same ones by their profiling names, which no tool sees. And
+//! that of the recorder which is always on: jobs with it in turns with jobs under `SHMEM_RECORDER=0`.
 
-use super::Goal::{More, Scale};
-use super::{RowGroup, Work, row};
+use std::time::Duration;
+
+use super::Goal::{More, Scale, Times};
+use super::{BETWEEN_NODES, BenchRow, RowGroup, Work, row};
 
 const UNSEEN: &str = "the same call by its profiling name";
 
@@ -20,6 +23,7 @@ macro_rules! recorded {
                 row(concat!("fetch_add under ", $option), UNSEEN, More($most)),
                 row(concat!("quiet under ", $option), UNSEEN, More($most)),
                 row(concat!("barrier under ", $option), UNSEEN, Scale),
+                row(concat!("clock read twice beside ", $option), "none", Scale),
             ],
         }
     };
@@ -27,3 +31,43 @@ macro_rules! recorded {
 
 pub(super) const PROFILE: RowGroup = recorded!("profile", "--profile", "profile", 15.0);
 pub(super) const TRACE: RowGroup = recorded!("trace", "--trace", "trace.json", 60.0);
+
+const OFF: &str = "the same call with SHMEM_RECORDER=0";
+
+const fn recorder(pes: u32, nodes: u32, work: Work, rows: &'static [BenchRow]) -> RowGroup {
+    RowGroup { name: "recorder", pes, nodes, work, rows }
+}
+
+/// Operations on the node are not recorded. Barriers and reductions are, once the other PE has been told.
+pub(super) const PAIR: RowGroup = recorder(
+    2,
+    1,
+    Work::Recorder { bound: true, batch: Duration::from_micros(20) },
+    &[
+        row("p with the recorder", OFF, Times(1.01)),
+        row("put 8 B with the recorder", OFF, Times(1.01)),
+        row("fetch_add with the recorder", OFF, Times(1.01)),
+        row("barrier with the recorder", OFF, Times(1.01)),
+        row("max of 1 long with the recorder", OFF, Times(1.01)),
+    ],
+);
+
+pub(super) const CROWD: RowGroup = recorder(
+    8,
+    1,
+    Work::Recorder { bound: false, batch: Duration::from_millis(1) },
+    &[
+        row("crowded barrier with the recorder", OFF, Times(1.03)),
+        row("crowded max of 1 long with the recorder", OFF, Times(1.03)),
+    ],
+);
+
+pub(super) const NODES: RowGroup = recorder(
+    2,
+    2,
+    Work::Recorder { bound: true, batch: BETWEEN_NODES },
+    &[
+        row("get 8 B over TCP with the recorder", OFF, Times(1.01)),
+        row("barrier over TCP with the recorder", OFF, Times(1.01)),
+    ],
+);

@@ -163,6 +163,7 @@ pub struct Settings {
     pub teams_max: Option<u64>,
     pub trap_on_abort: bool,
     pub backtrace: bool,
+    pub recorder: bool,
     pub algorithms: Algorithms,
     pub transport: String,
     pub atomics: Atomics,
@@ -208,6 +209,7 @@ impl Default for Settings {
             teams_max: None,
             trap_on_abort: false,
             backtrace: false,
+            recorder: true,
             algorithms: Algorithms {
                 barrier: auto(),
                 broadcast: auto(),

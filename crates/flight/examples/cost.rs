@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use oxshmem_flight::calls::{CallRing, CallSubject};
+use oxshmem_flight::calls::{CallRing, CallSubject, RingWriters};
 
 /// Calls of one round.
 const CALLS: u64 = 1 << 20;
@@ -12,7 +12,7 @@ const ROUNDS: usize = 21;
 fn main() {
     let ring = Box::leak(Box::new(CallRing::new()));
     for (name, shared) in [("one thread writes", false), ("several threads may write", true)] {
-        ring.share(shared);
+        ring.begin_recording(if shared { RingWriters::Many } else { RingWriters::One });
         // In turns, so that a change of the machine's speed meets both.
         let mut rounds: Vec<(f64, f64)> =
             (0..ROUNDS).map(|_| (round(|_| {}), round(|meeting| record(ring, meeting)))).collect();

@@ -1,8 +1,12 @@
 //! The last calls of a PE: a ring that its threads write and anybody reads.
 //!
 //! A record costs some stores and no clock. The time is that of the last reading of the clock, which happens in every
-//! [`CLOCKED`]th call and wherever a wait got long, so it lags by at most that many short calls. A record holds the address of
+//! [`BATCH`]th call and wherever a wait got long, so it lags by at most that many short calls. A record holds the address of
 //! the call's name; who reads from outside reads the name from the same process.
+//!
+//! Where PEs share a processor, a call finds nothing in the caches and in the table of pages that the PEs before it have used. So
+//! what a call writes is small: a head of one line and [`RECENT`] records, which fit into the page of the slots where the PE
+//! synchronises anyhow. Before records are used again, a batch at a time, they are copied to a longer ring.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, fence};
 
@@ -10,27 +14,51 @@ use serde::{Deserialize, Serialize};
 
 /// How many calls are kept.
 pub const KEPT: usize = 256;
-/// One call in so many reads the clock.
-const CLOCKED: u64 = 32;
+/// How many of them have not been copied.
+const RECENT: usize = 64;
+/// One call in so many reads the clock, and copies as many records.
+const BATCH: u64 = 32;
 /// The longest name that a reader believes.
 const LONGEST_NAME: usize = 64;
 
-/// The ring. It has one writer, unless [`CallRing::share`] was called.
+/// The ring. It has one writer, unless [`CallRing::begin_recording`] says otherwise.
 #[repr(C, align(128))]
 pub struct CallRing {
+    /// Copies of records, each at its number modulo [`KEPT`].
+    older: [CallRecord; KEPT],
     /// How many calls have begun.
     made: Word,
     /// How many bytes they have moved.
     bytes: Word,
     /// Monotonic nanoseconds, when the clock was last read.
     time: Word,
-    /// One if several threads write.
-    shared: Word,
-    records: [CallRecord; KEPT],
+    /// A [`RingWriters`].
+    writers: Word,
+    _apart: [u64; 4],
+    recent: [CallRecord; RECENT],
 }
+
+/// The threads that write.
+#[repr(u64)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RingWriters {
+    /// One at a time.
+    One = 0,
+    /// Any number.
+    Many = 1,
+    /// None: nothing is recorded.
+    Nobody = 2,
+}
+
+const ONE: u64 = RingWriters::One as u64;
+const MANY: u64 = RingWriters::Many as u64;
 
 /// One call. The writer counts it in `made`, writes the record, and `name` last. A reader looks at `made` and at the records
 /// twice. So a record whose turn is that of its call, and which is the same both times, was not being written.
+///
+/// A batch is copied by the call that uses the first of its records again, in the same order: `name` is empty while the rest of a copy
+/// is written, and comes last. Another thread may have used a record by then; the copy has its turn, which is not that of the call
+/// for whose number it is read.
 ///
 /// Each word that a call writes delays what it publishes next to its peers, so a record is as few words as can be.
 #[repr(C, align(32))]
@@ -43,6 +71,30 @@ struct CallRecord {
     begin: Word,
     /// When it ended, and its number and one: see [`stamp`]. With another number it has not ended.
     end: Word,
+}
+
+impl CallRecord {
+    /// Of no call.
+    const fn none() -> Self {
+        Self { name: Word::new(0), place: Word::new(0), begin: Word::new(0), end: Word::new(0) }
+    }
+
+    /// Takes over what `other` says.
+    fn copy(&self, other: &Self) {
+        let name = other.name.load(Acquire);
+        self.name.store(0, Relaxed);
+        fence(Release);
+        self.place.store(other.place.load(Relaxed), Relaxed);
+        self.begin.store(other.begin.load(Relaxed), Relaxed);
+        self.end.store(other.end.load(Relaxed), Relaxed);
+        self.name.store(name, Release);
+    }
+
+    /// The words as a reader copies them.
+    fn words(&self) -> [u64; WORDS] {
+        let Self { name, place, begin, end } = self;
+        [name.load(Acquire), place.load(Relaxed), begin.load(Relaxed), end.load(Relaxed)]
+    }
 }
 
 /// Times are kept in units of this power of two nanoseconds, four milliseconds, which is as fine as the clock.
@@ -63,19 +115,26 @@ const fn ticks(time: u64) -> u64 {
     time & ((1 << TIME_BITS) - 1)
 }
 
-/// Words of a record, and of the head.
+/// Words of a record.
 const WORDS: usize = size_of::<CallRecord>() / 8;
-const HEAD: usize = core::mem::offset_of!(CallRing, records) / 8;
+/// Words before the head and before the records behind it.
+const HEAD: usize = OLDER_BYTES / 8;
+const TAIL: usize = core::mem::offset_of!(CallRing, recent) / 8;
 /// Bytes of a ring.
 pub const BYTES: usize = size_of::<CallRing>();
+/// Bytes of its part that few calls write.
+pub const OLDER_BYTES: usize = core::mem::offset_of!(CallRing, made);
 
 /// The bits of a record's `name` that tell how many times the ring has been filled before.
 const TURNS: u64 = 0xff << 56;
 
 /// See [`TURNS`].
 const fn turn(number: u64) -> u64 {
-    (number / KEPT as u64) << 56
+    (number / RECENT as u64) << 56
 }
+
+/// The number of a call that is not recorded.
+const UNRECORDED: u64 = u64::MAX;
 
 /// No peer, no team.
 const NOBODY: u64 = u64::MAX;
@@ -141,15 +200,20 @@ impl Default for CallRing {
 impl CallRing {
     /// Without calls, as zeroed memory is.
     pub const fn new() -> Self {
-        let records =
-            [const { CallRecord { name: Word::new(0), place: Word::new(0), begin: Word::new(0), end: Word::new(0) } };
-                KEPT];
-        Self { made: Word::new(0), bytes: Word::new(0), time: Word::new(0), shared: Word::new(0), records }
+        Self {
+            older: [const { CallRecord::none() }; KEPT],
+            made: Word::new(0),
+            bytes: Word::new(0),
+            time: Word::new(0),
+            writers: Word::new(ONE),
+            _apart: [0; 4],
+            recent: [const { CallRecord::none() }; RECENT],
+        }
     }
 
-    /// Several threads write from now on, or one.
-    pub fn share(&self, shared: bool) {
-        self.shared.store(shared.into(), Relaxed);
+    /// These threads write from now on.
+    pub fn begin_recording(&self, writers: RingWriters) {
+        self.writers.store(writers as u64, Relaxed);
     }
 
     /// The clock says so many nanoseconds.
@@ -160,21 +224,22 @@ impl CallRing {
     /// A call begins; returns its number.
     #[inline(always)]
     pub fn begin(&self, name: &'static str, subject: CallSubject) -> u64 {
-        let number = match self.shared.load(Relaxed) {
-            0 => {
+        let number = match self.writers.load(Relaxed) {
+            ONE => {
                 let number = self.made.load(Relaxed);
                 self.made.store(number + 1, Relaxed);
                 number
             }
-            _ => self.made.fetch_add(1, Relaxed),
+            MANY => self.made.fetch_add(1, Relaxed),
+            _ => return UNRECORDED,
         };
-        if number.is_multiple_of(CLOCKED) {
-            self.read_clock();
+        if number.is_multiple_of(BATCH) {
+            self.begin_batch(number);
         }
         if subject.bytes > 0 {
             self.bytes.store(self.bytes.load(Relaxed) + subject.bytes, Relaxed);
         }
-        let record = &self.records[number as usize % KEPT];
+        let record = &self.recent[number as usize % RECENT];
         // The count is seen before the record.
         fence(Release);
         record.place.store(subject.place(), Relaxed);
@@ -183,17 +248,26 @@ impl CallRing {
         number
     }
 
+    /// Copies the records that this call and the next ones use again, and reads the clock.
     #[cold]
-    fn read_clock(&self) {
+    fn begin_batch(&self, number: u64) {
+        if let Some(first) = number.checked_sub(RECENT as u64) {
+            for old in first..first + BATCH {
+                self.older[old as usize % KEPT].copy(&self.recent[old as usize % RECENT]);
+            }
+        }
         self.set_time(oxshmem_os::time::coarse());
     }
 
     /// Call number `number` ends.
     #[inline(always)]
     pub fn end(&self, number: u64) {
-        let record = &self.records[number as usize % KEPT];
-        // One thread has no other call in between that could have taken the place.
-        if self.shared.load(Relaxed) == 0 || record.name.load(Relaxed) & TURNS == turn(number) {
+        if number == UNRECORDED {
+            return;
+        }
+        let record = &self.recent[number as usize % RECENT];
+        // Other threads, and calls inside this one, may have taken the place.
+        if record.name.load(Relaxed) & TURNS == turn(number) {
             record.end.store(stamp(number + 1, self.ticks()), Relaxed);
         }
     }
@@ -205,12 +279,9 @@ impl CallRing {
 
     /// The ring's words as a reader copies them.
     pub fn words(&self) -> Vec<u64> {
-        let records = self.records.iter().flat_map(|record| {
-            let CallRecord { name, place, begin, end } = record;
-            [name.load(Acquire), place.load(Relaxed), begin.load(Relaxed), end.load(Relaxed)]
-        });
-        let head = [&self.made, &self.bytes, &self.time, &self.shared].map(|word| word.load(Relaxed));
-        head.into_iter().chain(core::iter::repeat_n(0, HEAD - 4)).chain(records).collect()
+        let head = [&self.made, &self.bytes, &self.time, &self.writers].map(|word| word.load(Relaxed));
+        let older = self.older.iter().flat_map(CallRecord::words);
+        older.chain(head).chain(self._apart).chain(self.recent.iter().flat_map(CallRecord::words)).collect()
     }
 }
 
@@ -234,13 +305,16 @@ pub fn decode(
     now: u64,
     name: impl Fn(u64, usize) -> Option<String>,
 ) -> Calls {
-    let whole = HEAD + KEPT * WORDS;
+    let whole = TAIL + RECENT * WORDS;
     if first.len() < whole || again.len() < whole {
         return Calls::default();
     }
-    let (made, bytes) = (again[0], again[1]);
+    let (made, bytes) = (again[HEAD], again[HEAD + 1]);
     let record = |number: u64| {
-        let at = HEAD + (number as usize % KEPT) * WORDS;
+        let at = match made - number <= RECENT as u64 {
+            true => TAIL + (number as usize % RECENT) * WORDS,
+            false => (number as usize % KEPT) * WORDS,
+        };
         let (record, later) = (&first[at..at + WORDS], &again[at..at + WORDS]);
         if record[0] & TURNS != turn(number) || record[0] == 0 || record[..3] != later[..3] {
             return None;
@@ -262,92 +336,4 @@ pub fn decode(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ring() -> CallRing {
-        CallRing::new()
-    }
-
-    const NOTHING: CallSubject = CallSubject { peer: None, team: None, bytes: 0 };
-
-    /// Some more calls.
-    fn fill(ring: &CallRing, calls: usize) {
-        for _ in 0..calls {
-            ring.begin("shmem_fence", NOTHING);
-        }
-    }
-
-    fn names(ring: &CallRing, most: usize) -> Vec<(u64, usize)> {
-        let words = ring.words();
-        assert!(words.len() * 8 <= BYTES);
-        let calls = decode(&words, &words, most, 0, |_, length| Some("x".repeat(length)));
-        calls.last.iter().map(|call| (call.number, call.name.len())).collect()
-    }
-
-    #[test]
-    fn the_latest_calls_come_first_and_the_oldest_are_forgotten() {
-        let ring = ring();
-        assert_eq!(names(&ring, 9), []);
-        ring.begin("shmem_quiet", NOTHING);
-        ring.begin("shmem_barrier_all", NOTHING);
-        assert_eq!(names(&ring, 9), [(1, 17), (0, 11)]);
-        fill(&ring, 600);
-        assert_eq!(names(&ring, 2), [(601, 11), (600, 11)]);
-        assert_eq!(names(&ring, 1000).len(), KEPT);
-    }
-
-    #[test]
-    fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
-        let ring = ring();
-        let subject = CallSubject { peer: None, team: Some((7, 1 << 39)), bytes: 80 };
-        // Call 0 reads the clock.
-        ring.begin("shmem_fence", NOTHING);
-        ring.set_time(1000 << TICK);
-        let number = ring.begin("shmem_long_put", subject);
-        let told = |ring: &CallRing| decode(&ring.words(), &ring.words(), 1, 5000 << TICK, |_, _| Some("put".into()));
-        let calls = told(&ring);
-        assert_eq!((calls.made, calls.bytes, calls.last[0].subject), (2, 80, subject));
-        assert_eq!((calls.last[0].age, calls.last[0].took), (4000 << TICK, None));
-        ring.set_time(3500 << TICK);
-        ring.end(number);
-        assert_eq!(told(&ring).last[0].took, Some(2500 << TICK));
-        let put = CallSubject { peer: Some(3), team: None, bytes: 1 << 37 };
-        ring.end(ring.begin("shmem_putmem", put));
-        assert_eq!((told(&ring).last[0].subject, told(&ring).last[0].took), (put, Some(0)));
-        // The end of a call whose record is another thread's by now changes nothing.
-        ring.share(true);
-        fill(&ring, KEPT);
-        ring.end(number);
-        assert!(told(&ring).last[0].took.is_none());
-    }
-
-    #[test]
-    fn a_record_that_changes_while_it_is_read_is_left_out() {
-        let ring = ring();
-        ring.begin("shmem_quiet", NOTHING);
-        ring.begin("shmem_fence", NOTHING);
-        let first = ring.words();
-        fill(&ring, KEPT);
-        let again = ring.words();
-        assert!(decode(&first, &again, 9, 0, |_, _| Some(String::new())).last.is_empty());
-        assert!(decode(&first[..9], &first, 9, 0, |_, _| None).last.is_empty());
-        // One that is being written has the number of an older one.
-        let mut half = first.clone();
-        half[HEAD] = 0;
-        assert_eq!(decode(&half, &half, 9, 0, |_, _| Some(String::new())).last.len(), 1);
-    }
-
-    #[test]
-    fn threads_that_share_a_ring_get_numbers_of_their_own() {
-        let ring = ring();
-        ring.share(true);
-        let of = |_| (0..1000).map(|_| ring.begin("shmem_quiet", NOTHING)).collect::<Vec<_>>();
-        let all: Vec<u64> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..2).map(|i| scope.spawn(move || of(i))).collect();
-            threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
-        });
-        let distinct: std::collections::BTreeSet<u64> = all.iter().copied().collect();
-        assert_eq!(distinct.len(), 2000);
-    }
-}
+mod tests;

@@ -376,6 +376,10 @@ pub static KNOBS: &[Knob] = &[
         settings.backtrace = reading.switch();
         Ok(())
     }),
+    switch("SHMEM_RECORDER", &[], "1", "keep the last calls of each PE, which reports show", |settings, reading| {
+        settings.recorder = reading.switch();
+        Ok(())
+    }),
     tool("SHMEM_CC", "cc", "C compiler that oshcc runs"),
     tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs"),
     tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs"),

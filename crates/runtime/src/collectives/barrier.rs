@@ -80,7 +80,6 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
             until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
         }
     } else if size > 1 {
-        call.recorded(team.meetings());
         count_in(call, stamp);
     }
     if !payload.is_empty() {
@@ -105,8 +104,9 @@ fn count_in(call: Call<'_>, stamp: u64) {
         first.arrivals.0.store(0, Relaxed);
         words.released.store(stamp, Release);
         bell.ring();
-        return;
+        return call.recorded(team.meetings());
     }
+    call.recorded(team.meetings());
     let reason = Reason { call: call.name, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
     let number = number_of(stamp);
     wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));

@@ -80,7 +80,13 @@ impl<'a> Call<'a> {
         let signature = Signature::of(kind).with(bytes, root);
         // A call of nothing sends nothing, so the next one is as far in the team's history.
         if bytes > 0 {
-            ControlBlock::own().statement.write(signature.bits(), bytes, root, self.team.slot, self.team.history());
+            ControlBlock::own().doings().statement.write(
+                signature.bits(),
+                bytes,
+                root,
+                self.team.slot,
+                self.team.history(),
+            );
         }
         Self { signature, ..self }
     }
@@ -143,7 +149,7 @@ impl<'a> Call<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
-        let own = words(self.signature, ControlBlock::own().statement.read());
+        let own = words(self.signature, ControlBlock::own().doings().statement.read());
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
         let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
@@ -173,10 +179,10 @@ impl<'a> Call<'a> {
     fn statement_of(self, member: u32) -> Said {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
-            return ControlBlock::of(window).statement.read();
+            return ControlBlock::of(window).doings().statement.read();
         }
         let mut words = [0_u64; Said::BYTES / 8];
-        let offset = control::offset(&raw const ControlBlock::own().statement);
+        let offset = control::offset(&raw const ControlBlock::own().doings().statement);
         let from = Remote { pe, region: Region::Control, offset };
         // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
         // and stays until `complete` has returned.
@@ -188,8 +194,8 @@ impl<'a> Call<'a> {
     /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
     /// another one.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
-        let own = ControlBlock::own().statement.read();
-        let theirs = ControlBlock::of(self.team.window(member)).statement.read();
+        let own = ControlBlock::own().doings().statement.read();
+        let theirs = ControlBlock::of(self.team.window(member)).doings().statement.read();
         let differs = own.signature() == self.signature.bits() && theirs.signature() != own.signature();
         (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
     }

@@ -106,7 +106,7 @@ impl LongWait {
 impl Drop for LongWait {
     fn drop(&mut self) {
         if let (Some((_, Some(record))), Some(own)) = (&self.record, ControlBlock::if_open()) {
-            own.calls.set_time(oxshmem_os::time::fine());
+            own.doings().calls.set_time(oxshmem_os::time::fine());
             own.records.close(*record);
         }
     }

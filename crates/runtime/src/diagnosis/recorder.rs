@@ -17,7 +17,7 @@ impl RecordedCall {
     /// A call begins. The library is initialised.
     #[inline(always)]
     pub(crate) fn begin(name: &'static str, subject: CallSubject) -> Self {
-        let ring = &ControlBlock::own().calls;
+        let ring = &ControlBlock::own().doings().calls;
         Self { ring, number: ring.begin(name, subject) }
     }
 }

@@ -1,7 +1,8 @@
 //! The control window of a PE: what the runtime itself shares with the node's other PEs.
 //!
 //! ```text
-//! 0          the index for readers from outside, the PE's state, its bell, its waits, its last calls
+//! 0          the index for readers from outside, the PE's state, its bell, its waits
+//! DOINGS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
 //! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
@@ -39,7 +40,8 @@ pub(crate) use statement::Said;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
-const SLOTS_AT: usize = 32 << 10;
+const DOINGS_AT: usize = 12 << 10;
+const SLOTS_AT: usize = DOINGS_AT + size_of::<Doings>();
 /// Slots that teams over several nodes may have: all numbers below this one.
 pub(crate) const SPANNING: usize = 2048;
 const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
@@ -148,14 +150,24 @@ pub(crate) struct ControlBlock {
     _apart_at_last: u32,
     /// How far the waits of the node's PEs have been observed (see `deadlock`); used of window 0 only.
     pub(crate) observed: core::sync::atomic::AtomicU64,
-    /// The PE's last statement about a collective call.
-    pub(crate) statement: Statement,
-    /// The PE's last calls.
-    pub(crate) calls: CallRing,
 }
 
+/// The words that the PE's calls write besides the slots of its teams.
+#[repr(C, align(128))]
+pub(crate) struct Doings {
+    /// The last calls.
+    pub(crate) calls: CallRing,
+    /// The last statement about a collective call.
+    pub(crate) statement: Statement,
+}
+
+/// The slots of the predefined teams begin in the page of what each call writes: see `oxshmem_flight::calls`.
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<ControlBlock>() <= SLOTS_AT);
+const _: () = {
+    assert!(size_of::<ControlBlock>() <= DOINGS_AT && SLOTS_AT.is_multiple_of(align_of::<Slot>()));
+    let page = DOINGS_AT + oxshmem_flight::calls::OLDER_BYTES;
+    assert!(page.is_multiple_of(4096) && SLOTS_AT + 3 * size_of::<Slot>() <= page + 4096);
+};
 
 impl ControlBlock {
     /// The caller's own.
@@ -178,6 +190,14 @@ impl ControlBlock {
         unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
     }
 
+    /// Its last calls and its last statement.
+    #[inline(always)]
+    pub(crate) fn doings(&self) -> &Doings {
+        // SAFETY: a control block begins a window of the mapped control arena, because `own`, `if_open` and `of` are the only ones who
+        // make references to one; the place is inside of it and aligned by construction. All fields are atomics.
+        unsafe { &*((core::ptr::from_ref(self) as usize + DOINGS_AT) as *const Doings) }
+    }
+
     /// Tells readers from outside that this is the window of world number `pe`.
     pub(crate) fn show(&self, pe: u32) {
         let place = |of: usize| (of - core::ptr::from_ref(self) as usize) as u32;
@@ -186,7 +206,7 @@ impl ControlBlock {
             shift: SHIFT,
             state: place(&raw const self.state as usize),
             waits: place(&raw const self.records as usize),
-            calls: place(&raw const self.calls as usize),
+            calls: place(&raw const self.doings().calls as usize),
         });
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_bootstrap::Job;
+use oxshmem_flight::calls::RingWriters;
 use oxshmem_os::process;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -92,7 +93,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
     connect::open(job, epoch, &settings, &windows, &circle)?;
     pace::expect_network(network::is_open());
-    let info = settings.info;
+    let (info, recorder) = (settings.info, settings.recorder);
     let alone = thread_level < MULTIPLE;
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
@@ -123,7 +124,11 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
     deadlock::begin();
-    ControlBlock::own().calls.share(thread_level == MULTIPLE);
+    ControlBlock::own().doings().calls.begin_recording(match thread_level {
+        _ if !recorder => RingWriters::Nobody,
+        MULTIPLE => RingWriters::Many,
+        _ => RingWriters::One,
+    });
     ControlBlock::own().set_state(State::Running);
     collectives::agree_on_choice(world, "shmem_init");
     crate::calls::memory::agree_on_capacity(world, "shmem_init");

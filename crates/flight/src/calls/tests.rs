@@ -1,0 +1,112 @@
+//! The ring as its readers see it.
+
+use super::*;
+
+fn ring() -> CallRing {
+    CallRing::new()
+}
+
+const NOTHING: CallSubject = CallSubject { peer: None, team: None, bytes: 0 };
+
+/// Some more calls.
+fn fill(ring: &CallRing, calls: usize) {
+    for _ in 0..calls {
+        ring.begin("shmem_fence", NOTHING);
+    }
+}
+
+fn names(ring: &CallRing, most: usize) -> Vec<(u64, usize)> {
+    let words = ring.words();
+    assert!(words.len() * 8 <= BYTES);
+    let calls = decode(&words, &words, most, 0, |_, length| Some("x".repeat(length)));
+    calls.last.iter().map(|call| (call.number, call.name.len())).collect()
+}
+
+#[test]
+fn the_latest_calls_come_first_and_the_oldest_are_forgotten() {
+    let ring = ring();
+    assert_eq!(names(&ring, 9), []);
+    ring.begin("shmem_quiet", NOTHING);
+    ring.begin("shmem_barrier_all", NOTHING);
+    assert_eq!(names(&ring, 9), [(1, 17), (0, 11)]);
+    fill(&ring, 600);
+    assert_eq!(names(&ring, 2), [(601, 11), (600, 11)]);
+    let all: Vec<u64> = names(&ring, 1000).iter().map(|(number, _)| *number).collect();
+    assert_eq!(all, (602 - KEPT as u64..602).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
+    let ring = ring();
+    let subject = CallSubject { peer: None, team: Some((7, 1 << 39)), bytes: 80 };
+    // Call 0 reads the clock.
+    ring.begin("shmem_fence", NOTHING);
+    ring.set_time(1000 << TICK);
+    let number = ring.begin("shmem_long_put", subject);
+    let told = |ring: &CallRing| decode(&ring.words(), &ring.words(), 1, 5000 << TICK, |_, _| Some("put".into()));
+    let calls = told(&ring);
+    assert_eq!((calls.made, calls.bytes, calls.last[0].subject), (2, 80, subject));
+    assert_eq!((calls.last[0].age, calls.last[0].took), (4000 << TICK, None));
+    ring.set_time(3500 << TICK);
+    ring.end(number);
+    assert_eq!(told(&ring).last[0].took, Some(2500 << TICK));
+    let put = CallSubject { peer: Some(3), team: None, bytes: 1 << 37 };
+    ring.end(ring.begin("shmem_putmem", put));
+    assert_eq!((told(&ring).last[0].subject, told(&ring).last[0].took), (put, Some(0)));
+    // The end of a call whose record is another thread's by now changes nothing.
+    ring.begin_recording(RingWriters::Many);
+    fill(&ring, KEPT);
+    ring.end(number);
+    assert!(told(&ring).last[0].took.is_none());
+}
+
+#[test]
+fn a_record_that_changes_while_it_is_read_is_left_out() {
+    let ring = ring();
+    ring.begin("shmem_quiet", NOTHING);
+    ring.begin("shmem_fence", NOTHING);
+    let first = ring.words();
+    fill(&ring, KEPT);
+    let again = ring.words();
+    assert!(decode(&first, &again, 9, 0, |_, _| Some(String::new())).last.is_empty());
+    assert!(decode(&first[..9], &first, 9, 0, |_, _| None).last.is_empty());
+    // One that is being written has the number of an older one.
+    let mut half = first.clone();
+    half[TAIL] = 0;
+    assert_eq!(decode(&half, &half, 9, 0, |_, _| Some(String::new())).last.len(), 1);
+}
+
+#[test]
+fn older_calls_keep_their_ends() {
+    let ring = ring();
+    let ended = ring.begin("shmem_quiet", CallSubject { peer: Some(2), team: None, bytes: 8 });
+    ring.end(ended);
+    let open = ring.begin("shmem_barrier_all", NOTHING);
+    fill(&ring, 100);
+    let calls = decode(&ring.words(), &ring.words(), KEPT, 0, |_, _| Some(String::new())).last;
+    let of = |number: u64| calls.iter().find(|call| call.number == number).expect("it is kept");
+    assert!(of(ended).took.is_some() && of(open).took.is_none());
+    assert_eq!((of(ended).subject.peer, of(ended).subject.bytes), (Some(2), 8));
+}
+
+#[test]
+fn nobody_records_in_a_ring_that_is_off() {
+    let ring = ring();
+    ring.begin_recording(RingWriters::Nobody);
+    ring.end(ring.begin("shmem_quiet", NOTHING));
+    assert!(ring.words().iter().take(TAIL).all(|word| *word == RingWriters::Nobody as u64 || *word == 0));
+    assert_eq!(names(&ring, 9), []);
+}
+
+#[test]
+fn threads_that_share_a_ring_get_numbers_of_their_own() {
+    let ring = ring();
+    ring.begin_recording(RingWriters::Many);
+    let of = |_| (0..1000).map(|_| ring.begin("shmem_quiet", NOTHING)).collect::<Vec<_>>();
+    let all: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|i| scope.spawn(move || of(i))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
+    });
+    let distinct: std::collections::BTreeSet<u64> = all.iter().copied().collect();
+    assert_eq!(distinct.len(), 2000);
+}
