@@ -118,7 +118,7 @@ fn is_library(function: &str) -> bool {
     const OURS: [&str; 5] = ["oxshmem_", "shmem_", "pshmem", "start_pes", "pstart_pes"];
     const CRATES: [&str; 4] = ["oxshmem::", "std::", "core::", "alloc::"];
     let of = |name: &str| {
-        let name = name.trim_start_matches(['<', '&']);
+        let name = name.trim_start_matches(['<', '&']).trim_start_matches("mut ");
         let is_crate = CRATES.iter().any(|path| name.starts_with(path));
         is_crate || name.starts_with("__rust_") || OURS.iter().any(|ours| name.starts_with(ours))
     };
