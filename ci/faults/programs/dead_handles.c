@@ -26,9 +26,9 @@ static void on_team(const char *call, shmem_team_t team) {
     else if (IS("shmem_team_split_2d")) shmem_team_split_2d(team, 1, NULL, 0, &new_team, NULL, 0, &new_team);
     else if (IS("shmem_team_create_ctx")) shmem_team_create_ctx(team, 0, &new_context);
     else if (IS("shmem_team_destroy")) shmem_team_destroy(team);
-    else if (IS("shmem_sum_reduce")) shmem_long_sum_reduce(team, dest, source, 4);
-    else if (IS("shmem_broadcast")) shmem_long_broadcast(team, dest, source, 4, 0);
-    else if (IS("shmem_fcollect")) shmem_long_fcollect(team, dest, source, 4);
+    else if (IS("shmem_long_sum_reduce")) shmem_long_sum_reduce(team, dest, source, 4);
+    else if (IS("shmem_long_broadcast")) shmem_long_broadcast(team, dest, source, 4, 0);
+    else if (IS("shmem_long_fcollect")) shmem_long_fcollect(team, dest, source, 4);
     else if (IS("shmemx_team_barrier")) shmemx_team_barrier(team, source);
     else exit(3);
 }
@@ -58,7 +58,7 @@ static void on_context(const char *call, shmem_ctx_t ctx) {
 static const char *const CALLS[] = {
     "shmem_team_my_pe", "shmem_team_n_pes", "shmem_team_translate_pe", "shmem_team_get_config", "shmem_team_sync",
     "shmem_team_ptr", "shmem_team_split_strided", "shmem_team_split_2d", "shmem_team_create_ctx", "shmem_team_destroy",
-    "shmem_sum_reduce", "shmem_broadcast", "shmem_fcollect", "shmemx_team_barrier", "shmem_ctx_long_p",
+    "shmem_long_sum_reduce", "shmem_long_broadcast", "shmem_long_fcollect", "shmemx_team_barrier", "shmem_ctx_long_p",
     "shmem_ctx_long_g", "shmem_ctx_long_put", "shmem_ctx_long_get", "shmem_ctx_long_put_nbi", "shmem_ctx_long_iput",
     "shmem_ctx_long_put_signal", "shmem_ctx_long_atomic_add", "shmem_ctx_long_atomic_fetch",
     "shmem_ctx_long_atomic_swap", "shmem_ctx_fence", "shmem_ctx_quiet", "shmem_ctx_get_team",

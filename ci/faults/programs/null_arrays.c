@@ -6,8 +6,8 @@
 static long source[64], dest[64];
 
 static const char *const CALLS[] = {
-    "shmem_sum_reduce", "shmem_max_reduce", "shmem_broadcast", "shmem_fcollect", "shmem_collect",
-    "shmem_alltoall", "shmem_alltoalls", "shmem_sum_inscan", "shmem_sum_exscan",
+    "shmem_long_sum_reduce", "shmem_long_max_reduce", "shmem_long_broadcast", "shmem_long_fcollect", "shmem_long_collect",
+    "shmem_long_alltoall", "shmem_long_alltoalls", "shmem_long_sum_inscan", "shmem_long_sum_exscan",
 };
 
 int main(int argc, char **argv) {
@@ -21,15 +21,15 @@ int main(int argc, char **argv) {
     shmem_team_t team = SHMEM_TEAM_WORLD;
     const char *call = argv[1];
 #define IS(name) (strcmp(call, name) == 0)
-    if (IS("shmem_sum_reduce")) shmem_long_sum_reduce(team, to, from, 4);
-    else if (IS("shmem_max_reduce")) shmem_long_max_reduce(team, to, from, 1);
-    else if (IS("shmem_broadcast")) shmem_long_broadcast(team, to, from, 4, 0);
-    else if (IS("shmem_fcollect")) shmem_long_fcollect(team, to, from, 4);
-    else if (IS("shmem_collect")) shmem_long_collect(team, to, from, 4);
-    else if (IS("shmem_alltoall")) shmem_long_alltoall(team, to, from, 4);
-    else if (IS("shmem_alltoalls")) shmem_long_alltoalls(team, to, from, 2, 2, 2);
-    else if (IS("shmem_sum_inscan")) shmem_long_sum_inscan(team, to, from, 4);
-    else if (IS("shmem_sum_exscan")) shmem_long_sum_exscan(team, to, from, 4);
+    if (IS("shmem_long_sum_reduce")) shmem_long_sum_reduce(team, to, from, 4);
+    else if (IS("shmem_long_max_reduce")) shmem_long_max_reduce(team, to, from, 1);
+    else if (IS("shmem_long_broadcast")) shmem_long_broadcast(team, to, from, 4, 0);
+    else if (IS("shmem_long_fcollect")) shmem_long_fcollect(team, to, from, 4);
+    else if (IS("shmem_long_collect")) shmem_long_collect(team, to, from, 4);
+    else if (IS("shmem_long_alltoall")) shmem_long_alltoall(team, to, from, 4);
+    else if (IS("shmem_long_alltoalls")) shmem_long_alltoalls(team, to, from, 2, 2, 2);
+    else if (IS("shmem_long_sum_inscan")) shmem_long_sum_inscan(team, to, from, 4);
+    else if (IS("shmem_long_sum_exscan")) shmem_long_sum_exscan(team, to, from, 4);
     else return 3;
     printf("%s has returned\n", call);
     shmem_finalize();
