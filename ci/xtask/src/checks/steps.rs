@@ -48,15 +48,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
         run: public_api::check,
     },
     CheckStep { name: "lint", what: "cargo clippy on everything", run: || one(cargo(LINT)) },
-    CheckStep {
-        name: "unit",
-        what: "cargo test on every crate; faults and proofs are steps of their own",
-        run: || {
-            let elsewhere = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
-            let excluded = elsewhere.iter().flat_map(|package| ["--exclude", package]);
-            cargo_test(&["--workspace"].into_iter().chain(excluded).collect::<Vec<_>>())
-        },
-    },
+    CheckStep { name: "unit", what: "cargo test on every crate; faults and proofs are steps of their own", run: unit },
     CheckStep {
         name: "features",
         what: "the features of the Rust API: Rust and C in one process, messages, active messages, arrays by rayon",
@@ -231,6 +223,19 @@ fn one(outcome: Outcome) -> Outcome<CheckCounts> {
 fn cargo(arguments: &[&str]) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     command::run(Command::new(cargo).args(arguments).current_dir(top()))
+}
+
+/// The tests beside the code and in `tests`, then those in the documentation.
+fn unit() -> Outcome<CheckCounts> {
+    let elsewhere = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
+    let but = |more: &'static [&str]| elsewhere.iter().chain(more).flat_map(|package| ["--exclude", package]);
+    let mut counts = cargo_test(
+        &["--workspace", "--lib", "--bins", "--tests", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>(),
+    )?;
+    counts += cargo_test(&["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect::<Vec<_>>())?;
+    // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program.
+    counts += cargo_test(&["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"])?;
+    Ok(counts)
 }
 
 /// The tests that need features of `oxshmem`. A test that is named does not make cargo build the examples which it runs.
