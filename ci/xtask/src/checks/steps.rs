@@ -229,9 +229,10 @@ fn cargo(arguments: &[&str]) -> Outcome {
 fn unit() -> Outcome<CheckCounts> {
     let elsewhere = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
     let but = |more: &'static [&str]| elsewhere.iter().chain(more).flat_map(|package| ["--exclude", package]);
-    let mut counts = cargo_test(
-        &["--workspace", "--lib", "--bins", "--tests", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>(),
-    )?;
+    // Tests run examples as PEs; `cargo test` builds them as programs only when no kind of target is named.
+    cargo(&["build", "--quiet", "--workspace", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>())?;
+    let beside_the_code = ["--workspace", "--lib", "--bins", "--tests"];
+    let mut counts = cargo_test(&beside_the_code.into_iter().chain(but(&[])).collect::<Vec<_>>())?;
     counts += cargo_test(&["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect::<Vec<_>>())?;
     // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program.
     counts += cargo_test(&["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"])?;
