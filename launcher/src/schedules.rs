@@ -2,7 +2,7 @@
 
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
-use oxshmem_schedule::algorithm::{Collective, Schedule};
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 use oxshmem_schedule::print;
 use oxshmem_schedule::simulate::{self, Cluster, Setting};
@@ -72,7 +72,8 @@ pub fn explain(collective: Collective, size: u32, bytes: u64, table: Option<&str
     };
     let question = Question { collective, size, count: bytes.div_ceil(ELEMENT), element: ELEMENT, root_apart: false };
     let mut text = choose::explain(&rows, &question);
-    if choose::choose_from(&rows, &question).is_none() {
+    let in_order = collective == Collective::Reduce(Operator::FixedTree);
+    if !in_order && choose::choose_from(&rows, &question).is_none() {
         text += "between nodes; on one node loads and stores do it (node) unless a row of your own answers\n";
     }
     Ok(text)

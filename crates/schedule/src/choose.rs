@@ -12,7 +12,6 @@ pub use json::{VERSION, from_json, to_json};
 
 use crate::algorithm::alltoall::{Bruck, Direct};
 use crate::algorithm::broadcast::{Chain, ScatterGather, Tree};
-use crate::algorithm::butterfly::{Butterfly, Peers};
 use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
@@ -68,9 +67,9 @@ const fn dissemination(payload: bool) -> Schedule {
 
 const IDEMPOTENT: Collective = Collective::Reduce(Operator::Idempotent);
 const EXACT: Collective = Collective::Reduce(Operator::Exact);
-const FIXED: Collective = Collective::Reduce(Operator::FixedTree);
 
-/// The standard table: the first row that fits answers, and the last one of a collective fits always.
+/// The standard table: the first row that fits answers, and the last one of a collective fits always. Reductions whose order
+/// is fixed have no row: they are folded in the order of the team, so that no schedule changes their bits.
 pub const STANDARD: &[Row] = &[
     row(Collective::Sync, ANY, ALL, dissemination(false)),
     row(IDEMPOTENT, ANY, 2 * KIB, dissemination(true)),
@@ -79,9 +78,6 @@ pub const STANDARD: &[Row] = &[
     row(EXACT, ANY, 2 * KIB, Schedule::Census(Census)),
     row(EXACT, 8, ALL, Schedule::RingReduce(RingReduce)),
     row(EXACT, ANY, ALL, Schedule::Circulant(Circulant)),
-    row(FIXED, ANY, 2 * KIB, Schedule::Butterfly(Butterfly { radix: 4, peers: Peers::Neighbours })),
-    row(FIXED, 8, ALL, Schedule::RingReduce(RingReduce)),
-    row(FIXED, ANY, ALL, Schedule::Circulant(Circulant)),
     row(Collective::Inscan, ANY, ALL, Schedule::Scan(Scan { inclusive: true })),
     row(Collective::Exscan, ANY, ALL, Schedule::Scan(Scan { inclusive: false })),
     row(Collective::Broadcast, ANY, 64 * KIB, Schedule::Tree(Tree { radix: 4 })),
@@ -116,7 +112,6 @@ pub const SERVED: &[Row] = &[
     row(IDEMPOTENT, ANY, 16 * KIB, Schedule::Dissemination(Dissemination { radix: 2, payload: true })),
     row(EXACT, 4, 64 * KIB, Schedule::Census(Census)),
     row(EXACT, ANY, 16 * KIB, Schedule::Census(Census)),
-    row(FIXED, ANY, 16 * KIB, Schedule::Butterfly(Butterfly { radix: 2, peers: Peers::Neighbours })),
 ];
 
 /// Why a row does not answer a question.
@@ -154,7 +149,8 @@ impl Row {
     }
 }
 
-/// The schedule of a call: the first fitting row of the job's own rows, else of the standard table.
+/// The schedule of a call: the first fitting row of the job's own rows, else of the standard table. The collective has rows
+/// there.
 pub fn choose(own: &[Row], question: &Question) -> Schedule {
     let answer = choose_from(own, question).or_else(|| choose_from(STANDARD, question));
     answer.expect("the last standard row of a collective fits always")
@@ -171,6 +167,9 @@ pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
     use core::fmt::Write;
     let Question { collective, size, .. } = question;
     let mut text = alloc::format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
+    if *collective == Collective::Reduce(Operator::FixedTree) {
+        return text + "  no row: operands are folded in the order of the team, whatever the schedule\n";
+    }
     let tables = own.iter().map(|row| (row, "own")).chain(STANDARD.iter().map(|row| (row, "standard")));
     for (row, table) in tables {
         let reason = match row.misses(question) {

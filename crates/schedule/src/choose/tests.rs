@@ -10,7 +10,8 @@ fn question(collective: Collective, size: u32, count: u64) -> Question {
 
 #[test]
 fn every_question_has_an_answer_that_serves_it() {
-    for (_, collective) in COLLECTIVES {
+    let has_rows = |collective: &Collective| *collective != Collective::Reduce(Operator::FixedTree);
+    for (_, collective) in COLLECTIVES.into_iter().filter(|(_, collective)| has_rows(collective)) {
         for size in [1, 2, 8, 9, 15, 16, 64, 65, 1 << 20, u32::MAX] {
             for count in [0, 1, 7, 256, 257, 8192, 8193, 1 << 40, u64::MAX] {
                 for root_apart in [false, true] {
@@ -25,13 +26,10 @@ fn every_question_has_an_answer_that_serves_it() {
 }
 
 #[test]
-fn a_floating_sum_never_gets_a_schedule_without_one_tree() {
-    for size in 1..300 {
-        for count in [1, 100, 256, 257, 100_000] {
-            let schedule = choose(&[], &question(Collective::Reduce(Operator::FixedTree), size, count));
-            assert_eq!(schedule.achieves(), Collective::Reduce(Operator::FixedTree));
-        }
-    }
+fn no_row_answers_for_a_floating_sum_and_the_explanation_says_so() {
+    let question = question(Collective::Reduce(Operator::FixedTree), 16, 100);
+    assert!([STANDARD, SERVED].iter().all(|rows| choose_from(rows, &question).is_none()));
+    assert!(explain(&[], &question).contains("folded in the order of the team"));
 }
 
 #[test]
