@@ -1,6 +1,5 @@
-/* Prints the bits of the sum of 10,001 numbers of mixed magnitude, which all PEs must have alike.
- *
- * usage: bits        the numbers of PE 0 go to standard output, one a line */
+/* Prints the bits of sums of 10,001 numbers of mixed magnitude, one a line: the sum, which all PEs must have alike, and the
+ * two prefix sums of the last PE. */
 #include <shmem.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +7,20 @@
 
 enum { COUNT = 10001 };
 
-static double numbers[COUNT], sums[COUNT], first[COUNT];
+static double numbers[COUNT], sums[COUNT], theirs[COUNT];
+
+/* PE 0 prints the sums of another PE. */
+static void print(int pe)
+{
+    shmem_barrier_all();
+    shmem_getmem(theirs, sums, sizeof sums, pe);
+    for (int i = 0; shmem_my_pe() == 0 && i < COUNT; i++) {
+        uint64_t bits;
+        memcpy(&bits, &theirs[i], sizeof bits);
+        printf("%016" PRIx64 "\n", bits);
+    }
+    shmem_barrier_all();
+}
 
 int main(void)
 {
@@ -18,17 +30,16 @@ int main(void)
     for (int i = 0; i < COUNT; i++)
         numbers[i] = (double)(UINT64_C(1) << (i * 13 + me * 29) % 41) / (3 + 7 * i + 11 * me);
     shmem_double_sum_reduce(SHMEM_TEAM_WORLD, sums, numbers, COUNT);
-    shmem_barrier_all();
-    shmem_getmem(first, sums, sizeof sums, 0);
-    if (memcmp(first, sums, sizeof sums)) {
+    print(0);
+    if (memcmp(theirs, sums, sizeof sums)) {
         fprintf(stderr, "PE %d has other bits than PE 0\n", me);
         shmem_global_exit(1);
     }
-    for (int i = 0; me == 0 && i < COUNT; i++) {
-        uint64_t bits;
-        memcpy(&bits, &sums[i], sizeof bits);
-        printf("%016" PRIx64 "\n", bits);
-    }
+    const int last = shmem_n_pes() - 1;
+    shmem_double_sum_inscan(SHMEM_TEAM_WORLD, sums, numbers, COUNT);
+    print(last);
+    shmem_double_sum_exscan(SHMEM_TEAM_WORLD, sums, numbers, COUNT);
+    print(last);
     shmem_finalize();
     return 0;
 }

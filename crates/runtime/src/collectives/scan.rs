@@ -3,7 +3,8 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use oxshmem_reduce::{Kernel, Operand, Sum};
+use oxshmem_reduce::{Kernel, Operand, Operator, Sum};
+use oxshmem_schedule::algorithm::Operator as Allowed;
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
@@ -27,7 +28,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     call.needs(dest.cast(), source.cast());
-    if call.team.scheduled {
+    // Prefix sums of floating-point numbers are folded in the order of the team: no name changes their bits.
+    if call.team.scheduled && executor::allowed(Sum::OP, T::KIND) != Allowed::FixedTree {
         let kernel = Kernel::of::<Sum, T>();
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {
