@@ -75,11 +75,8 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    let call = Call::new(live(name, team), name);
-    let _recorded = call.record(bytes::<T>(nelems));
-    // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-    unsafe { collectives::scan(call, dest, source, nelems, true) };
-    0
+    // SAFETY: all members call with such arrays, and the team lives: the caller promises that of this call.
+    unsafe { scan(name, team, dest, source, nelems, true) }
 }
 
 /// Sum over all members before this one.
@@ -93,10 +90,27 @@ pub unsafe fn sum_exscan<T: Operand<Sum>>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
+    // SAFETY: all members call with such arrays, and the team lives: the caller promises that of this call.
+    unsafe { scan(name, team, dest, source, nelems, false) }
+}
+
+/// Sum over the members before this one, and over this one if it is `inclusive`.
+///
+/// # Safety
+/// See [`sum_inscan`].
+unsafe fn scan<T: Operand<Sum>>(
+    name: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    inclusive: bool,
+) -> c_int {
     let call = Call::new(live(name, team), name);
     let _recorded = call.record(bytes::<T>(nelems));
-    // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-    unsafe { collectives::scan(call, dest, source, nelems, false) };
+    // SAFETY: the arrays are symmetric, have `nelems` elements and are the same or apart, and all members call: the caller's
+    // promises.
+    unsafe { collectives::scan(call, dest, source, nelems, inclusive) };
     0
 }
 
