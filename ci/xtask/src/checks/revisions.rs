@@ -1,7 +1,8 @@
 //! This tree beside an earlier revision: what providers add to the bare libraries, and what calls cost on one node.
 //!
 //! Both are built here and measured in turns, because a machine's speed changes from minute to minute. A provider's figure is
-//! its ratio to the bare library or socket of the same process.
+//! its ratio to the bare library or socket of the same process; the change is the median over the pairs of runs, with two
+//! standard errors.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -106,13 +107,15 @@ impl Example {
                 }
             }
         }
-        println!("{}: ratios to the bare library, medians of {rounds}", self.package);
-        println!("{:<40}{:>8}{:>8}{:>9}", "", "before", "now", "change");
+        println!("{}: ratios to the bare library, medians of {rounds}; change: of the pairs", self.package);
+        println!("{:<40}{:>8}{:>8}{:>9}{:>7}", "", "before", "now", "change", "+-");
         let [before, now] = ratios;
         for (row, values) in before {
             if let Some(now) = now.get(&row) {
-                let (before, now) = (median(values), median(now.clone()));
-                println!("{row:<40}{before:>8.3}{now:>8.3}{:>8.1}%", (now / before - 1.0) * 100.0);
+                let pairs: Vec<f64> =
+                    values.iter().zip(now).map(|(before, now)| (now / before - 1.0) * 100.0).collect();
+                let (before, now, change) = (median(&values), median(now), median(&pairs));
+                println!("{row:<40}{before:>8.3}{now:>8.3}{change:>8.1}%{:>6.1}%", uncertainty(&pairs));
             }
         }
         Ok(())
@@ -157,9 +160,21 @@ fn ratio(line: &str) -> Option<(String, f64)> {
     Some((beside.to_owned(), if is_bandwidth { 1.0 / value } else { value }))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
+}
+
+/// Two standard errors of the median, by the distance of the quartiles: a normal distribution has 1.35 deviations between
+/// them, and its median an error of 1.25 deviations of the mean.
+fn uncertainty(values: &[f64]) -> f64 {
+    let deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.35;
+    2.0 * 1.25 * deviation / (values.len() as f64).sqrt()
 }
 
 /// `oxshmem bench` of this tree's installation with the earlier one as the other library.
@@ -197,6 +212,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_uncertainty_shrinks_with_the_rounds() {
+        let spread = |rounds: usize| (0..rounds).map(|i| (i % 5) as f64).collect::<Vec<_>>();
+        assert_eq!(median(&spread(25)), 2.0);
+        assert!((uncertainty(&spread(25)) / uncertainty(&spread(100)) - 2.0).abs() < 0.1);
+        assert_eq!(uncertainty(&[1.0; 9]), 0.0);
+    }
+
+    #[test]
     fn ratios_are_found_in_what_the_examples_print() {
         let found = |line: &str| ratio(line).map(|(name, value)| (name, (value * 1000.0).round()));
         let row = |name: &str, value: f64| Some((name.to_owned(), value));
@@ -213,6 +236,6 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
     }
 }
