@@ -155,7 +155,9 @@ mod tests {
 
     #[test]
     fn a_server_per_node_beats_one_server_and_both_beat_fetching_every_card() {
-        for pes in PREDICTED {
+        // The largest takes half a minute in a debug build.
+        let sizes = if std::env::var_os("CHECK_LONG").is_some() { &PREDICTED[..] } else { &PREDICTED[..2] };
+        for &pes in sizes {
             let tally = simulate::start(pes, PER_NODE, CARD).unwrap();
             let one = requests(&tally, pes);
             assert!(one < 14 * u64::from(pes), "{one} requests for {pes} PEs");
