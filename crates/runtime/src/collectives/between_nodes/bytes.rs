@@ -50,16 +50,17 @@ pub(crate) fn fetched(call: Call<'_>) {
     lane::complete(call.name);
 }
 
-/// Copies `bytes` bytes to a member's symmetric `to`, which may be written; they are there after [`fetched`].
+/// Begins to copy `bytes` bytes to a member's symmetric `to`, which may be written; they are there after [`fetched`].
 ///
 /// # Safety
-/// `from` is readable for `bytes` bytes.
+/// `from` is readable for `bytes` bytes until then, and stays as it is.
 pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes: usize) {
     match on_world_pe(call.name, to as usize, bytes, call.team.world(member)) {
+        Found::Here(to) if to == from as usize => {}
         // SAFETY: found mapped; the caller vouches for the rest.
         Found::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
-        // SAFETY: inside a region; `put` is done with the source when it returns.
-        Found::There(to) => lane::issue(call.name, |lane| unsafe { lane.put(to, from, bytes) }),
+        // SAFETY: inside a region; the caller keeps the source until completion.
+        Found::There(to) => lane::issue(call.name, |lane| unsafe { lane.put_nbi(to, from, bytes) }),
     }
 }
 

@@ -79,8 +79,9 @@ pub(crate) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
-        by_slices(call, element, dest, source, n, |operands, results, count| {
-            let result = results[0];
+        by_slices(call, element, dest, source, n, |offset, operands, results, count| {
+            // Nobody else reads this slice of a source, so the result may stand where an operand is.
+            let result = dest.wrapping_add(offset);
             kernel.fold(result, operands, count, Store::Cached);
             results.fill(result);
         });
@@ -95,7 +96,7 @@ pub(crate) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
     // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
     unsafe {
-        by_slices(call, size_of::<T>(), dest.cast(), source.cast(), n, |operands, results, count| {
+        by_slices(call, size_of::<T>(), dest.cast(), source.cast(), n, |_, operands, results, count| {
             let kernel = Kernel::of::<Sum, T>();
             for member in 0..results.len() {
                 let last = if inclusive { member } else { member.wrapping_sub(1) };
@@ -114,8 +115,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
 }
 
 /// Each member fetches its slice of all sources, `work`s out what each member's destination is to have there, and gives
-/// it to them. `work` gets the operands, room for each result, and how many elements there are; it may let results
-/// point elsewhere.
+/// it to them. `work` gets the slice's offset, the operands, room for each result, and how many elements there are; it may
+/// let results point elsewhere, where they stay until the call is over.
 ///
 /// # Safety
 /// As for `collectives::reduce`.
@@ -125,7 +126,7 @@ unsafe fn by_slices(
     dest: *mut u8,
     source: *const u8,
     n: usize,
-    work: impl Fn(&[*const u8], &mut [*mut u8], usize),
+    work: impl Fn(usize, &[*const u8], &mut [*mut u8], usize),
 ) {
     let team = call.team;
     let members = team.size as usize;
@@ -138,25 +139,30 @@ unsafe fn by_slices(
     let buffer = |number: usize| memory.as_mut_ptr().cast::<u8>().wrapping_add(number * room);
     let buffers: Vec<*mut u8> = (0..2 * members).map(buffer).collect();
     let (operands, results) = buffers.split_at(members);
+    // Each begins behind itself, so that not all ask one member first.
+    let around = || (team.my + 1..team.size).chain(0..=team.my);
     for at in (begin..end).step_by(step) {
         let (count, offset) = (step.min(end - at), at * element);
         let bytes = count * element;
-        let operand = |(member, &buffer): (u32, &*mut u8)| {
-            let from = source.wrapping_add(offset);
+        let place = source.wrapping_add(offset);
+        let mut from: Vec<*const u8> = operands.iter().map(|buffer| buffer.cast_const()).collect();
+        for member in around() {
+            let operand = &mut from[member as usize];
             if call.is_here(member) {
-                return call.at(member, from, bytes).cast_const();
+                *operand = call.at(member, place, bytes);
+            } else {
+                // SAFETY: all have entered; the buffer has room for an operand, and `fetched` comes before it is used.
+                unsafe { fetch(call, member, place, operand.cast_mut(), bytes) };
             }
-            // SAFETY: all have entered; the buffer has room for an operand.
-            unsafe { fetch(call, member, from, buffer, bytes) };
-            buffer.cast_const()
-        };
-        let from: Vec<*const u8> = (0..).zip(operands).map(operand).collect();
+        }
+        // The results of the piece before have left their buffers, too.
         fetched(call);
         let mut into = results.to_vec();
-        work(&from, &mut into, count);
-        for (member, result) in (0..).zip(into) {
-            // SAFETY: this slice of all destinations is ours, and of all sources nobody else's.
-            unsafe { give(call, member, dest.wrapping_add(offset), result, bytes) };
+        work(offset, &from, &mut into, count);
+        for member in around() {
+            // SAFETY: this slice of all destinations is ours, and of all sources nobody else's. Results stay until they have
+            // been given: buffers until `fetched`, destinations until all have left.
+            unsafe { give(call, member, dest.wrapping_add(offset), into[member as usize], bytes) };
         }
     }
     fetched(call);
