@@ -271,7 +271,7 @@ fn loom() -> Outcome<CheckCounts> {
 /// The tests that Miri runs: a package, its targets, the names. Others call C or the system, or take hours there; crates that
 /// forbid unsafe code have nothing for it to find.
 const MIRI: &[(&str, &[&str], &[&str])] = &[
-    ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_f64", "without_sources"]),
+    ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_complex_f64", "without_sources"]),
     ("oxshmem-runtime", &["--lib"], &["transfers::element::"]),
     ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
