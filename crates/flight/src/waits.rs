@@ -29,7 +29,8 @@ pub const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
 
 #[repr(C)]
 struct Record {
-    /// Monotonic nanoseconds, never zero, since when; zero: free.
+    /// Monotonic nanoseconds since when; [`FREE`] or [`OPENING`] if there is no wait to be read. Stored with release when all else
+    /// has been written, and loaded with acquire before it is read.
     since: Word,
     /// The same, of the last look; zero: none yet.
     looked: Word,
@@ -45,6 +46,11 @@ struct Record {
     /// Return addresses in the program, the innermost first; zero: no more.
     frames: [Word; FRAMES],
 }
+
+/// Nobody has the record.
+const FREE: u64 = 0;
+/// A thread has taken the record and is writing it.
+const OPENING: u64 = u64::MAX;
 
 /// Words of a subject: its kind and what that has.
 const SUBJECT: usize = 10;
@@ -204,8 +210,9 @@ impl Records {
     /// Writes a record of a wait that has taken `waited` nanoseconds; `None` if more threads wait than there are records.
     pub fn open(&self, call: &str, address: usize, subject: Subject, waited: u64, frames: &[usize]) -> Option<usize> {
         let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
-        let free = |record: &Record| record.since.compare_exchange(0, since, Relaxed, Relaxed).is_ok();
-        let index = self.records.iter().position(free)?;
+        // Acquire: what is written from here on comes after what the last owner has written.
+        let take = |record: &Record| record.since.compare_exchange(FREE, OPENING, Acquire, Relaxed).is_ok();
+        let index = self.records.iter().position(take)?;
         let record = &self.records[index];
         record.looked.store(0, Relaxed);
         record.looks.store(0, Relaxed);
@@ -219,6 +226,7 @@ impl Records {
         for (word, bytes) in record.call.iter().zip(name.chunks_exact(8)) {
             word.store(u64::from_ne_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
         }
+        record.since.store(since, Release);
         self.change();
         Some(index)
     }
@@ -226,7 +234,7 @@ impl Records {
     /// Frees a record.
     pub fn close(&self, index: usize) {
         self.change();
-        self.records[index].since.store(0, Release);
+        self.records[index].since.store(FREE, Release);
     }
 
     fn change(&self) {
@@ -277,7 +285,8 @@ fn store<const N: usize>(words: &[Word; N], values: [u64; N]) {
 /// The waits in the words of a PE's records, oldest first. Without `now`, which another host's clock cannot tell, a wait is
 /// as old as it was at its last look.
 pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
-    let mut open: Vec<&[u64]> = words.chunks_exact(WORDS).filter(|record| record[0] != 0).collect();
+    let mut open: Vec<&[u64]> =
+        words.chunks_exact(WORDS).filter(|record| ![FREE, OPENING].contains(&record[0])).collect();
     open.sort_by_key(|record| record[0]);
     let waiting = |record: &&[u64]| {
         let (since, looked) = (record[0], record[1]);
@@ -306,95 +315,4 @@ fn monotonic_nanoseconds() -> u64 {
 
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
-mod tests {
-    use super::*;
-
-    fn records() -> Records {
-        let word = || Word::new(0);
-        Records {
-            records: core::array::from_fn(|_| Record {
-                since: word(),
-                looked: word(),
-                looks: word(),
-                thread: word(),
-                address: word(),
-                call: [0; 4].map(Word::new),
-                subject: [0; SUBJECT].map(Word::new),
-                frames: [0; FRAMES].map(Word::new),
-            }),
-            changes: word(),
-        }
-    }
-
-    const ANYONE: Subject = Subject::Operation { peer: None };
-
-    #[test]
-    fn waits_are_told_oldest_first_until_they_end() {
-        let records = records();
-        assert_eq!(records.all(), []);
-        let lock = Subject::Lock { after: 7 };
-        let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0, &[]).expect("a record");
-        let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000, &[]).expect("a record");
-        let all = records.all();
-        let told: Vec<_> = all.iter().map(|wait| (wait.call.as_str(), wait.address, wait.seconds)).collect();
-        assert_eq!(told, [("shmem_set_lock", 0x40, 5), ("shmem_barrier_all", 0x80, 0)]);
-        assert_eq!((all[0].subject, all[1].subject), (lock, ANYONE));
-        records.close(first);
-        records.close(second);
-        assert_eq!(records.all(), []);
-    }
-
-    #[test]
-    fn a_subject_comes_back_from_its_words() {
-        let wanted = Comparand { comparison: 3, bytes: 4, signed: true, value: 0xffff_fffe };
-        let meeting = |members| Subject::Meeting(TeamMeeting { slot: 9, number: 1 << 40, size: 5, members });
-        for subject in [
-            ANYONE,
-            Subject::Operation { peer: Some(3) },
-            Subject::Lock { after: 12 },
-            Subject::Room { peer: 70_000 },
-            Subject::Variables { count: 4, wanted, seen: 77 },
-            meeting(Named::Triplet { start: 6, stride: -2 }),
-            meeting(Named::Set([1, 2, 3, 1 << 63])),
-            meeting(Named::Unknown),
-        ] {
-            assert_eq!(Subject::of_words(subject.to_words()), subject);
-        }
-    }
-
-    #[test]
-    fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
-        let records = records();
-        let index = records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
-        let opened = records.changes();
-        records.has_looked(index, None);
-        assert_eq!((records.changes(), records.all()[0].looks), (opened, 1));
-        records.close(index);
-        assert_ne!(records.changes(), opened);
-        // The next wait in the same record has not looked yet.
-        records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
-        assert_eq!(records.all()[0].looks, 0);
-    }
-
-    #[test]
-    fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
-        let records = records();
-        let long = "shmem_ctx_ulonglong_wait_until_some_vector";
-        let index = records.open(long, 0, ANYONE, 0, &[]).expect("a record");
-        assert_eq!(records.all()[0].call, &long[..31]);
-        records.close(index);
-        assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, &[]), Some(index));
-        assert_eq!(records.all()[0].call, "shmem_quiet");
-    }
-
-    #[test]
-    fn more_waits_than_records_are_not_written_down() {
-        let records = records();
-        let open = || records.open("shmem_wait_until", 0, ANYONE, 0, &[]);
-        let all: Vec<_> = (0..RECORDS).map(|_| open()).collect();
-        assert_eq!(all, (0..RECORDS).map(Some).collect::<Vec<_>>());
-        assert_eq!(open(), None);
-        records.close(5);
-        assert_eq!(open(), Some(5));
-    }
-}
+mod tests;

@@ -1,0 +1,124 @@
+//! Records that are written and read at the same time, and what they tell.
+
+use super::*;
+
+fn records() -> Records {
+    let word = || Word::new(0);
+    Records {
+        records: core::array::from_fn(|_| Record {
+            since: word(),
+            looked: word(),
+            looks: word(),
+            thread: word(),
+            address: word(),
+            call: [0; 4].map(Word::new),
+            subject: [0; SUBJECT].map(Word::new),
+            frames: [0; FRAMES].map(Word::new),
+        }),
+        changes: word(),
+    }
+}
+
+const ANYONE: Subject = Subject::Operation { peer: None };
+
+#[test]
+fn a_record_that_is_being_written_is_not_read() {
+    let records = records();
+    records.records[0].since.store(OPENING, Relaxed);
+    let index = records.open("shmem_quiet", 0, ANYONE, 0, &[]);
+    let waits = records.all();
+    assert_eq!((index, waits.len(), waits[0].call.as_str()), (Some(1), 1, "shmem_quiet"));
+}
+
+/// Threads open and close records while another one reads: it never sees one without its call.
+#[test]
+fn what_is_read_has_been_written_as_a_whole() {
+    let (records, open) = (records(), Word::new(2));
+    let wait = || {
+        for _ in 0..if cfg!(miri) { 20 } else { 20_000 } {
+            let index = records.open("shmem_barrier_all", 1, ANYONE, 0, &[1]).expect("there are more records");
+            records.close(index);
+        }
+        open.fetch_sub(1, Release);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(wait);
+        scope.spawn(wait);
+        while open.load(Acquire) > 0 {
+            for entry in records.all() {
+                assert_eq!(entry.call, "shmem_barrier_all");
+                assert!(entry.thread != 0, "{entry:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn waits_are_told_oldest_first_until_they_end() {
+    let records = records();
+    assert_eq!(records.all(), []);
+    let lock = Subject::Lock { after: 7 };
+    let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0, &[]).expect("a record");
+    let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000, &[]).expect("a record");
+    let all = records.all();
+    let told: Vec<_> = all.iter().map(|wait| (wait.call.as_str(), wait.address, wait.seconds)).collect();
+    assert_eq!(told, [("shmem_set_lock", 0x40, 5), ("shmem_barrier_all", 0x80, 0)]);
+    assert_eq!((all[0].subject, all[1].subject), (lock, ANYONE));
+    records.close(first);
+    records.close(second);
+    assert_eq!(records.all(), []);
+}
+
+#[test]
+fn a_subject_comes_back_from_its_words() {
+    let wanted = Comparand { comparison: 3, bytes: 4, signed: true, value: 0xffff_fffe };
+    let meeting = |members| Subject::Meeting(TeamMeeting { slot: 9, number: 1 << 40, size: 5, members });
+    for subject in [
+        ANYONE,
+        Subject::Operation { peer: Some(3) },
+        Subject::Lock { after: 12 },
+        Subject::Room { peer: 70_000 },
+        Subject::Variables { count: 4, wanted, seen: 77 },
+        meeting(Named::Triplet { start: 6, stride: -2 }),
+        meeting(Named::Set([1, 2, 3, 1 << 63])),
+        meeting(Named::Unknown),
+    ] {
+        assert_eq!(Subject::of_words(subject.to_words()), subject);
+    }
+}
+
+#[test]
+fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
+    let records = records();
+    let index = records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
+    let opened = records.changes();
+    records.has_looked(index, None);
+    assert_eq!((records.changes(), records.all()[0].looks), (opened, 1));
+    records.close(index);
+    assert_ne!(records.changes(), opened);
+    // The next wait in the same record has not looked yet.
+    records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
+    assert_eq!(records.all()[0].looks, 0);
+}
+
+#[test]
+fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
+    let records = records();
+    let long = "shmem_ctx_ulonglong_wait_until_some_vector";
+    let index = records.open(long, 0, ANYONE, 0, &[]).expect("a record");
+    assert_eq!(records.all()[0].call, &long[..31]);
+    records.close(index);
+    assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, &[]), Some(index));
+    assert_eq!(records.all()[0].call, "shmem_quiet");
+}
+
+#[test]
+fn more_waits_than_records_are_not_written_down() {
+    let records = records();
+    let open = || records.open("shmem_wait_until", 0, ANYONE, 0, &[]);
+    let all: Vec<_> = (0..RECORDS).map(|_| open()).collect();
+    assert_eq!(all, (0..RECORDS).map(Some).collect::<Vec<_>>());
+    assert_eq!(open(), None);
+    records.close(5);
+    assert_eq!(open(), Some(5));
+}
