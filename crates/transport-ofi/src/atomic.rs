@@ -8,13 +8,13 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 use oxshmem_transport::{Amo, Remote, Width};
 
-use crate::choose::choose;
 use crate::delivery::{self, Delivery};
 use crate::endpoint::{Endpoint, Issued, RemoteTarget};
 use crate::engine::Engine;
 use crate::library::library;
 use crate::list::Selection;
 use crate::objects::{Depth, Objects};
+use crate::rails::choose;
 use crate::slots::{Use, context};
 
 /// Whether the endpoint of this selection does all atomics itself, or why not. Nothing stays open.

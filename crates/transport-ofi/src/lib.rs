@@ -44,7 +44,6 @@
 mod address;
 mod amo;
 mod atomic;
-mod choose;
 mod connect;
 mod delivery;
 mod devices;
@@ -64,6 +63,7 @@ mod objects;
 mod peers;
 mod progress;
 mod provider;
+mod rails;
 mod registered;
 mod slots;
 mod spread;

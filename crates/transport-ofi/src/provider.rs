@@ -16,7 +16,6 @@ use oxshmem_transport::{
 use crate::address::{PeAddress, RailAddress};
 use crate::amo::OfiMessages;
 use crate::atomic;
-use crate::choose::{ChosenEntries, choose};
 use crate::devices::has_device;
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -27,6 +26,7 @@ use crate::library::library;
 use crate::list::{Selection, endpoints};
 use crate::objects::{Depth, Objects};
 use crate::progress::Net;
+use crate::rails::{ChosenEntries, choose};
 use crate::slots::ROOM;
 use crate::windows::Window;
 

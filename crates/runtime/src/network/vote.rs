@@ -2,6 +2,7 @@
 //! lists all providers.
 
 mod asked;
+mod atomics;
 mod ballot;
 mod providers;
 

@@ -1,13 +1,12 @@
 //! The vote of a job's nodes on a transport: each offers its ways, and PE 0 takes the best one that all nodes have.
 
-use std::fmt;
-
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_transport::{Grade, NetworkAtomics, Participant, Provider, Rejected, TransportOffer, WantedTransport};
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
+use super::atomics::{self, Domain};
 use crate::network::neighbours::{self, Quarters};
 
 /// The vote of one node, for PE 0.
@@ -73,26 +72,6 @@ pub(super) struct Way {
     atomics: NetworkAtomics,
 }
 
-/// The device that does atomics, and the reason.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Domain {
-    pub(super) network: bool,
-    why: String,
-}
-
-impl Domain {
-    fn new(network: bool, why: impl Into<String>) -> Self {
-        Self { network, why: why.into() }
-    }
-}
-
-impl fmt::Display for Domain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let who = if self.network { "the network, on the node too" } else { "the target's processor" };
-        write!(f, "{who} ({})", self.why)
-    }
-}
-
 /// The ways that this node could take.
 pub(super) fn ballot(providers: &[&'static Provider], asked: &Asked<'_>, participant: &Participant<'_>) -> Ballot {
     let mut ways: Vec<(Grade, Way)> = Vec::new();
@@ -125,7 +104,7 @@ pub(super) fn ballot(providers: &[&'static Provider], asked: &Asked<'_>, partici
 
 /// The way that all nodes have and that the first node grades best, with the device for its atomics; and why not the others. `alone`
 /// says that each node has one PE.
-fn agreed(ballots: &[&Ballot], atomics: Atomics, alone: bool) -> (Option<(Way, Domain)>, Vec<Rejected>) {
+fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(Way, Domain)>, Vec<Rejected>) {
     let Some((first, others)) = ballots.split_first() else { return (None, Vec::new()) };
     let (mut chosen, mut rejected) = (None, first.rejected.clone());
     for way in &first.ways {
@@ -141,32 +120,13 @@ fn agreed(ballots: &[&Ballot], atomics: Atomics, alone: bool) -> (Option<(Way, D
             continue;
         }
         let offered: Vec<NetworkAtomics> = ballots.iter().filter_map(theirs).collect();
-        match domain(atomics, alone, &offered) {
+        match atomics::decide(wanted, alone, &offered) {
             Err(why) => rejected.push(Rejected::new(name, why)),
             Ok(domain) if chosen.is_none() => chosen = Some((way.clone(), domain)),
             Ok(_) => rejected.push(Rejected::new(name, "not as good")),
         }
     }
     (chosen, rejected)
-}
-
-/// The device that does the atomics of a job whose nodes are offered these by the network; or why the user's choice cannot be
-/// had. On a node the processor is a hundred times faster, so by default only PEs that are alone on their nodes use the card.
-fn domain(atomics: Atomics, alone: bool, offered: &[NetworkAtomics]) -> Result<Domain, String> {
-    let lacking = offered.iter().enumerate().find_map(|(node, atomics)| match atomics {
-        NetworkAtomics::None(why) => Some((node, why)),
-        _ => None,
-    });
-    let cards = offered.iter().all(|atomics| *atomics == NetworkAtomics::Card);
-    match (atomics, lacking) {
-        (Atomics::Processor, _) => Ok(Domain::new(false, "SHMEM_AMO=processor")),
-        (Atomics::Network, None) => Ok(Domain::new(true, "SHMEM_AMO=network")),
-        (Atomics::Network, Some((node, why))) => Err(format!("no atomics of the network: {why}, on node {node}")),
-        (Atomics::Auto, Some((_, why))) => Ok(Domain::new(false, why)),
-        (Atomics::Auto, None) if !cards => Ok(Domain::new(false, "the network's would be software, too")),
-        (Atomics::Auto, None) if !alone => Ok(Domain::new(false, "which is faster on a node with several PEs")),
-        (Atomics::Auto, None) => Ok(Domain::new(true, "by the cards, and each node has one PE")),
-    }
 }
 
 #[cfg(test)]
