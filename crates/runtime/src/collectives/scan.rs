@@ -3,8 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use oxshmem_reduce::{Kernel, Operand, Operator, Sum};
-use oxshmem_schedule::algorithm::Operator as Allowed;
+use oxshmem_reduce::{Kernel, Operand, Sum};
 
 use crate::collectives::barrier;
 use crate::collectives::between_nodes;
@@ -28,8 +27,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     call.needs(dest.cast(), source.cast());
-    // Prefix sums of floating-point numbers are folded in the order of the team: no name changes their bits.
-    if call.team.scheduled && executor::allowed(Sum::OP, T::KIND) != Allowed::FixedTree {
+    if call.team.scheduled {
         let kernel = Kernel::of::<Sum, T>();
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {

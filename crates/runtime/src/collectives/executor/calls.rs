@@ -158,6 +158,10 @@ pub(crate) unsafe fn scan(
     source: *const u8,
     n: usize,
 ) -> bool {
+    // No schedule keeps the order of the team, on which the bits of floating-point sums depend.
+    if allowed(Op::Sum, kind) == Operator::FixedTree {
+        return false;
+    }
     let collective = if inclusive { Collective::Inscan } else { Collective::Exscan };
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe { elementwise(call, collective, kind, kernel, dest, source, n) }
