@@ -309,14 +309,13 @@ fn heap(pe: u32, offset: u64) -> Remote {
 /// Bytes that tell who wrote them and when.
 fn pattern(seed: u64, n: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut bytes = Vec::with_capacity(n + 8);
-    while bytes.len() < n {
+    let mut bytes = vec![0; n];
+    for word in bytes.chunks_mut(8) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
     }
-    bytes.truncate(n);
     bytes
 }
 
