@@ -4,6 +4,7 @@
 mod checks;
 mod command;
 mod counts;
+mod parallel;
 mod product;
 mod rigs;
 mod tasks;

@@ -7,13 +7,10 @@ mod job;
 mod kill;
 mod program;
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use case::ConformanceCase;
@@ -22,6 +19,7 @@ use program::Built;
 
 use crate::Outcome;
 use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::hosts::Rig;
 
 /// Variables and their values.
@@ -319,9 +317,6 @@ impl CaseRun<'_> {
     }
 }
 
-/// Programs are built, and usually jobs run, by this many threads.
-const AT_ONCE: usize = 2;
-
 /// Builds everything that `options` selects, for a run somewhere else, which says what cannot be built here.
 pub(crate) fn build(options: &CaseSelection) -> Outcome {
     let programs = program::all(options);
@@ -425,24 +420,4 @@ fn keep(failures: &str) {
         Ok(()) => println!("the messages are kept in {}", path.display()),
         Err(error) => println!("the messages are not kept: {}: {error}", path.display()),
     }
-}
-
-/// `work` on every element, by so many threads, with the results in the order of the elements.
-fn in_parallel<T: Sync, R: Send>(threads: usize, elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
-    let done = Mutex::new(Vec::with_capacity(elements.len()));
-    let next = || queue.lock().expect("no worker panics while it holds the queue").pop_front();
-    thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                while let Some(index) = next() {
-                    let result = work(&elements[index]);
-                    done.lock().expect("no worker panics while it holds the results").push((index, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("all workers have ended");
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }

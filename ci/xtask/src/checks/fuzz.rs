@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
 /// A fuzz target, further folders of committed inputs, and the longest input that it tries.
@@ -66,15 +67,17 @@ pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     build.args(["build", "--quiet", "--release", "--target", PLATFORM, "--manifest-path"]).arg(manifest);
     command::run(build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE))?;
     let programs = folder.join(PLATFORM).join("release");
+    let wanted =
+        |target: &&FuzzTarget| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
+    let targets: Vec<&FuzzTarget> = TARGETS.iter().filter(wanted).collect();
+    let run = |target: &&FuzzTarget| target.run(&programs, &folder.join("found").join(target.name), options);
     let mut counts = CheckCounts::default();
-    for target in TARGETS {
-        if options.targets.is_empty() || options.targets.iter().any(|name| name == target.name) {
-            match target.run(&programs, &folder.join("found").join(target.name), options) {
-                Ok(()) => counts.passed += 1,
-                Err(why) => {
-                    println!("FAILED {}: {why}", target.name);
-                    counts.failed += 1;
-                }
+    for (target, outcome) in targets.iter().zip(in_parallel(AT_ONCE, &targets, run)) {
+        match outcome {
+            Ok(()) => counts.passed += 1,
+            Err(why) => {
+                println!("FAILED {}: {why}", target.name);
+                counts.failed += 1;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Runs programs of Rust tests and counts what they say.
 
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::counts::CheckCounts;
 use crate::{Outcome, command, top};
@@ -25,7 +25,11 @@ pub(crate) fn count_shown(command: &mut Command) -> Outcome<CheckCounts> {
 }
 
 fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
-    let output = command::output(command.current_dir(top()))?;
+    count_output(&command::output(command.current_dir(top()))?, shown)
+}
+
+/// Counts the tests of a command that has ended.
+pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().filter(|line| shown(line)).for_each(|line| println!("{line}"));
     let mut counts = summaries(&text);

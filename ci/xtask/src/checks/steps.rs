@@ -3,12 +3,13 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::checks::rust_tests::{cargo_test, count};
+use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
     abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, packaging,
     placement, public_api, rdma, spelling, tuning,
 };
 use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
 use crate::product::{bindgen, build, generate};
 use crate::{Outcome, command, default_prefix, target, top};
 
@@ -233,9 +234,14 @@ fn unit() -> Outcome<CheckCounts> {
     cargo(&["build", "--quiet", "--workspace", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>())?;
     let beside_the_code = ["--workspace", "--lib", "--bins", "--tests"];
     let mut counts = cargo_test(&beside_the_code.into_iter().chain(but(&[])).collect::<Vec<_>>())?;
-    counts += cargo_test(&["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect::<Vec<_>>())?;
-    // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program.
-    counts += cargo_test(&["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"])?;
+    // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program, for one processor.
+    let examples = [
+        vec!["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"],
+        ["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect(),
+    ];
+    for counted in in_parallel(AT_ONCE, &examples, |selection| cargo_test(selection)) {
+        counts += counted?;
+    }
     Ok(counts)
 }
 
@@ -269,11 +275,11 @@ fn loom() -> Outcome<CheckCounts> {
 }
 
 /// The tests that Miri runs: a package, its targets, the names. Others call C or the system, or take hours there; crates that
-/// forbid unsafe code have nothing for it to find.
+/// forbid unsafe code have nothing for it to find. The longest comes first.
 const MIRI: &[(&str, &[&str], &[&str])] = &[
+    ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_complex_f64", "without_sources"]),
     ("oxshmem-runtime", &["--lib"], &["transfers::element::"]),
-    ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
 ];
 
 fn miri() -> Outcome<CheckCounts> {
@@ -291,16 +297,21 @@ fn miri() -> Outcome<CheckCounts> {
         println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
-    let mut counts = CheckCounts::default();
-    for (package, targets, names) in MIRI {
-        print!("{package}: ");
+    command::run(miri().args(["setup", "--quiet"]))?;
+    // Miri runs the tests of a program one after the other.
+    let run = |(package, targets, names): &(&str, &[&str], &[&str])| {
         let mut command = miri();
         command
             .env("MIRIFLAGS", "-Zmiri-disable-isolation")
             .env("RUST_BACKTRACE", "0")
             .args(["test", "--package", package])
             .args(*targets);
-        counts += count(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))?;
+        command::output(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))
+    };
+    let mut counts = CheckCounts::default();
+    for ((package, ..), output) in MIRI.iter().zip(in_parallel(AT_ONCE, MIRI, run)) {
+        print!("{package}: ");
+        counts += count_output(&output?, |_| false)?;
     }
     Ok(counts)
 }
