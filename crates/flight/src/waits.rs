@@ -30,7 +30,7 @@ pub const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
 #[repr(C)]
 struct Record {
     /// Monotonic nanoseconds since when; [`FREE`] or [`OPENING`] if there is no wait to be read. Stored with release when all else
-    /// has been written, and loaded with acquire before it is read.
+    /// has been written, and loaded with acquire before the rest is read.
     since: Word,
     /// The same, of the last look; zero: none yet.
     looked: Word,
@@ -266,9 +266,10 @@ impl Records {
 
 impl Record {
     fn read(&self) -> [u64; WORDS] {
+        let since = self.since.load(Acquire);
         // Acquire: who sees a look sees what was seen.
         let looks = self.looks.load(Acquire);
-        let head = [self.since.load(Acquire), self.looked.load(Relaxed), looks, self.thread.load(Relaxed)];
+        let head = [since, self.looked.load(Relaxed), looks, self.thread.load(Relaxed)];
         let mut words = [0; WORDS];
         words[..4].copy_from_slice(&head);
         words[4] = self.address.load(Relaxed);

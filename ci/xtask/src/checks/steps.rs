@@ -275,7 +275,8 @@ fn loom() -> Outcome<CheckCounts> {
 }
 
 /// The tests that Miri runs: a package, its targets, the names. Others call C or the system, or take hours there; crates that
-/// forbid unsafe code have nothing for it to find. The longest comes first.
+/// forbid unsafe code have nothing for it to find. The longest comes first, because
+/// two run at a time.
 const MIRI: &[(&str, &[&str], &[&str])] = &[
     ("oxshmem", &["--test", "threads"], &["statics", "all_kinds", "deadlock", "one_failure", "futures"]),
     ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_complex_f64", "without_sources"]),
@@ -297,6 +298,7 @@ fn miri() -> Outcome<CheckCounts> {
         println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
+    // Once: the programs that run at a time would each build the standard library.
     command::run(miri().args(["setup", "--quiet"]))?;
     // Miri runs the tests of a program one after the other.
     let run = |(package, targets, names): &(&str, &[&str], &[&str])| {

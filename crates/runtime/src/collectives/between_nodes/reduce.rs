@@ -139,7 +139,7 @@ unsafe fn by_slices(
     let buffer = |number: usize| memory.as_mut_ptr().cast::<u8>().wrapping_add(number * room);
     let buffers: Vec<*mut u8> = (0..2 * members).map(buffer).collect();
     let (operands, results) = buffers.split_at(members);
-    // Each begins behind itself, so that not all ask one member first.
+    // Every member begins with the one behind it, so that not all ask the same member first.
     let around = || (team.my + 1..team.size).chain(0..=team.my);
     for at in (begin..end).step_by(step) {
         let (count, offset) = (step.min(end - at), at * element);
