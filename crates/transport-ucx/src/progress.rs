@@ -10,6 +10,8 @@ use crate::objects::Worker;
 
 /// The longest sleep of the thread while lanes have something under way, and while none has.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+/// The longest sleep while a caller moves its lane on.
+const BESIDE_A_CALLER: Duration = Duration::from_micros(400);
 /// The nap where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
 /// So many turns in a row before others get a chance.
@@ -22,16 +24,19 @@ impl Net {
         if done > 0 {
             return done;
         }
-        self.callers.rest(|| self.sleep(most));
+        match self.arm_service().and_then(|service| Some((service, self.arm_lanes()?))) {
+            Some((service, mut descriptors)) => {
+                descriptors.push(service);
+                self.callers.rest(|| sleep_on(&descriptors, most));
+            }
+            None => std::thread::yield_now(),
+        }
         self.serve() + self.move_lanes().0
     }
 
-    /// Arms the workers that could have something to do. `None`: one of them has, or somebody moves it on.
-    fn arm(&self) -> Option<Vec<RawFd>> {
-        let service = self.service.try_lock()?.as_ref().and_then(Worker::arm_to_sleep)?;
-        let mut descriptors = self.arm_lanes()?;
-        descriptors.push(service);
-        Some(descriptors)
+    /// Arms the serving worker. `None`: it has something to do, or somebody serves.
+    fn arm_service(&self) -> Option<RawFd> {
+        self.service.try_lock()?.as_ref().and_then(Worker::arm_to_sleep)
     }
 }
 
@@ -52,11 +57,16 @@ impl Drive for Net {
     }
 
     fn sleep(&self, most: Duration) {
-        match self.arm() {
-            Some(descriptors) => {
+        let Some(service) = self.arm_service() else { return std::thread::yield_now() };
+        match self.arm_lanes() {
+            Some(mut descriptors) => {
+                descriptors.push(service);
                 sleep_on(&descriptors, most);
             }
-            None => std::thread::yield_now(),
+            // The lane's caller moves it on, and a thread that looks again at once would take its messages and its processor.
+            None => {
+                sleep_on(&[service], most.min(BESIDE_A_CALLER));
+            }
         }
     }
 
