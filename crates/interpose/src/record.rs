@@ -165,6 +165,12 @@ extern "C" fn oxprof_call(mine: Option<&mut OpenLedger>, call: Begun, category: 
     }
 }
 
+/// The team of a context. Apart from calls on the default context, which save no registers for it.
+#[inline(never)]
+fn team_of(ledger: &mut OpenLedger, context: usize) -> Option<&'static TeamEntry> {
+    ledger.team(context, || teams::of_context(context))
+}
+
 /// Ends the record of a transfer or an atomic. `word`: the address that its target may wait for.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_transfer(
@@ -183,7 +189,7 @@ extern "C" fn oxprof_transfer(
     let context = context as usize;
     let team = match library().is_default(context) {
         true => None,
-        false => ledger.team(context, || teams::of_context(context)),
+        false => team_of(ledger, context),
     };
     let peer = team.map_or(Some(pe as u32), |team| team.world(pe));
     let category = if way == 2 { RoutineKind::Atomic } else { RoutineKind::Transfer };

@@ -18,8 +18,8 @@ use crate::ticks;
 
 /// Calls of a routine that take fewer ticks are timed once in a while only, so that the clock does not cost more than the call.
 const SHORT: u64 = 2000;
-/// At most so many calls pass untimed in between: 15 in the mean.
-const MOST_PASSED: u32 = 31;
+/// At most so many calls pass untimed in between: 31 in the mean.
+const MOST_PASSED: u32 = 63;
 /// Ticks between two comparisons of both clocks.
 const COMPARE: u64 = 1 << 27;
 /// Records of a hashed table that are looked at.
@@ -36,6 +36,12 @@ pub(crate) struct Timing {
     pub(crate) weight: u64,
 }
 
+/// One thread writes, so this is a load and a store.
+#[inline]
+fn add(word: &AtomicU64, value: u64) {
+    word.store(word.load(Relaxed).wrapping_add(value), Relaxed);
+}
+
 /// The ledger of the calling thread.
 pub(crate) struct OpenLedger {
     /// The file. The kernel and readers look at it at any time, so words are atomics; without order but for the events, each of
@@ -43,6 +49,8 @@ pub(crate) struct OpenLedger {
     words: &'static [AtomicU64],
     peers: Table,
     events: Table,
+    /// The place in the ring of the next event.
+    next_event: usize,
     /// Routine and caller of each site.
     sites: Box<[(usize, usize)]>,
     /// The time that a measurement adds to itself.
@@ -70,6 +78,7 @@ impl OpenLedger {
             words: mapped(&path, events.end())?,
             peers,
             events,
+            next_event: 0,
             sites: vec![(0, 0); SITES.records].into_boxed_slice(),
             cost: ticks::cost(),
             random: pe.wrapping_mul(0x9e37_79b9) | 1,
@@ -111,10 +120,16 @@ impl OpenLedger {
         self.words[place].store(value, Relaxed);
     }
 
-    /// One thread writes, so this is a load and a store.
     #[inline]
     fn add(&self, place: usize, value: u64) {
-        self.set(place, self.get(place).wrapping_add(value));
+        add(&self.words[place], value);
+    }
+
+    /// A record of a table whose records have `N` words: one look at the bounds for all of them.
+    #[inline]
+    fn record<const N: usize>(&self, table: Table, number: usize) -> &'static [AtomicU64; N] {
+        let at = table.at(number);
+        self.words[at..at + N].first_chunk().expect("so many words")
     }
 
     fn text(&self, place: usize, words: usize, text: &[u8]) {
@@ -167,12 +182,12 @@ impl OpenLedger {
             self.add(head::UNCOUNTED, 1);
             return Begun::default();
         };
-        let at = SITES.at(number);
-        self.add(at + site::CALLS, 1);
+        let record: &[_; SITES.width] = self.record(SITES, number);
+        add(&record[site::CALLS], 1);
         self.pending.1 += 1;
-        let left = self.get(at + site::LEFT);
+        let left = record[site::LEFT].load(Relaxed);
         let start = if left > 0 {
-            self.set(at + site::LEFT, left - 1);
+            record[site::LEFT].store(left - 1, Relaxed);
             0
         } else {
             ticks::now()
@@ -216,30 +231,39 @@ impl OpenLedger {
         bytes: u64,
         peer: Option<u32>,
     ) -> Option<Timing> {
-        let at = SITES.at((call.site as usize).checked_sub(1)?);
-        self.add(at + site::BYTES, bytes);
+        let record = self.record(SITES, (call.site as usize).checked_sub(1)?);
+        add(&record[site::BYTES], bytes);
         self.pending.0 += bytes;
         if call.start == 0 {
             return None;
         }
-        Some(self.timed(call, at, category, bytes, peer))
+        Some(self.timed(call, record, category, bytes, peer))
     }
 
-    fn timed(&mut self, call: Begun, at: usize, category: RoutineKind, bytes: u64, peer: Option<u32>) -> Timing {
+    /// Apart from the calls that are not timed, which save no registers for it.
+    #[inline(never)]
+    fn timed(
+        &mut self,
+        call: Begun,
+        record: &[AtomicU64; SITES.width],
+        category: RoutineKind,
+        bytes: u64,
+        peer: Option<u32>,
+    ) -> Timing {
         let end = ticks::now();
         let took = end.saturating_sub(call.start).saturating_sub(self.cost);
-        let timing = Timing { end, ticks: took, weight: 1 + self.get(at + site::PASSED) };
-        self.add(at + site::TICKS, took * timing.weight);
-        self.add(at + site::TIMED, 1);
-        if took > self.get(at + site::LONGEST) {
-            self.set(at + site::LONGEST, took);
+        let timing = Timing { end, ticks: took, weight: 1 + record[site::PASSED].load(Relaxed) };
+        add(&record[site::TICKS], took * timing.weight);
+        add(&record[site::TIMED], 1);
+        if took > record[site::LONGEST].load(Relaxed) {
+            record[site::LONGEST].store(took, Relaxed);
         }
         let traced = self.events.records > 0;
         // The members of a team keep the same meetings, so all of those are timed.
         let sparse = took < SHORT && !traced && category != RoutineKind::Collective;
         let pass = if sparse { u64::from(self.next_random() & MOST_PASSED) } else { 0 };
-        self.set(at + site::LEFT, pass);
-        self.set(at + site::PASSED, pass);
+        record[site::LEFT].store(pass, Relaxed);
+        record[site::PASSED].store(pass, Relaxed);
         self.set(head::LAST, end);
         self.in_series(category, &timing);
         if end.wrapping_sub(self.get(head::LATEST)) > COMPARE {
@@ -256,13 +280,14 @@ impl OpenLedger {
         self.random >> 8
     }
 
-    fn event(&self, call: Begun, took: u64, bytes: u64, peer: Option<u32>) {
-        let happened = self.get(head::EVENTS);
-        let at = self.events.at((happened % self.events.records as u64) as usize);
-        self.set(at, call.start);
-        self.set(at + 1, took);
-        self.set(at + 2, (call.site - 1) | u64::from(peer.map_or(0, |pe| pe + 1)) << 32);
-        self.set(at + 3, bytes);
-        self.words[head::EVENTS].store(happened + 1, Release);
+    fn event(&mut self, call: Begun, took: u64, bytes: u64, peer: Option<u32>) {
+        let record: &[_; 4] = self.record(self.events, self.next_event);
+        let site_and_peer = (call.site - 1) | u64::from(peer.map_or(0, |pe| pe + 1)) << 32;
+        for (word, value) in record.iter().zip([call.start, took, site_and_peer, bytes]) {
+            word.store(value, Relaxed);
+        }
+        let happened = &self.words[head::EVENTS];
+        happened.store(happened.load(Relaxed) + 1, Release);
+        self.next_event = if self.next_event + 1 == self.events.records { 0 } else { self.next_event + 1 };
     }
 }

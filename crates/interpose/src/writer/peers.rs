@@ -1,8 +1,10 @@
 //! The tables of other PEs, of their variables and of the PE's own ones that it waits for.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use oxshmem_profile::layout::{SIZES, UPDATES, WAITS};
 
-use super::{OpenLedger, PROBES, Timing};
+use super::{OpenLedger, PROBES, Timing, add};
 
 impl OpenLedger {
     /// Counts what went to a peer, or came from it.
@@ -11,15 +13,17 @@ impl OpenLedger {
         if peer as usize >= self.peers.records || way > 2 {
             return;
         }
-        let at = self.peers.at(peer as usize) + 4 * way;
-        self.add(at, 1);
-        self.add(at + 1, bytes);
+        let record: &[_; 12] = self.record(self.peers, peer as usize);
+        let [calls, moved, timed, ticks] = &record.as_chunks::<4>().0[way];
+        add(calls, 1);
+        add(moved, bytes);
         if let Some(timing) = timing {
-            self.add(at + 2, 1);
-            self.add(at + 3, timing.ticks);
+            add(timed, 1);
+            add(ticks, timing.ticks);
         }
         if way < 2 {
-            self.add(SIZES.at(way) + (u64::BITS - bytes.leading_zeros()) as usize, 1);
+            let sizes: &[_; SIZES.width] = self.record(SIZES, way);
+            add(&sizes[(u64::BITS - bytes.leading_zeros()) as usize], 1);
         }
     }
 
@@ -30,14 +34,15 @@ impl OpenLedger {
         let first = (address ^ u64::from(peer) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let who = u64::from(peer) + 1;
         for probe in 0..4 {
-            let at = UPDATES.at((first as usize + probe) % UPDATES.records);
-            if self.get(at) == address && self.get(at + 1) == who {
-                return self.add(at + 2, 1);
+            let record: &[_; UPDATES.width] = self.record(UPDATES, (first as usize + probe) % UPDATES.records);
+            let [word, owner, updates, _] = record;
+            if word.load(Relaxed) == address && owner.load(Relaxed) == who {
+                return add(updates, 1);
             }
-            if self.get(at + 2) == 0 {
-                self.set(at, address);
-                self.set(at + 1, who);
-                return self.set(at + 2, 1);
+            if updates.load(Relaxed) == 0 {
+                word.store(address, Relaxed);
+                owner.store(who, Relaxed);
+                return updates.store(1, Relaxed);
             }
         }
         let at = UPDATES.at(first as usize % UPDATES.records);
