@@ -1,9 +1,11 @@
 //! The checks. `steps` lists those that `cargo xtask test` runs; the others take hours, or need something that few machines have.
 
+pub(crate) mod aarch64;
 pub(crate) mod abi;
 pub(crate) mod book;
 pub(crate) mod conformance;
 pub(crate) mod dependencies;
+pub(crate) mod dependent;
 pub(crate) mod examples;
 pub(crate) mod fuzz;
 pub(crate) mod house;

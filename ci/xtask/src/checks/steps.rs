@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
-    abi, book, conformance, dependencies, examples, fuzz, house, launchers, manual, namespaces, packages, packaging,
-    placement, public_api, rdma, spelling, tuning,
+    aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, launchers, manual, namespaces,
+    packages, packaging, placement, public_api, rdma, spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -89,6 +89,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
         run: || cargo_test(&["--package", "oxshmem-faults"]),
     },
     CheckStep {
+        name: "dependent",
+        what: "a Rust package with a part in C links the installed library, or builds its own",
+        run: || dependent::check(&default_prefix()),
+    },
+    CheckStep {
         name: "manual",
         what: "every program of the manual runs on 4 PEs; every page is set without a warning",
         run: || manual::check(&default_prefix()),
@@ -168,6 +173,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
         name: "cable",
         what: "the cable between two hosts is pulled, and is bad",
         run: || namespaces::cable(&default_prefix()),
+    },
+    CheckStep {
+        name: "aarch64",
+        what: "everything is built for aarch64, and programs run there under qemu-user, with CHECK_LONG=1",
+        run: aarch64::check,
     },
     CheckStep {
         name: "sanitize",

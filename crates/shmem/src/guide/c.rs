@@ -17,7 +17,8 @@
 //! halves. Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, before or after
 //! [`World::init`](crate::World::init), and the last one ends the world.
 //!
-//! Do not link `liboxshmem.so` into such a program as well. It contains a runtime of its own, and a process has one. A C
+//! Do not link `liboxshmem.so` into such a program as well. It contains a runtime of its own, and a process has one. (The
+//! feature `installed` of the crate `oxshmem-c` does that for programs without this crate.) A C
 //! *program* that wants to use Rust code goes the other way round: the Rust code becomes a static library with the
 //! feature `c`, which then is the program's only OpenSHMEM.
 //!
