@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
 
-use crate::arguments::advice::{stray_count, translated};
+use crate::arguments::advice::{foreign, stray_count};
 use crate::hosts::{self, HostEntry};
 use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
@@ -182,11 +182,11 @@ impl JobPlan {
     /// as clap's error, which knows how to print itself and with which status to exit.
     pub fn from_arguments(arguments: Vec<OsString>) -> Result<JobPlan, Refusal> {
         let mut sections = arguments.split(|argument| argument == ":");
-        let first = prepared(sections.next().unwrap_or_default(), OshrunOptions::command());
-        let options = OshrunOptions::try_parse_from(first).map_err(translated)?;
+        let first = prepared(sections.next().unwrap_or_default(), OshrunOptions::command())?;
+        let options = OshrunOptions::try_parse_from(first)?;
         let mut apps = vec![options.app];
         for section in sections {
-            apps.push(NextApp::try_parse_from(prepared(section, NextApp::command()))?.app);
+            apps.push(NextApp::try_parse_from(prepared(section, NextApp::command())?)?.app);
         }
         if options.explain {
             apps.iter_mut().for_each(|app| app.variables.push(EXPLAIN.to_owned()));
@@ -292,8 +292,9 @@ impl App {
 }
 
 /// Makes the arguments what clap expects: our own name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
-/// before the program, whose arguments are none of ours.
-fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
+/// before the program, whose arguments are none of ours. An option of another launcher is refused before clap takes the letters
+/// behind its dash for options.
+fn prepared(arguments: &[OsString], command: clap::Command) -> Result<Vec<OsString>, Error> {
     let takes_value = |option: &str| {
         let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
         valued.any(|known| match option.strip_prefix("--") {
@@ -320,6 +321,9 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
                 prepared.push(format!("--bind={}", word.word()).into());
             }
             Some(option) if option.starts_with('-') && option != "--" => {
+                if let Some(error) = foreign(option) {
+                    return Err(error);
+                }
                 prepared.push(argument.clone());
                 if takes_value(option) {
                     prepared.extend(rest.next().cloned());
@@ -334,7 +338,7 @@ fn prepared(arguments: &[OsString], command: clap::Command) -> Vec<OsString> {
             }
         }
     }
-    prepared
+    Ok(prepared)
 }
 
 /// The wish to record, with absolute paths: PEs may run in other directories.

@@ -4,8 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use clap::CommandFactory;
 use oxshmem_base::Error;
 use serde_json::Value;
+
+use crate::arguments::{OshrunOptions, Refusal};
+use crate::plan::JobPlan;
 
 /// The arguments, sorted by the program that gets them.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +43,19 @@ const WITH_VALUE: &[&str] = &[
 const ALONE: &[&str] =
     &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
 
+/// What `cargo oxrun --help` prints: the options of both programs, from their own lists.
+pub fn help() -> String {
+    let oshrun = OshrunOptions::command().help_template("{options}").render_help();
+    format!(
+        "usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]\n\n\
+         Builds a program with cargo build and runs it with oshrun. ARGUMENTS are the program's.\n\n\
+         Options of cargo build:\n  {}\n  {} VALUE\n\n\
+         Options of oshrun:\n{oshrun}",
+        ALONE.join(", "),
+        WITH_VALUE.join(", "),
+    )
+}
+
 impl OxrunRequest {
     /// Sorts the arguments behind `cargo oxrun`: what `cargo build` knows is for it, what comes after `--` for the
     /// program, and everything else for `oshrun`.
@@ -62,6 +79,20 @@ impl OxrunRequest {
             }
         }
         request
+    }
+
+    /// Whether `oshrun` will take its options, which is better known before a build than after it.
+    pub fn check(&self) -> Result<(), Refusal> {
+        const PROGRAM: &str = "program";
+        let plan = JobPlan::from_arguments(self.run.iter().cloned().chain([PROGRAM.into()]).collect())?;
+        match &plan.programs[0].command[..] {
+            [only] if only == PROGRAM => Ok(()),
+            [first, ..] => Err(Refusal::Error(
+                Error::new(format!("{} is neither an option of oshrun nor one of cargo build", first.display()))
+                    .fix("put arguments of the program behind `--`"),
+            )),
+            [] => Ok(()),
+        }
     }
 
     /// Builds, and returns the one executable that the options choose.
@@ -118,6 +149,25 @@ mod tests {
             [build, run, program].map(|words| words.to_string()),
             ["--release --bin=a -p b", "-n 4 --label --timeout 5", "-n -- x"]
         );
+    }
+
+    #[test]
+    fn wrong_options_are_found_before_the_build() {
+        let refused = |line: &str| match OxrunRequest::of(line.split(' ').map(OsString::from)).check() {
+            Ok(()) => String::new(),
+            Err(Refusal::Usage(error)) => error.to_string(),
+            Err(Refusal::Error(error)) => error.to_string(),
+        };
+        assert_eq!(refused("-n 4 --release --label -- --frob"), "");
+        assert!(refused("-n 4 --frob").contains("--frob"));
+        assert!(refused("-n many").contains("many"));
+        assert!(refused("-n 4 input.txt").contains("put arguments of the program behind `--`"));
+    }
+
+    #[test]
+    fn help_lists_the_options_of_both() {
+        let help = help();
+        assert!(help.contains("--example") && help.contains("--locked") && help.contains("--timeout"), "{help}");
     }
 
     #[test]

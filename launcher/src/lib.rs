@@ -30,6 +30,7 @@ mod input;
 mod layout;
 mod leftovers;
 mod link;
+mod linked;
 mod look;
 mod output;
 mod pe;

@@ -14,6 +14,7 @@ use oxshmem_topology::cpulist::written;
 use crate::binding::Binding;
 use crate::link::frame::{HostPes, JobDescription};
 use crate::link::shell::{self, SSH_CONNECTION};
+use crate::linked;
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
@@ -49,7 +50,12 @@ impl Prepared {
                 program::resolve(&program.command[0], program.wdir.as_deref(), description.path.as_deref()).map(Some)
             }
         };
-        let files = description.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
+        let files: Vec<Option<PathBuf>> =
+            description.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
+        // The host of a program's first PE speaks for all.
+        let first = |app: u32| apps.iter().position(|&other| other == app).map(|pe| pe as u32);
+        let told = files.iter().zip(0..).filter(|(_, app)| first(*app).is_some_and(|pe| own.pes.contains(&pe)));
+        told.filter_map(|(file, _)| linked::note(file.as_deref()?)).for_each(|note| say(&note.to_string()));
         if let Some(folder) = &description.plan.output_dir {
             std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }

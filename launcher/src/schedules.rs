@@ -11,6 +11,30 @@ use oxshmem_schedule::step::Plan;
 /// Bytes of an element in every report.
 const ELEMENT: u64 = 8;
 
+/// Names of operations that users know, and the collectives that stand for them. A sum is that of integers: sums of
+/// floating-point numbers are folded in the order of the team.
+const OPERATIONS: [(&str, Collective); 9] = [
+    ("barrier", Collective::Sync),
+    ("reduce", Collective::Reduce(Operator::Idempotent)),
+    ("max", Collective::Reduce(Operator::Idempotent)),
+    ("min", Collective::Reduce(Operator::Idempotent)),
+    ("and", Collective::Reduce(Operator::Idempotent)),
+    ("or", Collective::Reduce(Operator::Idempotent)),
+    ("xor", Collective::Reduce(Operator::Exact)),
+    ("sum", Collective::Reduce(Operator::Exact)),
+    ("prod", Collective::Reduce(Operator::Exact)),
+];
+
+/// The collective of this name, or of an operation of this name.
+pub fn collective(name: &str) -> Result<Collective, String> {
+    let known = COLLECTIVES.iter().chain(&OPERATIONS).find(|(known, _)| *known == name);
+    known.map(|(_, collective)| *collective).ok_or_else(|| {
+        let [collectives, operations] = [&COLLECTIVES[..], &OPERATIONS]
+            .map(|names| names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
+        format!("use one of {collectives}, or an operation: {operations}")
+    })
+}
+
 /// The subject of a simulation.
 pub struct Simulation {
     /// The collective.
@@ -115,6 +139,15 @@ mod tests {
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
         // Everybody puts in each of 10 and 12 rounds.
         assert!(table.contains("10240") && table.contains("49152"), "{table}");
+    }
+
+    #[test]
+    fn operations_stand_for_their_collectives() {
+        assert_eq!(collective("max"), collective("reduce-idempotent"));
+        assert_eq!(collective("sum"), collective("reduce-exact"));
+        assert_eq!(collective("barrier"), Ok(Collective::Sync));
+        let error = collective("maximum").unwrap_err();
+        assert!(error.contains("fcollect") && error.contains("max"), "{error}");
     }
 
     #[test]

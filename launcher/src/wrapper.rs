@@ -82,6 +82,7 @@ const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's 
   -showme:version           print the version
   -static-oxshmem           take oxshmem from its archive, the rest as usual
   --race                    look for data races between PEs when the program runs
+  --help, -showme:help      print this; `cc --help` lists the compiler's own
 
 OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";
 
@@ -224,6 +225,7 @@ fn question(argument: &OsString) -> Option<String> {
     let text = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
     match text {
         "show" | "showme" => Some(String::new()),
+        "help" => Some(text.into()),
         _ => text.strip_prefix("showme:").map(str::to_string),
     }
 }
@@ -355,7 +357,10 @@ mod tests {
         assert_eq!(acts("oshcc", "-showme:incdirs"), "print /opt/osh/include");
         assert_eq!(acts("oshfort", "--showme:command"), "print gfortran");
         assert!(acts("oshcxx", "--showme:version").starts_with("print oshcxx: oxshmem"));
-        assert!(acts("oshcc", "--showme:help").contains("-showme:libs"));
+        for help in ["--showme:help", "--help"] {
+            assert!(acts("oshcc", help).contains("-showme:libs"), "{help}");
+        }
+        assert_eq!(acts("oshcc", "--help=warnings"), "cc --help=warnings", "the compiler's");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use oxshmem_faults::{Job, program, source};
@@ -63,5 +64,30 @@ fn fault_N6_a_source_file_is_no_program() {
 
 #[test]
 fn fault_N7_options_of_other_launchers_are_translated() {
-    Job::new("-c 2").run(newcomer(), [""; 0]).expect(2).says(&["tip: the number of PEs is -n N here"]);
+    Job::new("-c 2").run(newcomer(), [""; 0]).expect(2).says(&["say the number of PEs with -n N"]);
+    Job::new("-n 2 --mca btl tcp")
+        .run(newcomer(), [""; 0])
+        .expect(2)
+        .says(&["--mca is an option of another launcher", "SHMEM_TRANSPORT"]);
+}
+
+#[test]
+fn fault_N8_a_program_of_another_library_is_named() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-other-library-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let build = |arguments: &[&str]| {
+        let built = Command::new("cc").current_dir(&folder).args(arguments).status().expect("a compiler");
+        assert!(built.success(), "{arguments:?}");
+    };
+    std::fs::write(folder.join("other.c"), "int shmem_my_pe(void) { return 0; }\n").expect("a file");
+    std::fs::write(folder.join("main.c"), "int shmem_my_pe(void);\nint main(void) { return shmem_my_pe(); }\n")
+        .expect("a file");
+    build(&["-shared", "-fPIC", "-Wl,-soname,liboshmem.so.40", "other.c", "-o", "liboshmem.so.40"]);
+    build(&["main.c", "-o", "main", "-L.", "-l:liboshmem.so.40", "-Wl,-rpath,$ORIGIN"]);
+    let words = ["main is linked with liboshmem.so.40, another OpenSHMEM library", "oshcc"];
+    let ended = Job::new("-n 2").run(&folder.join("main"), [""; 0]).expect(0).says(&words);
+    assert_eq!(ended.stderr.matches("liboshmem.so.40").count(), 1, "{ended}");
+    let ours = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
+    assert!(!ours.stderr.contains("is linked with"), "{ours}");
+    std::fs::remove_dir_all(&folder).expect("our folder");
 }

@@ -1,5 +1,5 @@
 //! The environment variables of oxshmem. One table says what they are called, what they mean and how they are read;
-//! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for misspelt names all come from it.
+//! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for unknown names all come from it.
 
 mod node_levels;
 mod table;
@@ -8,7 +8,7 @@ mod warnings;
 use crate::{Error, names};
 pub use node_levels::NodeLevels;
 pub use table::KNOBS;
-use warnings::{letters_behind_a_size, misspelt};
+use warnings::{letters_behind_a_size, unknown};
 
 /// One environment variable.
 pub struct Knob {
@@ -261,7 +261,7 @@ impl Settings {
                     .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));
             }
         }
-        warnings.extend(ours.iter().filter_map(|(name, _)| misspelt(name)));
+        warnings.extend(ours.iter().filter_map(|(name, _)| unknown(name)));
         Ok((settings, warnings))
     }
 }

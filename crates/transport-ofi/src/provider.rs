@@ -31,7 +31,18 @@ use crate::slots::ROOM;
 use crate::windows::Window;
 
 /// libfabric's endpoints, of which those of cards are offered unasked.
-pub static PROVIDER: Provider = Provider { name: "ofi", offers, open };
+pub static PROVIDER: Provider = Provider { name: "ofi", elsewhere: ELSEWHERE, offers, open };
+
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("libfabric", ""),
+    ("fabric", ""),
+    ("cxi", "cxi"),
+    ("slingshot", "cxi"),
+    ("efa", "efa"),
+    ("opx", "opx"),
+    ("psm2", "psm2"),
+    ("psm3", "psm3"),
+];
 
 fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     let selection = selection(participant, wanted.detail);

@@ -32,7 +32,9 @@ use crate::reminder::Reminder;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 
 /// TCP needs no card, so it can always be had.
-pub static PROVIDER: Provider = Provider { name: "tcp", offers, open };
+pub static PROVIDER: Provider = Provider { name: "tcp", elsewhere: ELSEWHERE, offers, open };
+
+const ELSEWHERE: &[(&str, &str)] = &[("sockets", ""), ("socket", ""), ("ethernet", ""), ("ip", "")];
 
 fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     match wanted.detail {

@@ -22,7 +22,18 @@ use crate::service::on_ask;
 use crate::usable::usable_card;
 
 /// UCX, offered unasked where there is an InfiniBand card that can be used. Elsewhere its TCP is no better than ours.
-pub static PROVIDER: Provider = Provider { name: "ucx", offers, open };
+pub static PROVIDER: Provider = Provider { name: "ucx", elsewhere: ELSEWHERE, offers, open };
+
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("verbs", ""),
+    ("ib", ""),
+    ("infiniband", ""),
+    ("mlx5", ""),
+    ("openib", ""),
+    ("rc", "rc"),
+    ("dc", "dc"),
+    ("ud", "ud"),
+];
 
 fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     let card = usable_card();

@@ -17,6 +17,9 @@ pub type Open = fn(&Participant<'_>, &Agreed<'_>) -> Result<Box<dyn Fabric>, Err
 pub struct Provider {
     /// The name by which a user selects it: `SHMEM_TRANSPORT=name` or `name:detail`.
     pub name: &'static str,
+    /// Words by which other libraries call it, each with the detail that means the same (empty for none). A user who says one
+    /// is told ours.
+    pub elsewhere: &'static [(&'static str, &'static str)],
     /// Says what it could do on this node. Nothing stays open.
     pub offers: fn(&Participant<'_>, &WantedTransport<'_>) -> Offers,
     /// Opens one of the offers. From then on peers can reach this PE; they are served from [`Fabric::connect`] on.

@@ -2,28 +2,43 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use oxshmem_base::Error;
 
 use super::number_of_pes;
 
-/// Options of other launchers for the number of PEs, and ours.
-const FOREIGN: [(&str, &str); 5] =
-    [("-c", "-n N"), ("--ntasks", "-n N"), ("-p", "-N N"), ("--npernode", "-N N"), ("--ntasks-per-node", "-N N")];
+/// Options of other launchers (Hydra, Open MPI's, Slurm's), and what stands for them here.
+const FOREIGN: &[(&[&str], &str)] = &[
+    (&["-c", "--ntasks"], "say the number of PEs with -n N"),
+    (
+        &["-p", "-ppn", "-perhost", "-npernode", "--npernode", "--ntasks-per-node"],
+        "say the number of PEs on each host with -N N",
+    ),
+    (&["-host", "-hosts", "--hosts", "--nodelist"], "name hosts with -H HOSTS"),
+    (&["-f", "-hostfile", "-machinefile"], "name the file of hosts with --hostfile FILE"),
+    (
+        &["-env", "-genv", "-envlist", "-genvlist", "-genvall", "--export"],
+        "give PEs a variable with -x NAME or -x NAME=VALUE; SHMEM_*, SMA_*, FI_* and UCX_* they get anyway",
+    ),
+    (
+        &["-mca", "--mca", "-gmca", "--gmca", "--prtemca", "--pmixmca"],
+        "set a variable instead: SHMEM_TRANSPORT chooses what carries messages, and `osh_info` lists all",
+    ),
+    (
+        &["-iface", "--iface", "--netmod"],
+        "choose the network's interface with SHMEM_TCP_INTERFACE, the transport with SHMEM_TRANSPORT",
+    ),
+    (&["-map-by", "--map-by", "-rank-by", "--rank-by"], "deal PEs to hosts with --map block, cyclic or numa"),
+    (&["-bind-to", "--bind-to", "--cpu-bind"], "bind PEs with --bind=core, numa or none"),
+    (&["-report-bindings", "--report-bindings", "--display-map"], "show where PEs are with --display map"),
+    (&["-prepend-rank", "--prepend-rank", "-ordered-output"], "begin lines with the PE's number with --label"),
+    (&["-wdir", "-wd", "-workdir"], "choose the directory with --wdir DIR"),
+];
 
-/// An error about an option of another launcher names ours.
-pub(super) fn translated(mut error: clap::Error) -> clap::Error {
-    let ours = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(name)) if error.kind() == ErrorKind::UnknownArgument => {
-            FOREIGN.iter().find(|(foreign, _)| foreign == name)
-        }
-        _ => None,
-    };
-    if let Some((_, ours)) = ours {
-        let what = if *ours == "-n N" { "the number of PEs" } else { "the number of PEs on each host" };
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![format!("{what} is {ours} here").into()]));
-        error.remove(ContextKind::SuggestedArg);
-    }
-    error
+/// The error about an option of another launcher.
+pub(super) fn foreign(option: &str) -> Option<Error> {
+    let name = option.split_once('=').map_or(option, |(name, _)| name);
+    let (_, ours) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
+    Some(Error::new(format!("{name} is an option of another launcher")).fix(*ours))
 }
 
 /// A note about a number of PEs behind the program, which gets it as an argument, in a job of one PE.

@@ -30,6 +30,7 @@ fn all_ways_to_say_how_many() {
 
 #[test]
 fn the_programs_own_arguments_are_left_alone() {
+    assert_eq!(plan("./a --mca btl tcp -c 2").programs[0].command.len(), 6);
     let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
     let command: Vec<_> = plan.programs[0].command.iter().map(|word| word.to_str().unwrap()).collect();
     assert_eq!(command, ["./a", "-np", "7", "--label", "-n", "x", "--", "y"]);
@@ -78,9 +79,13 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--timeout 0 ./a", "above 0"),
         ("--timeot 3 ./a", "--timeout"),
         ("-x =3 ./a", "no name"),
-        ("-c 2 ./a", "tip: the number of PEs is -n N here"),
-        ("--ntasks=2 ./a", "tip: the number of PEs is -n N here"),
-        ("--npernode 2 ./a", "tip: the number of PEs on each host is -N N here"),
+        ("-c 2 ./a", "say the number of PEs with -n N"),
+        ("--ntasks=2 ./a", "--ntasks is an option of another launcher"),
+        ("--npernode 2 ./a", "say the number of PEs on each host with -N N"),
+        ("-genv A 1 ./a", "-x NAME=VALUE"),
+        ("-n 2 --mca btl tcp ./a", "SHMEM_TRANSPORT"),
+        ("-hosts a,b ./a", "-H HOSTS"),
+        ("-n 2 ./a : -ppn 2 ./b", "-N N"),
     ] {
         let text = refused(line);
         assert!(text.contains(word), "{line}: {text}");

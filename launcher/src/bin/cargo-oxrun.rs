@@ -4,16 +4,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
-use oxshmem_launcher::cargo::OxrunRequest;
-
-const USAGE: &str = "\
-usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]
-
-Builds a program with cargo build and runs it with oshrun.
-
-  -n N                                   how many PEs; so are all other options of oshrun
-  --release, --example NAME, -p NAME     and the other options of cargo build that choose what is built
-  -- ARGUMENTS                           for the program";
+use oxshmem_launcher::arguments::Refusal;
+use oxshmem_launcher::cargo::{self, OxrunRequest};
+use oxshmem_launcher::usage;
 
 /// The exit status when there is nothing to run.
 const FAILED: u8 = 2;
@@ -24,11 +17,21 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|first| first == "oxrun") {
         arguments.remove(0);
     }
-    if arguments.first().is_some_and(|first| first == "-h" || first == "--help") {
-        println!("{USAGE}");
+    if arguments.iter().take_while(|word| *word != "--").any(|word| word == "-h" || word == "--help") {
+        print!("{}", cargo::help());
         return ExitCode::SUCCESS;
     }
     let request = OxrunRequest::of(arguments);
+    match request.check() {
+        Ok(()) => {}
+        Err(Refusal::Usage(error)) => {
+            return ExitCode::from(u8::try_from(usage("cargo oxrun", &error)).unwrap_or(FAILED));
+        }
+        Err(Refusal::Error(error)) => {
+            eprintln!("cargo oxrun: {error}");
+            return ExitCode::from(FAILED);
+        }
+    }
     let program = match request.build() {
         Ok(program) => program,
         Err(error) => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oxshmem_base::Error;
+use oxshmem_base::{Error, size};
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::schedules::Simulation;
@@ -14,7 +14,6 @@ use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
-use oxshmem_schedule::algorithm::names::COLLECTIVES;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
 
@@ -73,8 +72,8 @@ enum ToolTask {
 
 #[derive(Args)]
 struct Simulate {
-    /// sync, reduce-idempotent, broadcast, ...
-    #[arg(long, default_value = "sync", value_parser = collective)]
+    /// sync, reduce-idempotent, broadcast, ..., or an operation: barrier, max, sum, ...
+    #[arg(long, default_value = "sync", value_parser = schedules::collective)]
     collective: Collective,
     /// A schedule, several separated by commas, or all that serve the collective
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -90,8 +89,8 @@ struct Simulate {
     /// a file that describes one
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["algorithm", "network", "skew"])]
     node: Option<String>,
-    /// Bytes of the array, or of one PE's block
-    #[arg(long, default_value = "8")]
+    /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
+    #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
     /// PEs arrive at random within so many nanoseconds
     #[arg(long, value_name = "NS", default_value = "0")]
@@ -114,7 +113,7 @@ struct Simulate {
 #[derive(Args)]
 struct Steps {
     /// The collective, where the schedule serves several
-    #[arg(long, value_parser = collective)]
+    #[arg(long, value_parser = schedules::collective)]
     collective: Option<Collective>,
     /// The schedule: tree-2, census, ring, ...
     #[arg(long, value_name = "NAME")]
@@ -132,14 +131,14 @@ struct Steps {
 
 #[derive(Args)]
 struct Explain {
-    /// sync, reduce-idempotent, broadcast, ...
-    #[arg(long, value_parser = collective)]
+    /// sync, reduce-idempotent, broadcast, ..., or an operation: barrier, max, sum, ...
+    #[arg(long, value_parser = schedules::collective)]
     collective: Collective,
     /// Members of the team
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pes: u32,
-    /// Bytes of the array, or of one PE's block
-    #[arg(long, default_value = "8")]
+    /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
+    #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
     /// A table of one's own, as for SHMEM_TUNING
     #[arg(long, value_name = "FILE")]
@@ -187,9 +186,9 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     }
 }
 
-fn collective(name: &str) -> Result<Collective, String> {
-    let known = COLLECTIVES.iter().find(|(known, _)| *known == name).map(|(_, collective)| *collective);
-    known.ok_or_else(|| format!("use one of {}", COLLECTIVES.map(|(name, _)| name).join(", ")))
+/// A number of bytes, or a size such as 64K or 1M.
+fn bytes(text: &str) -> Result<u64, String> {
+    size::parse(text).map_err(|error| error.in_one_line())
 }
 
 fn main() -> ExitCode {

@@ -132,6 +132,14 @@ fn a_misspelt_name_is_answered_with_the_right_one() {
 }
 
 #[test]
+fn an_unknown_name_that_resembles_none_is_named_without_a_guess() {
+    let unknown = [("SHMEM_FOOO", "1"), ("SHMEM_COLL_SIZE", "3")];
+    let told =
+        ["SHMEM_FOOO", "SHMEM_COLL_SIZE"].map(|name| format!("{name} is not a variable of oxshmem and is ignored"));
+    assert_eq!(warnings(&unknown), told);
+}
+
+#[test]
 fn foreign_names_are_no_typos() {
     let foreign =
         [("SHMEM_OFI_TX_POLL_LIMIT", "2"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];

@@ -7,15 +7,31 @@ use crate::{names, size};
 const FOREIGN: [&str; 7] =
     ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
 
-/// The warning about a name that nobody reads and that looks like one of ours. Names that resemble none are left alone:
-/// module systems and build scripts set things like `SHMEM_ROOT`.
-pub(super) fn misspelt(name: &str) -> Option<String> {
+/// Names by which module systems and build scripts say where a library is installed.
+const PLACES: [&str; 9] = [
+    "SHMEM_ROOT",
+    "SHMEM_HOME",
+    "SHMEM_DIR",
+    "SHMEM_PATH",
+    "SHMEM_PREFIX",
+    "SHMEM_BIN",
+    "SHMEM_INC",
+    "SHMEM_INCLUDE",
+    "SHMEM_LIB",
+];
+
+/// The warning about a name that nobody reads. It names the variable that was meant if the name resembles one.
+pub(super) fn unknown(name: &str) -> Option<String> {
     let known = || KNOBS.iter().flat_map(Knob::names);
-    if known().any(|k| k == name) || FOREIGN.iter().any(|family| name.starts_with(family)) {
+    let foreign = FOREIGN.iter().any(|family| name.starts_with(family)) || PLACES.contains(&name);
+    if foreign || known().any(|k| k == name) {
         return None;
     }
-    let meant = names::nearest(name, known())?;
-    Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?"))
+    match names::nearest(name, known()) {
+        Some(meant) => Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?")),
+        // What begins otherwise may be a variable of anything.
+        None => name.starts_with("SHMEM_").then(|| format!("{name} is not a variable of oxshmem and is ignored")),
+    }
 }
 
 /// The warning about letters behind a size, which the standard tells us to ignore.

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// PEs that are threads of one process. A number as detail is the seed of an adversary.
-pub static PROVIDER: Provider = Provider { name: "loopback", offers, open };
+pub static PROVIDER: Provider = Provider { name: "loopback", elsewhere: &[], offers, open };
 
 fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers {
     if !wanted.named {

@@ -25,11 +25,27 @@ impl<'s> Asked<'s> {
             (None, None) if name.eq_ignore_ascii_case("shm") => Ok(Self::Nothing),
             _ => {
                 let words = || ["auto", "shm"].into_iter().chain(providers.iter().map(|provider| provider.name));
-                let meant = names::nearest(&name.to_ascii_lowercase(), words()).unwrap_or("auto");
+                let near = || names::nearest(&name.to_ascii_lowercase(), words()).unwrap_or("auto").to_owned();
+                let meant = elsewhere(name, providers).unwrap_or_else(near);
                 Err(Error::new(format!("SHMEM_TRANSPORT={text} cannot be read"))
                     .because(format!("the transports are {}", words().collect::<Vec<_>>().join(", ")))
                     .fix(format!("set SHMEM_TRANSPORT={meant} or leave it out")))
             }
         }
     }
+}
+
+/// Words by which other libraries call the memory of a node.
+const MEMORY: [&str; 6] = ["sm", "smp", "vader", "xpmem", "cma", "posix"];
+
+/// Our word for another library's.
+fn elsewhere(word: &str, providers: &[&'static Provider]) -> Option<String> {
+    let is_it = |theirs: &str| theirs.eq_ignore_ascii_case(word);
+    if MEMORY.into_iter().any(is_it) {
+        return Some("shm".to_owned());
+    }
+    providers.iter().find_map(|provider| match provider.elsewhere.iter().find(|(theirs, _)| is_it(theirs))? {
+        (_, "") => Some(provider.name.to_owned()),
+        (_, detail) => Some(format!("{}:{detail}", provider.name)),
+    })
 }

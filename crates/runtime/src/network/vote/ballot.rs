@@ -270,6 +270,19 @@ mod tests {
     }
 
     #[test]
+    fn words_of_other_libraries_are_translated() {
+        for provider in PROVIDERS {
+            for (word, detail) in provider.elsewhere {
+                let ours =
+                    if detail.is_empty() { provider.name.to_owned() } else { format!("{}:{detail}", provider.name) };
+                let error = asked(word).err().expect("no word of ours").to_string();
+                assert!(error.contains(&format!("set SHMEM_TRANSPORT={ours} or")), "{error}");
+            }
+        }
+        assert!(asked("vader").err().expect("no word of ours").to_string().contains("SHMEM_TRANSPORT=shm"));
+    }
+
+    #[test]
     fn a_slip_of_the_finger_is_an_error_that_names_what_was_meant() {
         let error = asked("tcpp").err().expect("a slip").to_string();
         assert!(

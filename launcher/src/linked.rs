@@ -1,0 +1,58 @@
+//! The OpenSHMEM library that a program is linked with.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::ReadCache;
+use object::read::elf::{Dyn, FileHeader};
+use object::{Endianness, ReadRef};
+use oxshmem_base::Error;
+
+/// The beginnings of the names of other OpenSHMEM libraries: Open MPI's, and those of Sandia and Cray.
+const OTHERS: [&str; 3] = ["liboshmem.so", "libsma.so", "libshmem.so"];
+
+/// The note about a program that is linked with another OpenSHMEM library: its PEs would not be those of this job.
+pub(crate) fn note(program: &Path) -> Option<Error> {
+    let other = needed(program)?.into_iter().find(|name| OTHERS.iter().any(|other| name.starts_with(other)))?;
+    Some(
+        Error::new(format!("note: {} is linked with {other}, another OpenSHMEM library", program.display()))
+            .because("each of its processes starts a job of its own, if it starts at all")
+            .fix("compile and link it with the oshcc, oshc++ or oshfort that belongs to this oshrun"),
+    )
+}
+
+/// The names of the shared libraries that a program needs; nothing for what is no program of the machine.
+fn needed(program: &Path) -> Option<Vec<String>> {
+    let file = ReadCache::new(File::open(program).ok()?);
+    names(&file)
+}
+
+fn names<'data>(file: impl ReadRef<'data>) -> Option<Vec<String>> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, file).ok()?;
+    let (entries, names) = sections.dynamic(endian, file).ok()??;
+    let names = sections.strings(endian, file, names).ok()?;
+    let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
+    let name = |entry: &_| names.get(Dyn::val32(entry, endian)?).ok();
+    Some(needed.filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_says_what_it_needs() {
+        let this = std::env::current_exe().expect("a path");
+        let needed = needed(&this).expect("a program");
+        assert!(needed.iter().any(|name| name.starts_with("libc.so")), "{needed:?}");
+        assert!(note(&this).is_none());
+    }
+
+    #[test]
+    fn what_is_no_program_needs_nothing() {
+        assert!(needed(Path::new(file!())).is_none() && needed(Path::new("/nowhere")).is_none());
+    }
+}
