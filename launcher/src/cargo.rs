@@ -43,7 +43,7 @@ const WITH_VALUE: &[&str] = &[
 const ALONE: &[&str] =
     &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
 
-/// What `cargo oxrun --help` prints: the options of both programs, from their own lists.
+/// The text of `cargo oxrun --help`: the options of both programs, from their own lists.
 pub fn help() -> String {
     let oshrun = OshrunOptions::command().help_template("{options}").render_help();
     format!(

@@ -29,7 +29,7 @@ pub(super) fn unknown(name: &str) -> Option<String> {
     }
     match names::nearest(name, known()) {
         Some(meant) => Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?")),
-        // What begins otherwise may be a variable of anything.
+        // A name that begins otherwise may be a variable of anything.
         None => name.starts_with("SHMEM_").then(|| format!("{name} is not a variable of oxshmem and is ignored")),
     }
 }
