@@ -85,13 +85,12 @@ impl OxrunRequest {
     pub fn check(&self) -> Result<(), Refusal> {
         const PROGRAM: &str = "program";
         let plan = JobPlan::from_arguments(self.run.iter().cloned().chain([PROGRAM.into()]).collect())?;
-        match &plan.programs[0].command[..] {
-            [only] if only == PROGRAM => Ok(()),
-            [first, ..] => Err(Refusal::Error(
+        match plan.programs[0].command.first().filter(|first| *first != PROGRAM) {
+            None => Ok(()),
+            Some(first) => Err(Refusal::Error(
                 Error::new(format!("{} is neither an option of oshrun nor one of cargo build", first.display()))
                     .fix("put arguments of the program behind `--`"),
             )),
-            [] => Ok(()),
         }
     }
 
