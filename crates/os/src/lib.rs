@@ -1,5 +1,5 @@
 //! All that oxshmem asks of the operating system: shared memory, the executable's static data, futexes, processors,
-//! network interfaces, descriptor passing. Linux only; every `unsafe` call to the system lives here.
+//! network interfaces, descriptor passing; and hints to the processor. Linux only; every `unsafe` call to the system lives here.
 
 /// Calls the C library and turns its -1 into the error in `errno`. The caller's `unsafe` block argues for the arguments.
 macro_rules! syscall {
@@ -10,6 +10,7 @@ macro_rules! syscall {
 }
 
 pub mod bystanders;
+pub mod cache;
 mod cgroup;
 pub mod cpus;
 pub mod descriptors;

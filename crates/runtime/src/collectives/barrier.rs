@@ -28,6 +28,9 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+#[cfg(not(loom))]
+use oxshmem_os::cache;
+
 use crate::collectives::arrivals;
 #[cfg(not(loom))]
 use crate::collectives::between_nodes;
@@ -78,6 +81,12 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
         call.recorded(team.meetings());
         for other in others(my, size) {
             until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
+        }
+        // The next exchange writes the other line, of which the others have copies from the last but one. A payload takes
+        // longer to be used and made, and a member that is ahead would fetch the line back meanwhile.
+        #[cfg(not(loom))]
+        if payload.is_empty() {
+            cache::will_write(&mine.lines[parity ^ 1]);
         }
     } else if size > 1 {
         count_in(call, stamp);

@@ -89,7 +89,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         if size > 0 {
             // A member that brings something must mean the destination that has room for it.
             if theirs[1] != words[1] {
-                call.other_destination(member, bytes);
+                call.other_destination(member, dest, bytes);
             }
             // That must be symmetric memory, however much the member brings.
             let to = call.at(call.team.my, dest.wrapping_add(offset), size);
@@ -114,7 +114,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         Some(span) => {
             // Blocks go into the leaders' destinations.
             if let Some(member) = elsewhere {
-                call.other_destination(member, bytes);
+                call.other_destination(member, dest, bytes);
             }
             places.push(offset);
             let place = |member: u32| places[member as usize];

@@ -64,17 +64,21 @@ impl Call<'_> {
         // Between nodes only to find out who.
         barrier::exchange(self, &words, |member, theirs| {
             if theirs[..2] != words {
-                self.other_destination(member, bytes);
+                self.other_destination(member, dest, bytes);
             }
         });
     }
 
+    /// Ends the job: `member` names another destination than the caller's `dest`, or another length. What is not symmetric has
+    /// a place of its own on each member, so that is looked for first.
     #[cold]
-    pub(crate) fn other_destination(self, member: u32, bytes: usize) -> ! {
+    pub(crate) fn other_destination(self, member: u32, dest: *const u8, bytes: usize) -> ! {
+        self.name_of(dest, bytes);
         errors::fail(
             &Error::new(format!("{}: the members of the team name different destinations", self.name))
                 .because(format!(
-                    "PE {member} of the team names another place or length than this PE ({}), which names {bytes} bytes",
+                    "PE {member} of the team names another place or length than this PE ({}), which names {bytes} bytes of \
+                     symmetric memory",
                     self.team.my
                 ))
                 .fix("pass the same symmetric object and the same number of elements on all members"),
