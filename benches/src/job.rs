@@ -48,17 +48,11 @@ impl BenchPlan {
     /// Runs the group.
     pub(crate) fn run(&self, group: &RowGroup) -> Outcome<Measured> {
         let mut measured = Measured::new();
-        for number in 0..self.jobs {
+        for _ in 0..self.jobs {
             match group.work {
-                Work::Kernel { bound, batch } => self.kernel(group, bound, batch, None, &mut measured)?,
-                Work::Recorded(..) => self.kernel(group, true, Duration::from_micros(20), None, &mut measured)?,
-                Work::Over(_) => self.kernel(group, true, BETWEEN_NODES, None, &mut measured)?,
-                Work::Recorder { bound, batch } => {
-                    let sides = if number % 2 == 0 { [Side::Limit, Side::Ours] } else { [Side::Ours, Side::Limit] };
-                    for side in sides {
-                        self.kernel(group, bound, batch, Some(side), &mut measured)?;
-                    }
-                }
+                Work::Kernel { bound, batch } => self.kernel(group, bound, batch, &mut measured)?,
+                Work::Recorded(..) => self.kernel(group, true, Duration::from_micros(20), &mut measured)?,
+                Work::Over(_) => self.kernel(group, true, BETWEEN_NODES, &mut measured)?,
                 Work::Rust => {
                     let mut job = self.oshrun(group);
                     job.arg("--bind")
@@ -80,24 +74,14 @@ impl BenchPlan {
         Ok(measured)
     }
 
-    /// Runs the kernel of the group's name; if a side is named, all is that side's, and nothing is recorded for the limit.
-    fn kernel(
-        &self,
-        group: &RowGroup,
-        bound: bool,
-        batch: Duration,
-        side: Option<Side>,
-        measured: &mut Measured,
-    ) -> Outcome {
+    /// Runs the kernel of the group's name.
+    fn kernel(&self, group: &RowGroup, bound: bool, batch: Duration, measured: &mut Measured) -> Outcome {
         let mut job = self.oshrun(group);
-        if side == Some(Side::Limit) {
-            job.env("SHMEM_RECORDER", "0");
-        }
         job.arg(&self.kernels.timed).arg(group.name);
         job.args([self.pairs.to_string(), batch.as_nanos().to_string(), u8::from(bound).to_string()]);
         // A pattern that names the group means all its rows.
         job.arg(if group.name.contains(&self.only) { "" } else { &self.only });
-        collect_for(side, &finish(&mut job)?, measured)
+        collect(&finish(&mut job)?, measured)
     }
 
     /// Why the group cannot run here, if the transport that it names cannot carry even the empty program.
@@ -157,14 +141,9 @@ fn processes(count: u32) -> Outcome {
 
 /// Merges what the PEs of a job printed.
 fn collect(output: &str, measured: &mut Measured) -> Outcome {
-    collect_for(None, output, measured)
-}
-
-/// The same for a side of the caller's choice.
-fn collect_for(side: Option<Side>, output: &str, measured: &mut Measured) -> Outcome {
     for text in output.lines() {
         let line: OutputLine = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;
-        measured.entry((line.row, side.unwrap_or(line.side))).or_insert_with(Samples::new).add(&line.values);
+        measured.entry((line.row, line.side)).or_insert_with(Samples::new).add(&line.values);
     }
     Ok(())
 }
@@ -194,14 +173,6 @@ mod tests {
         measured.values_mut().for_each(super::Samples::end_job);
         let count = |side| measured[&("p".to_owned(), side)].summary().map(|summary| summary.samples);
         assert_eq!((count(Side::Ours), count(Side::Limit)), (Some(3), Some(1)));
-    }
-
-    #[test]
-    fn a_job_that_is_the_limit_gives_samples_of_the_limit() {
-        let mut measured = Measured::new();
-        let output = "{\"row\":\"p\",\"side\":\"ours\",\"pe\":0,\"values\":[1,2]}\n";
-        super::collect_for(Some(Side::Limit), output, &mut measured).expect("the line is well formed");
-        assert!(measured.keys().eq([&("p".to_owned(), Side::Limit)]));
     }
 
     #[test]

@@ -22,8 +22,6 @@ pub(crate) enum Work {
     Kernel { bound: bool, batch: Duration },
     /// The PEs over this transport, where it can be used.
     Over(&'static str),
-    /// The PEs as for [`Work::Kernel`], in turns with jobs in which nothing is recorded: these are the limit.
-    Recorder { bound: bool, batch: Duration },
     /// The PEs, recorded by this option of `oshrun`, which wants a file of this name.
     Recorded(&'static str, &'static str),
     /// The example of the Rust API that runs each call beside C's, each PE bound to its own processor.

@@ -1,10 +1,8 @@
 //! The price of a profile and of a timeline: recorded calls beside the same ones by their profiling names, which no tool sees. And
-//! that of the recorder which is always on: jobs with it in turns with jobs under `SHMEM_RECORDER=0`.
-
-use std::time::Duration;
+//! that of the recorder which is always on: calls with it beside the same ones while it pauses.
 
 use super::Goal::{More, Scale, Times};
-use super::{BETWEEN_NODES, BenchRow, RowGroup, Work, row};
+use super::{BenchRow, RowGroup, Work, row};
 
 const UNSEEN: &str = "the same call by its profiling name";
 
@@ -32,7 +30,7 @@ macro_rules! recorded {
 pub(super) const PROFILE: RowGroup = recorded!("profile", "--profile", "profile", 15.0);
 pub(super) const TRACE: RowGroup = recorded!("trace", "--trace", "trace.json", 60.0);
 
-const OFF: &str = "the same call with SHMEM_RECORDER=0";
+const OFF: &str = "the same call, the recorder paused";
 
 const fn recorder(pes: u32, nodes: u32, work: Work, rows: &'static [BenchRow]) -> RowGroup {
     RowGroup { name: "recorder", pes, nodes, work, rows }
@@ -42,7 +40,7 @@ const fn recorder(pes: u32, nodes: u32, work: Work, rows: &'static [BenchRow]) -
 pub(super) const PAIR: RowGroup = recorder(
     2,
     1,
-    Work::Recorder { bound: true, batch: Duration::from_micros(20) },
+    super::PAIR,
     &[
         row("p with the recorder", OFF, Times(1.01)),
         row("put 8 B with the recorder", OFF, Times(1.01)),
@@ -55,7 +53,7 @@ pub(super) const PAIR: RowGroup = recorder(
 pub(super) const CROWD: RowGroup = recorder(
     8,
     1,
-    Work::Recorder { bound: false, batch: Duration::from_millis(1) },
+    super::CROWD,
     &[
         row("crowded barrier with the recorder", OFF, Times(1.03)),
         row("crowded max of 1 long with the recorder", OFF, Times(1.03)),
@@ -65,7 +63,7 @@ pub(super) const CROWD: RowGroup = recorder(
 pub(super) const NODES: RowGroup = recorder(
     2,
     2,
-    Work::Recorder { bound: true, batch: BETWEEN_NODES },
+    super::PAIR_OF_NODES,
     &[
         row("get 8 B over TCP with the recorder", OFF, Times(1.01)),
         row("barrier over TCP with the recorder", OFF, Times(1.01)),

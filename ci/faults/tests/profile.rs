@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Ended, Job, browser, program};
+use oxshmem_faults::{Ended, Job, browser, program, tool};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -170,6 +170,23 @@ fn profile_5_a_program_without_the_shared_library_is_told_of() {
     let folder = folder("profile-5");
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
     job.run(Path::new("/bin/true"), [""; 0]).expect(0).says(&["has no record of a PE", "Rust API"]);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
+    let folder = folder("trace-3");
+    let [timeline, page] = ["trace.json", "trace.html"].map(|name| folder.join(name));
+    Job::new(&format!("-n 4 --trace={}", timeline.display())).run(&program("recorded.c"), [""; 0]).expect(0);
+    let summary =
+        tool("oxshmem").arg("trace").arg(&timeline).arg("--html").arg(&page).output().expect("oxshmem starts");
+    let said = String::from_utf8_lossy(&summary.stdout);
+    assert!(said.starts_with("timeline of 4 PEs: ") && said.contains("longest calls"), "{said}");
+    let text = std::fs::read_to_string(&page).expect("the page is written");
+    assert!(text.contains("recorded.c:"), "{text}");
+    if browser::has_browser("trace_3_a_browser_shows_the_summary_of_a_timeline") {
+        browser::shows(&page, &["data-curve=\"shmem_init\"", "<td>shmem_barrier_all</td>"]);
+    }
     let _ = std::fs::remove_dir_all(folder);
 }
 

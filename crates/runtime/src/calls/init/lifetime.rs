@@ -37,6 +37,16 @@ use crate::wait::pace;
 /// The highest thread level.
 pub(crate) const MULTIPLE: c_int = 3;
 
+/// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
+pub(crate) fn record(wanted: bool) {
+    let Some(life) = state::current() else { return };
+    ControlBlock::own().doings().calls.begin_recording(match life.thread_level {
+        _ if !wanted || !life.settings.recorder => RingWriters::Nobody,
+        MULTIPLE => RingWriters::Many,
+        _ => RingWriters::One,
+    });
+}
+
 /// How many inits are not yet finalized.
 static INITS: Mutex<u32> = Mutex::new(0);
 /// Whether `start_pes` began this life, so that process exit ends it.
@@ -93,7 +103,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
     let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
     connect::open(job, epoch, &settings, &windows, &circle)?;
     pace::expect_network(network::is_open());
-    let (info, recorder) = (settings.info, settings.recorder);
+    let info = settings.info;
     let alone = thread_level < MULTIPLE;
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
@@ -124,11 +134,7 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
     deadlock::begin();
-    ControlBlock::own().doings().calls.begin_recording(match thread_level {
-        _ if !recorder => RingWriters::Nobody,
-        MULTIPLE => RingWriters::Many,
-        _ => RingWriters::One,
-    });
+    record(true);
     ControlBlock::own().set_state(State::Running);
     collectives::agree_on_choice(world, "shmem_init");
     crate::calls::memory::agree_on_capacity(world, "shmem_init");
