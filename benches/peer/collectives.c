@@ -2,9 +2,10 @@
  *
  * usage: collectives [WORD]      only rows whose names contain WORD
  *
- * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call, the median of several
- * batches. Calls follow each other without pause. Programs may not hand one pSync array to two calls in a row of which
- * some member may still be in the first, so two arrays take turns. */
+ * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call: the median of several
+ * batches, and their mean, in which a batch that stood still counts. Calls follow each other without pause, and a batch ends
+ * with a barrier: a root that runs ahead of the others has not finished for them. Programs may not hand one pSync array to
+ * two calls in a row of which some member may still be in the first, so two arrays take turns. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int calls_of(size_t bytes)
     do {                                                                            \
         if (!strstr(name, only))                                                    \
             break;                                                                  \
-        double batches[BATCHES];                                                    \
+        double batches[BATCHES], sum = 0;                                           \
         const int calls = calls_of(bytes);                                          \
         for (int batch = -1; batch < BATCHES; batch++) {                            \
             shmem_barrier_all();                                                    \
@@ -55,12 +56,13 @@ static int calls_of(size_t bytes)
             for (int i = 0; i < calls; i++) {                                       \
                 statement;                                                          \
             }                                                                       \
+            shmem_barrier_all();                                                    \
             if (batch >= 0)                                                         \
-                batches[batch] = (now() - begin) / calls;                           \
+                sum += batches[batch] = (now() - begin) / calls;                    \
         }                                                                           \
         qsort(batches, BATCHES, sizeof *batches, ascending);                        \
         if (me == 0)                                                                \
-            printf("%s\t%s\t%.3f\n", name, form, batches[BATCHES / 2]);             \
+            printf("%s\t%s\t%.3f\t%.3f\n", name, form, batches[BATCHES / 2], sum / BATCHES); \
         fflush(stdout);                                                             \
     } while (0)
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -59,8 +58,14 @@ fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
     Ok(named)
 }
 
-/// Microseconds of each round by operation, for one library and form of call.
-type Rounds = BTreeMap<String, Vec<f64>>;
+/// Microseconds per call in one round: the median of its batches, and their mean.
+struct RoundTimes {
+    median: f64,
+    mean: f64,
+}
+
+/// The rounds of each operation, for one library and form of call.
+type Rounds = BTreeMap<String, Vec<RoundTimes>>;
 
 /// The comparison that is asked for.
 pub(crate) struct PeerComparison<'a> {
@@ -144,29 +149,27 @@ impl Rivals {
 
 fn print(carrier: &PeerCarrier, pes: u32, sets: &Rounds, teams: &Rounds, peers: &Rounds) {
     say(format_args!(
-        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, and how often ours goes into Open MPI's",
+        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, and how often ours goes into Open MPI's,\n\
+         by medians and by means (in which a batch that stood still counts)",
         carrier.ours
     ));
-    line("", &"active set", &"team", &"Open MPI", &"ratio", &"ratio (team)");
+    let title = ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)"].map(str::to_owned);
+    line("", &title);
     let mut rows: Vec<&String> = peers.keys().filter(|row| sets.contains_key(*row)).collect();
     rows.sort_by_key(|row| order(row));
     for row in rows {
-        let (set, peer) = (median(&sets[row]), median(&peers[row]));
-        let team = teams.get(row).map_or(f64::NAN, |times| median(times));
-        let figure = |value: f64| format!("{value:.2}");
-        line(row, &figure(set), &figure(team), &figure(peer), &figure(peer / set), &figure(peer / team));
+        let [set, team, peer] = [sets, teams, peers].map(|rounds| rounds.get(row).map_or(&[][..], Vec::as_slice));
+        let typical = [set, team, peer].map(|rounds| median(rounds.iter().map(|round| round.median)));
+        let whole = [set, team, peer].map(|rounds| mean(rounds.iter().map(|round| round.mean)));
+        let ratios = [typical, whole].map(|[set, team, peer]| [peer / set, peer / team]);
+        let figures = typical.into_iter().chain(ratios.into_iter().flatten());
+        line(row, &figures.map(|value| format!("{value:.2}")).collect::<Vec<_>>());
     }
 }
 
-fn line(
-    row: &str,
-    set: &dyn Display,
-    team: &dyn Display,
-    peer: &dyn Display,
-    ratio: &dyn Display,
-    other: &dyn Display,
-) {
-    say(format_args!("{row:<20}{set:>12}{team:>12}{peer:>12}{ratio:>8}{other:>14}"));
+fn line(row: &str, cells: &[String]) {
+    let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
+    say(format_args!("{row:<20}{cells}"));
 }
 
 /// Sorts operations by name, then by their number.
@@ -175,19 +178,27 @@ fn order(row: &str) -> (String, u64) {
     (name.to_owned(), number.parse().unwrap_or_default())
 }
 
-fn median(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
+/// Not a number, where a library lacks the form.
+fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The lines that PE 0 of a job prints: operation, form, microseconds.
-fn measured(command: &mut Command) -> Outcome<Vec<(String, String, f64)>> {
+/// As [`median`].
+fn mean(times: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = times.fold((0.0, 0.0), |(count, sum), time| (count + 1.0, sum + time));
+    sum / count
+}
+
+/// The lines that PE 0 of a job prints: operation, form, times.
+fn measured(command: &mut Command) -> Outcome<Vec<(String, String, RoundTimes)>> {
     let output = job::finish(command.stdin(Stdio::null()))?;
     let parse = |text: &str| {
         let mut words = text.split('\t');
-        let (row, form, time) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
-        Some((row.to_owned(), form.to_owned(), time))
+        let (row, form) = (words.next()?, words.next()?);
+        let times = RoundTimes { median: words.next()?.parse().ok()?, mean: words.next()?.parse().ok()? };
+        Some((row.to_owned(), form.to_owned(), times))
     };
     output.lines().map(|text| parse(text).ok_or_else(|| format!("a PE printed `{text}`"))).collect()
 }
@@ -240,7 +251,7 @@ fn compile(compiler: &Path, source: &Path, program: &Path, flags: &[&str]) -> Ou
 
 #[cfg(test)]
 mod tests {
-    use super::{CARRIERS, carriers, median, order};
+    use super::{CARRIERS, carriers, mean, median, order};
 
     #[test]
     fn a_carrier_goes_by_its_name_and_all_by_one_word() {
@@ -258,7 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn the_median_does_not_depend_on_the_order() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+    fn the_median_does_not_depend_on_the_order_and_the_mean_counts_all() {
+        assert_eq!(median([7.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(mean([7.0, 1.0, 2.0, 2.0].into_iter()), 3.0);
+        assert!(median(std::iter::empty()).is_nan() && mean(std::iter::empty()).is_nan());
     }
 }
