@@ -95,7 +95,7 @@ impl UcxContext {
         let made = unsafe {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
-            for (name, number) in rails(devices.cards) {
+            for (name, number) in rails(devices.cards).chain(segments(ucx, tls)) {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }
@@ -109,8 +109,7 @@ impl UcxContext {
 
     /// The library's version.
     pub(crate) fn version(&self) -> String {
-        // SAFETY: UCX returns a constant string.
-        unsafe { CStr::from_ptr((self.ucx.version)()) }.to_string_lossy().into_owned()
+        version(self.ucx)
     }
 }
 
@@ -119,6 +118,38 @@ fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
     let names = [c"MAX_RMA_RAILS", c"MAX_RNDV_RAILS"].into_iter().filter(move |_| cards > 1);
     let free = |name: &&CStr| std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_none();
     names.filter(free).filter_map(move |name| Some((name, CString::new(cards.to_string()).ok()?)))
+}
+
+/// The settings that make TCP segments of UCX's as long as [`TCP_SEGMENT`], as far as the user has not made them.
+///
+/// They are made only where the user names TCP: UCX warns of settings that no transport takes.
+fn segments(ucx: &Ucx, tls: Option<&str>) -> impl Iterator<Item = (&'static CStr, CString)> {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let free = !is_set("UCX_TCP_TX_SEG_SIZE") && !is_set("UCX_TCP_RX_SEG_SIZE");
+    let names =
+        tls.filter(|tls| free && tls.split(',').any(|name| name == "tcp")).map(|_| segment_names(&version(ucx)));
+    names.into_iter().flatten().filter_map(|&name| Some((name, CString::new(TCP_SEGMENT.to_string()).ok()?)))
+}
+
+/// Bytes of a TCP segment of UCX's. Puts over TCP are made of segments, and each costs a call of the kernel: with UCX's own 8 KiB a
+/// put of a MiB takes three times as long.
+const TCP_SEGMENT: usize = 64 << 10;
+
+/// By which names a version of UCX lets a program set the length of segments: without the name of the transport at first, later with
+/// it. None where that is not known.
+fn segment_names(version: &str) -> &'static [&'static CStr] {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    match (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) {
+        (1, 12..=13) => &[c"TX_SEG_SIZE", c"RX_SEG_SIZE"],
+        (1, 15..) => &[c"TCP_TX_SEG_SIZE", c"TCP_RX_SEG_SIZE"],
+        _ => &[],
+    }
+}
+
+/// The library's version.
+fn version(ucx: &Ucx) -> String {
+    // SAFETY: UCX returns a constant string.
+    unsafe { CStr::from_ptr((ucx.version)()) }.to_string_lossy().into_owned()
 }
 
 impl Drop for UcxContext {
@@ -323,4 +354,18 @@ pub(crate) unsafe fn finish(request: *mut c_void, status: ucs_status_t, failed: 
     }
     // SAFETY: the request is a callback's, by the caller's promise, and freed once.
     unsafe { (ucx.request_free)(request) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::segment_names;
+
+    #[test]
+    fn the_names_of_segments_follow_the_version() {
+        assert_eq!(segment_names("1.13.1"), [c"TX_SEG_SIZE", c"RX_SEG_SIZE"]);
+        assert_eq!(segment_names("1.18.0"), [c"TCP_TX_SEG_SIZE", c"TCP_RX_SEG_SIZE"]);
+        for unknown in ["1.14.0", "1.9.0", "2.0.0", ""] {
+            assert!(segment_names(unknown).is_empty(), "{unknown}");
+        }
+    }
 }
