@@ -6,6 +6,7 @@
 pub(crate) mod gathering;
 mod html;
 mod places;
+mod summary;
 mod text;
 mod timeline;
 
@@ -23,7 +24,7 @@ use crate::plan::{ProgramSpec, RecordingPlan};
 use crate::say;
 use places::ProgramPlaces;
 
-pub use timeline::summarise;
+pub use summary::TraceArgs;
 
 /// The file name of the report.
 const REPORT: &str = "profile.html";

@@ -1,13 +1,15 @@
 //! `oxshmem top`: a table of what the PEs of a running job do, again and again.
 
-use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use oxshmem_base::Error;
 use oxshmem_flight::waits::Subject;
 use oxshmem_flight::{Activity, State, Witness};
+use oxshmem_report::dots::{self, Dot, DotLine};
+use oxshmem_report::page::{Document, escape};
 
 use crate::ask::{self, JobView};
 
@@ -23,6 +25,9 @@ pub struct TopArgs {
     /// Print JSON, one line for each table
     #[arg(long)]
     json: bool,
+    /// Write each table also as a page to this file
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
     /// Seconds from one table to the next
     #[arg(long, short = 'd', value_name = "SECONDS", default_value = "1")]
     delay: f64,
@@ -58,6 +63,13 @@ impl TopArgs {
                 true => line(&now),
                 false => table(&before, &now),
             };
+            if let Some(file) = &self.html {
+                std::fs::write(file, page(&before, &now)).map_err(|error| {
+                    Error::new(format!("{} cannot be written", file.display()))
+                        .because(error)
+                        .fix("choose another place for --html")
+                })?;
+            }
             if self.once {
                 return Ok(text);
             }
@@ -79,33 +91,76 @@ fn line(view: &JobView) -> String {
     serde_json::to_string(view).expect("numbers and words have a JSON form") + "\n"
 }
 
-/// A line for each PE; rates are those between two views.
-fn table(before: &JobView, now: &JobView) -> String {
+const TITLES: [&str; 8] = ["PE", "STATE", "CALL", "TEAM, PEER", "SECONDS", "BYTES/s", "CALLS/s", "HOST"];
+
+/// A PE and how much it does in a second.
+struct PeRow {
+    words: [String; TITLES.len()],
+    bytes: f64,
+    calls: f64,
+}
+
+/// Of each PE what it does; rates are those between two views.
+fn rows(before: &JobView, now: &JobView) -> Vec<PeRow> {
     let seconds = (now.seconds - before.seconds).max(1e-3);
-    let mut text = format!("job {}, {} PEs, {:.0} s: {}\n", now.job, now.pes, now.seconds, now.command);
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "{:>5} {:<10} {:<26} {:<14} {:>7} {:>10} {:>10}  HOST",
-        "PE", "STATE", "CALL", "TEAM, PEER", "SECONDS", "BYTES/s", "CALLS/s"
-    );
-    for one in &now.witnesses {
+    let row = |one: &Witness| {
         let earlier = before.witnesses.iter().find(|other| other.pe == one.pe);
         let rate = |of: fn(&Witness) -> u64| {
             earlier.map_or(0.0, |earlier| of(one).saturating_sub(of(earlier)) as f64 / seconds)
         };
+        let (bytes, calls) = (rate(|one| one.bytes), rate(|one| one.made));
         let (call, about, age) = doing(one);
-        let host = now.hosts.get(one.pe as usize).map_or("", String::as_str);
-        let _ = writeln!(
-            text,
-            "{:>5} {:<10} {call:<26} {about:<14} {age:>7} {:>10} {:>10}  {host}",
-            one.pe,
-            state(one),
-            short(rate(|one| one.bytes)),
-            short(rate(|one| one.made))
-        );
+        let host = now.hosts.get(one.pe as usize).cloned().unwrap_or_default();
+        let words = [one.pe.to_string(), state(one).into(), call, about, age, short(bytes), short(calls), host];
+        PeRow { words, bytes, calls }
+    };
+    now.witnesses.iter().map(row).collect()
+}
+
+fn head(now: &JobView) -> String {
+    format!("job {}, {} PEs, {:.0} s: {}", now.job, now.pes, now.seconds, now.command)
+}
+
+/// A line for each PE.
+fn table(before: &JobView, now: &JobView) -> String {
+    let mut text = head(now) + "\n";
+    let rows = rows(before, now).into_iter().map(|row| row.words);
+    for [pe, state, call, about, age, bytes, calls, host] in std::iter::once(TITLES.map(str::to_owned)).chain(rows) {
+        let line = format!("{pe:>5} {state:<10} {call:<26} {about:<14} {age:>7} {bytes:>10} {calls:>10}  {host}");
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
-    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    text
+}
+
+/// PEs that the figures of a page show.
+const SHOWN: usize = 64;
+
+/// The same as a page, with figures.
+fn page(before: &JobView, now: &JobView) -> String {
+    let rows = rows(before, now);
+    let mut page = Document::new("What the PEs of a job do", &escape(&head(now)));
+    page.heading("Now");
+    let words: Vec<Vec<String>> = rows.iter().map(|row| row.words.to_vec()).collect();
+    page.table("Each PE: its call, or its last one in brackets.", &TITLES, 4, &words, false);
+    page.heading("In a second");
+    page.open_figures();
+    // The axis has powers of ten, so it has no place for a rate of nothing.
+    let mut figure = |caption: &str, value: fn(&PeRow) -> f64| {
+        let line = |row: &PeRow| {
+            let dot = Dot { hue: 0, value: value(row), around: None, note: short(value(row)) };
+            DotLine { name: format!("PE {}", row.words[0]), dots: vec![dot] }
+        };
+        let lines: Vec<DotLine> = rows.iter().filter(|row| value(row) > 0.0).take(SHOWN).map(line).collect();
+        match lines.is_empty() {
+            true => page.figure(&format!("{caption} There are none."), ""),
+            false => page.figure(caption, &dots::svg(caption, "per second", &lines, short)),
+        }
+    };
+    figure("Calls of the PEs that make any.", |row| row.calls);
+    figure("Bytes of the PEs that move any.", |row| row.bytes);
+    page.close_figures();
+    page.finish()
 }
 
 /// The state of a PE in one word.
@@ -177,6 +232,14 @@ mod tests {
         let fields: Vec<&str> = lines[2].split_whitespace().collect();
         assert_eq!(fields, ["0", "sleeps", "1.5M", "2.0k", "n1"]);
         assert!(lines[3].contains("ended") && lines[3].ends_with("n2"));
+    }
+
+    #[test]
+    fn a_page_draws_the_pes_that_do_something() {
+        let html = page(&view(100, 0, 10.0), &view(4100, 0, 12.0));
+        assert!(html.contains("<td>sleeps</td>") && html.contains("<td class=\"n\">2.0k</td>"), "{html}");
+        assert!(html.contains("Bytes of the PEs that move any. There are none."), "{html}");
+        assert_eq!(html.matches("<svg").count(), 1, "{html}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, program, tool};
+use oxshmem_faults::{Job, browser, program, tool};
 
 /// A job that does not say what it should by then never does.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -211,6 +211,31 @@ fn the_table_and_the_calls_of_a_job_are_told() {
     until_said(&["top", "--once", "--json"], pid, &["\"Meeting\"", "\"Computes\""]);
     until_said(&["why", "--json"], pid, &["missing_in_barrier.c:12"]);
     until_said(&["why", "--calls", "4"], pid, &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
+}
+
+#[test]
+fn a_browser_shows_the_table_of_a_job() {
+    let running = start("-n 3 --nodes 2", &program("deadlocks/missing_in_barrier.c"));
+    until_said(&["why"], running.pid(), &["PE 1 is missing"]);
+    let folder = std::env::temp_dir().join(format!("oxshmem-top-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let page = folder.join("top.html");
+    let name = page.to_str().expect("the path is text");
+    until_said(&["top", "--once", "-d", "0.2", "--html", name], running.pid(), &["waits      shmem_barrier_all"]);
+    let text = std::fs::read_to_string(&page).expect("the page is written");
+    assert!(text.contains("<td>shmem_barrier_all</td>") && text.contains("<td>computes</td>"), "{text}");
+    if browser::has_browser("a_browser_shows_the_table_of_a_job") {
+        browser::shows(&page, &["<td>waits</td>", "Calls of the PEs that make any."]);
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn calls_made_while_the_recorder_pauses_are_not_told() {
+    let running = start("-n 2", &program("paused_recorder.c"));
+    let calls = ["why", "--calls", "16"];
+    let said = until_said(&calls, running.pid(), &["shmem_signal_wait_until", "shmem_team_sync (all PEs, meeting"]);
+    assert!(said.contains("shmem_barrier_all (all PEs, meeting") && !said.contains("shmem_sync_all"), "{said}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::{Error, size};
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
+use oxshmem_launcher::profile::TraceArgs;
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
@@ -51,11 +52,7 @@ enum ToolTask {
         folder: PathBuf,
     },
     /// Summarise a timeline of `oshrun --trace`
-    Trace {
-        /// The file of the timeline
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
+    Trace(TraceArgs),
     /// Print what this machine is made of, for programs: the JSON that oshrun reads where it cannot open hwloc itself
     #[command(hide = true, name = machine::TASK)]
     Cluster {
@@ -209,7 +206,7 @@ fn main() -> ExitCode {
         ToolTask::Simulate(simulate) => simulate.run(),
         ToolTask::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
         ToolTask::Profile { folder } => profile::report(&folder),
-        ToolTask::Trace { file } => profile::summarise(&file),
+        ToolTask::Trace(trace) => trace.run(),
         ToolTask::StartAsPe => start::as_pe(),
         ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),

@@ -1,0 +1,255 @@
+//! The summary of a timeline, in words and as a page.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use oxshmem_base::Error;
+use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
+use oxshmem_report::page::Document;
+use oxshmem_report::scale::Division;
+use oxshmem_report::units;
+use serde::Deserialize;
+
+/// The timeline and where its page goes.
+#[derive(Args)]
+pub struct TraceArgs {
+    /// The file of the timeline
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Also write a page with charts to this file, which needs nothing but itself
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
+}
+
+impl TraceArgs {
+    /// The summary in words; the page is written.
+    pub fn run(&self) -> Result<String, Error> {
+        let summary = TraceSummary::read(&self.file)?;
+        if let Some(page) = &self.html {
+            fs::write(page, summary.page()).map_err(|error| {
+                Error::new(format!("{} cannot be written", page.display()))
+                    .because(error)
+                    .fix("choose another place for --html")
+            })?;
+        }
+        Ok(summary.text())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TraceFile {
+    trace_events: Vec<TraceEvent>,
+    other_data: TraceData,
+}
+
+#[derive(Deserialize)]
+struct TraceData {
+    pes: u32,
+    events: u64,
+    dropped: u64,
+}
+
+/// Times are in microseconds.
+#[derive(Deserialize)]
+struct TraceEvent {
+    ph: String,
+    #[serde(default)]
+    tid: u64,
+    #[serde(default)]
+    ts: f64,
+    #[serde(default)]
+    dur: f64,
+    name: String,
+    #[serde(default)]
+    args: TraceArguments,
+}
+
+#[derive(Default, Deserialize)]
+struct TraceArguments {
+    #[serde(default)]
+    at: String,
+}
+
+/// How many of the longest calls are named.
+const LONGEST: usize = 8;
+/// Points of a curve over time.
+const POINTS: usize = 64;
+/// Routines that have a curve.
+const CURVES: usize = 4;
+
+/// The calls of a timeline.
+struct TraceSummary {
+    data: TraceData,
+    /// The longest first.
+    calls: Vec<TraceEvent>,
+    /// When the last one ended, in microseconds.
+    end: f64,
+    /// By time, most first.
+    routines: Vec<(String, RoutineTimes)>,
+}
+
+/// The calls of one routine, in microseconds.
+#[derive(Default)]
+struct RoutineTimes {
+    calls: u64,
+    time: f64,
+    longest: f64,
+}
+
+impl TraceSummary {
+    fn read(path: &Path) -> Result<Self, Error> {
+        let wrong = |why: String| {
+            Error::new(format!("{} is no timeline of oshrun --trace", path.display()))
+                .because(why)
+                .fix("name the file of --trace")
+        };
+        let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        Self::of(&bytes).map_err(|error| wrong(error.to_string()))
+    }
+
+    fn of(bytes: &[u8]) -> serde_json::Result<Self> {
+        let TraceFile { trace_events: mut calls, other_data: data } = serde_json::from_slice(bytes)?;
+        calls.retain(|event| event.ph == "X");
+        calls.sort_by(|a, b| b.dur.total_cmp(&a.dur));
+        let end = calls.iter().map(|call| call.ts + call.dur).fold(0.0, f64::max);
+        let mut routines: BTreeMap<&str, RoutineTimes> = BTreeMap::new();
+        for call in &calls {
+            let times = routines.entry(&call.name).or_default();
+            times.calls += 1;
+            times.time += call.dur;
+            times.longest = times.longest.max(call.dur);
+        }
+        let mut routines: Vec<_> = routines.into_iter().map(|(name, times)| (name.to_owned(), times)).collect();
+        routines.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+        Ok(Self { data, calls, end, routines })
+    }
+
+    fn lead(&self) -> String {
+        let TraceData { pes, events, dropped } = self.data;
+        let whole = units::time(self.end * 1e3);
+        format!("{pes} PEs: {events} calls over {whole}; {dropped} earlier calls are not in it")
+    }
+
+    /// Of each routine its calls, their time and the longest one, in words.
+    fn rows(&self) -> impl Iterator<Item = [String; 4]> {
+        self.routines.iter().map(|(name, RoutineTimes { calls, time, longest })| {
+            [name.clone(), calls.to_string(), units::time(time * 1e3), units::time(longest * 1e3)]
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("timeline of {}\n\n", self.lead());
+        let titles = TITLES.map(str::to_owned);
+        // Writing to a string cannot fail.
+        for [name, calls, time, longest] in std::iter::once(titles).chain(self.rows()) {
+            let _ = writeln!(text, "  {name:<34} {calls:>9} {time:>11} {longest:>11}");
+        }
+        text.push_str("\n  longest calls\n");
+        for call in self.calls.iter().take(LONGEST) {
+            let place = if call.args.at.is_empty() { String::new() } else { format!(" at {}", call.args.at) };
+            let (time, since) = (units::time(call.dur * 1e3), units::time(call.ts * 1e3));
+            let _ = writeln!(text, "  PE {}: {} took {time} after {since}{place}", call.pe(), call.name);
+        }
+        text
+    }
+
+    fn page(&self) -> String {
+        let mut page = Document::new("Where the time of a job went", &self.lead());
+        page.heading("Over time");
+        let caption = "Share of all PEs' time in the routines that take the most of it.";
+        let chart = Chart {
+            title: caption.into(),
+            x: Axis { title: "seconds".into(), division: Division::Linear, write: units::digits },
+            y: Axis { title: "% of the time".into(), division: Division::Percent, write: units::digits },
+            curves: self
+                .routines
+                .iter()
+                .take(CURVES)
+                .enumerate()
+                .map(|(hue, (name, _))| self.curve(hue, name))
+                .collect(),
+        };
+        page.open_figures();
+        page.figure(caption, &(chart.svg() + &chart.legend()));
+        page.close_figures();
+        page.heading("Routines");
+        page.table("All PEs together.", &TITLES, 1, &self.rows().map(Vec::from).collect::<Vec<_>>(), false);
+        page.heading("Longest calls");
+        let longest = self.calls.iter().take(LONGEST).map(|call| {
+            let [time, since] = [call.dur, call.ts].map(|time| units::time(time * 1e3));
+            vec![call.name.clone(), call.args.at.clone(), format!("PE {}", call.pe()), time, since]
+        });
+        let titles = ["routine", "place", "PE", "time", "after"];
+        page.table("The longest first.", &titles, 2, &longest.collect::<Vec<_>>(), false);
+        page.finish()
+    }
+
+    /// The share of all PEs' time that a routine takes, over time.
+    fn curve(&self, hue: usize, name: &str) -> Curve {
+        let step = (self.end / POINTS as f64).max(f64::MIN_POSITIVE);
+        let mut inside = [0.0; POINTS];
+        for call in self.calls.iter().filter(|call| call.name == name) {
+            let (first, last) = (call.ts / step, (call.ts + call.dur) / step);
+            for (point, time) in
+                inside.iter_mut().enumerate().skip(first as usize).take(last as usize - first as usize + 1)
+            {
+                *time += (last.min(point as f64 + 1.0) - first.max(point as f64)).max(0.0);
+            }
+        }
+        let marks = inside.into_iter().enumerate().map(|(point, time)| {
+            let (x, percent) = ((point as f64 + 0.5) * step / 1e6, 100.0 * time / f64::from(self.data.pes.max(1)));
+            Mark {
+                x,
+                y: percent.min(100.0),
+                around: None,
+                note: format!("{percent:.1} % after {}", units::time(x * 1e9)),
+            }
+        });
+        Curve { name: name.into(), hue, stroke: Stroke::Whole, marks: marks.collect() }
+    }
+}
+
+const TITLES: [&str; 4] = ["routine", "calls", "time", "longest"];
+
+impl TraceEvent {
+    fn pe(&self) -> u64 {
+        self.tid / 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TraceSummary;
+
+    const TIMELINE: &str = r#"{"traceEvents": [
+        {"ph": "M", "name": "thread_name"},
+        {"ph": "X", "tid": 0, "ts": 0, "dur": 64, "name": "shmem_barrier_all", "args": {"at": "a.c:7"}},
+        {"ph": "X", "tid": 1000, "ts": 32, "dur": 32, "name": "shmem_barrier_all"},
+        {"ph": "X", "tid": 1000, "ts": 0, "dur": 8, "name": "shmem_putmem"}
+    ], "otherData": {"pes": 2, "events": 3, "dropped": 4}}"#;
+
+    #[test]
+    fn routines_stand_by_their_time() {
+        let text = TraceSummary::of(TIMELINE.as_bytes()).expect("the timeline is one").text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "timeline of 2 PEs: 3 calls over 64.0 µs; 4 earlier calls are not in it");
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(lines[3]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
+        assert_eq!(lines[7], "  PE 0: shmem_barrier_all took 64.0 µs after 0 ns at a.c:7");
+    }
+
+    #[test]
+    fn a_call_counts_where_it_was() {
+        let summary = TraceSummary::of(TIMELINE.as_bytes()).expect("the timeline is one");
+        let shares = |name| summary.curve(0, name).marks.iter().map(|mark| mark.y).collect::<Vec<_>>();
+        // Of 64 points of a microsecond each, one PE is in the barrier from the first on, the other one from the 33rd on.
+        let [barrier, put] = ["shmem_barrier_all", "shmem_putmem"].map(shares);
+        assert_eq!((barrier.len(), barrier[0], barrier[31], barrier[32], barrier[63]), (64, 50.0, 50.0, 100.0, 100.0));
+        assert_eq!((put[0], put[7], put[8]), (50.0, 50.0, 0.0));
+        assert!(summary.page().contains("data-curve=\"shmem_barrier_all\""));
+    }
+}
