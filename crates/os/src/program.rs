@@ -1,6 +1,7 @@
 //! Which program this is: PEs whose executables differ cannot share static variables.
 
 use crate::executable::Executable;
+use std::ops::Range;
 use std::path::PathBuf;
 
 const NT_GNU_BUILD_ID: u32 = 3;
@@ -28,6 +29,14 @@ pub fn layout() -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+/// Where in the executable's file lies what is loaded from it: code, constants and variables, without names and debug
+/// information.
+pub fn loaded_parts() -> Vec<Range<u64>> {
+    let headers = Executable::this().map_or(&[][..], |executable| executable.headers());
+    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    loaded.map(|header| header.p_offset..header.p_offset + header.p_filesz).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +46,19 @@ mod tests {
         assert_eq!(path(), std::env::current_exe().ok());
         assert_ne!(layout(), 0);
         assert_eq!(layout(), layout());
+    }
+
+    #[test]
+    fn constants_are_loaded_and_the_end_of_the_file_is_not() {
+        const TEXT: &[u8] = b"a sentence that only this test has";
+        let file = std::fs::read("/proc/self/exe").expect("a running program has a file");
+        let parts = loaded_parts();
+        let has = |part: &Range<u64>| {
+            file[part.start as usize..part.end as usize].windows(TEXT.len()).any(|bytes| bytes == TEXT)
+        };
+        assert!(parts.iter().any(has), "{parts:?}");
+        // The table of sections comes last, and nobody loads it.
+        assert!(parts.iter().all(|part| part.end < file.len() as u64), "{parts:?}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Whether all PEs run the same program.
 
-use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+use oxshmem_os::program;
 
 use crate::epoch::ExchangeKind;
 use crate::{Error, ErrorKind, World};
@@ -37,29 +39,32 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
     }
 }
 
-/// A number that depends on every byte of the executable (FNV-1a, eight bytes at a time).
+/// A number that depends on every byte that is loaded from the executable (FNV-1a, eight bytes at a time). Names and debug
+/// information change nothing, and can be ten times as long.
 fn fingerprint() -> std::io::Result<u64> {
-    let mut file = std::fs::File::open("/proc/self/exe")?;
-    let mut part = vec![0; 1 << 18];
+    let file = std::fs::File::open("/proc/self/exe")?;
+    let parts = program::loaded_parts();
+    if parts.is_empty() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "it has no program headers"));
+    }
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    loop {
-        // Only the last part may end inside a word.
-        let mut filled = 0;
-        while filled < part.len() {
-            match file.read(&mut part[filled..])? {
-                0 => break,
-                read => filled += read,
+    let mut take = |word: u64| hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let mut buffer = vec![0; 1 << 18];
+    for part in parts {
+        take(part.start);
+        take(part.end);
+        for begin in part.clone().step_by(buffer.len()) {
+            let bytes = (part.end - begin).min(buffer.len() as u64) as usize;
+            file.read_exact_at(&mut buffer[..bytes], begin)?;
+            // Only the last word may be shorter.
+            let whole = bytes.next_multiple_of(8);
+            buffer[bytes..whole].fill(0);
+            for word in buffer[..whole].chunks_exact(8) {
+                take(u64::from_le_bytes(word.try_into().expect("eight bytes")));
             }
         }
-        part[filled..].fill(0);
-        for word in part[..filled.next_multiple_of(8).min(part.len())].chunks_exact(8) {
-            let word = word.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
-        }
-        if filled < part.len() {
-            return Ok(hash);
-        }
     }
+    Ok(hash)
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ fn requests_to_one_pe_run_in_order() {
         (0..50).for_each(|i| drop(active.call(number, &i, 1 - world.my_pe())));
         active.finish();
         assert_eq!((next.get()[1 - world.my_pe()], wrong.get()), (50, 0));
-        // And once more.
+        // And once more. A PE that is still in `finish` would serve a call of one that has left it.
+        world.barrier();
         active.call(number, &50, 1 - world.my_pe()).wait().unwrap();
         active.finish();
         world.barrier();

@@ -163,11 +163,16 @@ pub unsafe fn info_get_name(name: *mut c_char) {
     }
 }
 
-/// The profiling control: for tools that put themselves in its place.
+/// The level of `shmem_pcontrol` at which the recorder pauses.
+const RECORDER_PAUSES: c_int = -1;
+
+/// The profiling control: for tools that put themselves in its place, and for the recorder of the last calls.
 ///
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn pcontrol(_level: c_int) {}
+pub unsafe fn pcontrol(level: c_int) {
+    lifetime::record(level != RECORDER_PAUSES);
+}
 
 /// Whether the library is initialised, as other libraries ask.
 ///
