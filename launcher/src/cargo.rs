@@ -40,8 +40,17 @@ const WITH_VALUE: &[&str] = &[
 ];
 
 /// Its options without.
-const ALONE: &[&str] =
-    &["-r", "--release", "--all-features", "--no-default-features", "--locked", "--offline", "--frozen"];
+const ALONE: &[&str] = &[
+    "-q",
+    "--quiet",
+    "-r",
+    "--release",
+    "--all-features",
+    "--no-default-features",
+    "--locked",
+    "--offline",
+    "--frozen",
+];
 
 /// The text of `cargo oxrun --help`: the options of both programs, from their own lists.
 pub fn help() -> String {

@@ -38,3 +38,11 @@ fn fault_W6_two_threads_that_wait_below_multiple_are_named() {
         }
     }
 }
+
+#[test]
+fn a_destination_that_is_not_symmetric_is_not_called_a_different_one() {
+    let program = program("stack_dest.c");
+    for options in ["-n 2", "-n 4", "-n 4 --nodes 2"] {
+        Job::new(options).run(&program, [""; 0]).expect(1).says(&["shmem_int_max_reduce: no symmetric object of "]);
+    }
+}

@@ -95,7 +95,11 @@ fn advice(earlier: &Access, later: &Access) -> &'static str {
         () if is_sent(earlier) && is_sent(later) => {
             "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
         }
-        () if is_sent(earlier) || is_sent(later) => {
+        () if is_sent(later) => {
+            "let the put wait until the other PE has made its access: a barrier or sync between them, a signal or flag from that PE, \
+             a lock"
+        }
+        () if is_sent(earlier) => {
             "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
              a wait on the flag or signal, a lock"
         }

@@ -13,6 +13,7 @@ module shmemx
     integer(8), parameter :: SHMEM_TEAM_WORLD = 1
     integer(8), parameter :: SHMEM_TEAM_SHARED = 2
     integer(8), parameter :: SHMEM_TEAM_NODE = 3
+    integer(8), parameter :: SHMEM_TEAM_INVALID = SHMEM_TEAM_NULL
     integer(8), parameter :: SHMEMX_TEAM_NODE = SHMEM_TEAM_NODE
     integer, parameter :: SHMEM_COLOR_UNDEFINED = (-1)
 

@@ -60,7 +60,7 @@ impl Symbols {
             && let Some(symbol) = file.find_symbol_info(probe)
         {
             let place = format!("+{:#x} in {name}", probe - symbol.address());
-            places.push((symbol.name().to_owned(), place));
+            places.push((addr2line::demangle_auto(symbol.name().into(), None).into_owned(), place));
         }
         places
     }
@@ -78,9 +78,10 @@ impl Symbols {
         let file = self.file(&path)?;
         let probe = address.checked_sub(bias(&path, base))?;
         let symbol = file.find_symbol_info(probe)?;
+        let name = addr2line::demangle_auto(symbol.name().into(), None);
         Some(match probe - symbol.address() {
-            0 => symbol.name().to_owned(),
-            offset => format!("{}+{offset}", symbol.name()),
+            0 => name.into_owned(),
+            offset => format!("{name}+{offset}"),
         })
     }
 
@@ -163,8 +164,8 @@ mod tests {
         let maps = Maps::of(std::process::id()).expect("this process");
         let mut symbols = Symbols::default();
         let here = functions_and_variables_of_this_program_have_names as fn() as usize as u64;
-        let sites = symbols.sites(&[here + 2], &maps, 1);
-        assert!(sites[0].contains("functions_and_variables_of_this_program_have_names"), "{sites:?}");
+        let places = symbols.places(here + 2, &maps);
+        assert!(places[0].0.contains("tests::functions_and_variables_of_this_program_have_names"), "{places:?}");
         let object = symbols.object(&raw const KNOWN[1] as u64, &maps);
         assert!(object.as_ref().is_some_and(|object| object.contains("KNOWN") && object.ends_with("+8")), "{object:?}");
         assert_eq!(symbols.sites(&[8], &maps, 3), Vec::<String>::new());

@@ -79,7 +79,7 @@ pub(crate) fn note(message: &str) {
 pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
     fail(
         &Error::new(format!("{call}: PE {pe} does not exist"))
-            .because(format!("the team of the context has the PEs 0 to {}", size.saturating_sub(1)))
+            .because(format!("the job, or the team of the context, has the PEs 0 to {}", size.saturating_sub(1)))
             .fix("pass a PE number of that team"),
     )
 }
@@ -89,7 +89,9 @@ pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
 pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
     fail(
         &Error::new(format!("{call}: {argument} is {invalid}, the invalid handle"))
-            .because("the call that should have made it failed, or this PE is not a member")
+            .because(
+                "the call that should have made it failed, or this PE is not a member, or the handle was destroyed",
+            )
             .fix(format!("compare the handle with {invalid} before using it")),
     )
 }

@@ -18,7 +18,7 @@ TEST(PRF_1_address, "twin and public name are one routine unless a tool comes be
     CHECK_EQ(pshmem_n_pes(), npes);
 }
 
-TEST(PRF_2, "pcontrol takes any level and further arguments, and does nothing")
+TEST(PRF_2, "pcontrol takes any level and further arguments")
 {
     shmem_pcontrol(0);
     shmem_pcontrol(1, "text", 2.0);

@@ -110,7 +110,7 @@ const MODULES: &str = "program main
     call shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, team)
     if (shmemx_team_my_pe(team) /= 0) stop 6
     call shmemx_team_destroy(team)
-    if (team /= SHMEM_TEAM_NULL) stop 7
+    if (team /= SHMEM_TEAM_NULL .or. team /= SHMEM_TEAM_INVALID) stop 7
     odd = [(1.0, 2.0), (-3.0, 4.0)]
     call shmem_comp4_xor_to_all(both, odd, 2, 0, 0, 1, work, psync)
     if (any(both /= odd)) stop 8
