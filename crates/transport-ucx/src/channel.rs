@@ -1,17 +1,19 @@
 //! One lane's worker, the peers it reaches, and its operations under way.
 //!
-//! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor; `reach` has the peers and their
-//! memory keys; `flush` completes.
+//! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `telling` puts by messages to
+//! it; `reach` has the peers and their memory keys; `flush` completes.
 
 mod atomic;
 mod flush;
 mod question;
 mod reach;
+mod telling;
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 mod transfer;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -62,6 +64,8 @@ pub(crate) struct Channel {
     counter: usize,
     /// The next operation waits for those before it.
     fenced: bool,
+    /// The lane's operations are told to the target's processor (`telling`).
+    pub(crate) tells: bool,
     asked: u64,
     /// The PE and the region whose keys are asked for, and since when.
     keys_asked: Option<(u32, Region, Instant)>,
@@ -84,6 +88,10 @@ struct Inbox {
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
     unanswered: RefCell<HashMap<u64, Unanswered>>,
+    /// Those of them that expect no answer of their own.
+    told: Cell<u64>,
+    /// Messages that UCX has not sent yet.
+    unsent: Cell<u64>,
     keys: RefCell<Option<Vec<u8>>>,
     lost: RefCell<Vec<u32>>,
 }
@@ -102,6 +110,7 @@ impl Channel {
             late: Vec::new(),
             counter: 0,
             fenced: false,
+            tells: false,
             asked: 0,
             keys_asked: None,
             worker,
@@ -117,12 +126,20 @@ impl Channel {
     /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
     /// completion.
     pub(crate) fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
-        self.start(peers)?;
+        let ask = Ask::Amo { at: Position::of(to), width, amo };
+        if self.tells {
+            self.start_message(peers)?;
+            if old.is_null() {
+                self.tell(peers, to.pe, ask, Cow::Borrowed(&[]));
+                return Ok(());
+            }
+        } else {
+            self.start(peers)?;
+        }
         if peers.atomics {
             return self.atomic(peers, to, width, amo, old);
         }
-        let ask = Ask::Amo { at: Position::of(to), width, amo };
-        self.ask(peers, to.pe, ask, &[], Expected::Old(width, old));
+        self.ask(peers, to.pe, ask, Cow::Borrowed(&[]), Expected::Old(width, old));
         Ok(())
     }
 
@@ -137,6 +154,10 @@ impl Channel {
         signal: Remote,
         update: SignalUpdate,
     ) -> Issued {
+        if self.tells {
+            // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
+            return unsafe { self.tell_put(peers, to, source, n, Some((signal, update))) };
+        }
         self.start(peers)?;
         if n == 0 {
             return self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut());
@@ -154,23 +175,33 @@ impl Channel {
         }
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = unsafe { slice::from_raw_parts(source, n) };
-        let ask = Ask::PutSignal { to: Position::of(to), signal: Position::of(signal), update };
-        self.ask(peers, to.pe, ask, data, Expected::Word);
+        let ask = Ask::Put { to: Position::of(to), signal: Some((Position::of(signal), update)) };
+        self.ask(peers, to.pe, ask, Cow::Borrowed(data), Expected::Word);
         Ok(())
     }
 
     /// Later operations wait until those that were issued have taken effect: UCX may use several paths to one peer, and messages
-    /// travel apart from puts.
+    /// travel apart from puts. What is told waits for transfers only.
     pub(crate) fn fence(&mut self) {
         self.fenced = self.outstanding() > 0;
     }
 
     pub(crate) fn outstanding(&self) -> u64 {
-        let flushing = self.flush.as_ref().map_or(0, |flush| flush.puts + flush.then.len() as u64);
-        self.unflushed + self.late.len() as u64 + flushing + self.inbox.gets.get() + self.owed()
+        self.transfers() + self.owed()
     }
 
-    /// Answers that have not come.
+    /// Puts, gets and atomics of UCX's under way, with the signals that wait for them.
+    fn transfers(&self) -> u64 {
+        let flushing = self.flush.as_ref().map_or(0, |flush| flush.puts + flush.then.len() as u64);
+        self.unflushed + self.late.len() as u64 + flushing + self.inbox.gets.get()
+    }
+
+    /// What is under way that moving the channel on brings nearer to its end.
+    pub(crate) fn to_move(&self) -> u64 {
+        self.outstanding() - self.inbox.told.get() + self.inbox.unsent.get()
+    }
+
+    /// Messages that are not known to be done.
     pub(crate) fn owed(&self) -> u64 {
         self.inbox.unanswered.borrow().len() as u64
     }
@@ -179,6 +210,7 @@ impl Channel {
     pub(crate) fn progress(&mut self, peers: &Directory) -> Result<usize, Error> {
         let before = self.outstanding();
         self.begin_flush(peers);
+        self.mark(peers);
         self.step(peers);
         match &*self.inbox.error.borrow() {
             Some(error) => Err(error.clone()),
@@ -195,7 +227,7 @@ impl Channel {
         }
         if self.is_broken() {
             let lost = self.inbox.lost.borrow();
-            self.inbox.unanswered.borrow_mut().retain(|_, question| !lost.contains(&question.pe));
+            self.inbox.settle_where(|_, question| lost.contains(&question.pe));
         }
         done
     }
@@ -224,7 +256,7 @@ impl Channel {
     }
 
     pub(crate) fn ask_bye(&mut self, peers: &Directory, pe: u32) {
-        self.ask(peers, pe, Ask::Bye, &[], Expected::Word);
+        self.ask(peers, pe, Ask::Bye, Cow::Borrowed(&[]), Expected::Word);
     }
 
     /// Before each operation: what a fence has promised, and room for one more.
@@ -234,10 +266,15 @@ impl Channel {
             return Err(NotIssued::Busy);
         }
         self.fenced = false;
+        self.find_room(peers, outstanding)
+    }
+
+    fn find_room(&mut self, peers: &Directory, outstanding: u64) -> Issued {
         if self.unflushed >= MOST_UNDER_WAY / 2 {
             self.begin_flush(peers);
         }
-        if self.owed() >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
+        let asked = self.owed() - self.inbox.told.get();
+        if asked >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
     }
 
     fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {

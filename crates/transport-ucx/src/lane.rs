@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Busy, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
 
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
@@ -16,8 +16,8 @@ pub(crate) struct UcxLane {
 }
 
 impl UcxLane {
-    pub(crate) fn new(net: Arc<Net>) -> Result<Self, Error> {
-        let channel = net.take_channel()?;
+    pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
+        let channel = net.take_channel(options)?;
         Ok(Self { net, channel })
     }
 

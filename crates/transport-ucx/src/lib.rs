@@ -24,6 +24,7 @@ mod provider;
 mod region;
 mod service;
 mod shared_channel;
+mod tcp;
 mod usable;
 
 pub use provider::PROVIDER;

@@ -29,20 +29,23 @@ impl Position {
 pub(crate) enum Ask {
     /// An atomic.
     Amo { at: Position, width: Width, amo: Amo },
-    /// A put of the data that comes with it, then an update of the signal.
-    PutSignal { to: Position, signal: Position, update: SignalUpdate },
+    /// A put of the data that comes with it, then an update of the signal if there is one.
+    Put { to: Position, signal: Option<(Position, SignalUpdate)> },
     /// The keys of a region, from the one with this number on.
     Keys { region: Region, from: u64 },
+    /// Nothing: its answer says that what was asked before has been done.
+    Mark,
     /// The asking PE will ask no more.
     Bye,
 }
 
-/// A question, who asks, and how the asker's channel knows the answer.
+/// A question, who asks, how the asker's channel knows the answer, and whether it expects one if all goes well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AskMessage {
     pub(crate) pe: u32,
     pub(crate) number: u64,
     pub(crate) ask: Ask,
+    pub(crate) answered: bool,
 }
 
 impl AskMessage {
@@ -53,17 +56,20 @@ impl AskMessage {
                 let (operation, value, cond) = amo.to_parts();
                 (0, at, none, [width as u8, operation], [value, cond])
             }
-            Ask::PutSignal { to, signal, update } => {
+            Ask::Put { to, signal: Some((signal, update)) } => {
                 let (operation, value, _) = update.amo().to_parts();
                 (1, to, signal, [Width::Eight as u8, operation], [value, 0])
             }
+            Ask::Put { to, signal: None } => (4, to, none, [0; 2], [0; 2]),
             Ask::Keys { region, from } => (2, Position { region, offset: from }, none, [0; 2], [0; 2]),
             Ask::Bye => (3, none, none, [0; 2], [0; 2]),
+            Ask::Mark => (5, none, none, [0; 2], [0; 2]),
         };
         // An atomic has one place and two operands, a put two places and one operand.
         let last = if kind == 1 { second.offset } else { operands[1] };
         let mut header = [0; HEADER];
-        header[..5].copy_from_slice(&[kind, first.region as u8, second.region as u8, small[0], small[1]]);
+        let answered = self.answered.into();
+        header[..6].copy_from_slice(&[kind, first.region as u8, second.region as u8, small[0], small[1], answered]);
         header[8..12].copy_from_slice(&self.pe.to_le_bytes());
         write(&mut header, [self.number, first.offset, operands[0], last]);
         header
@@ -83,14 +89,16 @@ impl AskMessage {
                     Amo::Add(value) => SignalUpdate::Add(value),
                     _ => return None,
                 };
-                Ask::PutSignal { to: first, signal, update }
+                Ask::Put { to: first, signal: Some((signal, update)) }
             }
             2 => Ask::Keys { region: first.region, from: offset },
             3 => Ask::Bye,
+            4 => Ask::Put { to: first, signal: None },
+            5 => Ask::Mark,
             _ => return None,
         };
         let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
-        Some(Self { pe, number, ask })
+        Some(Self { pe, number, ask, answered: header[5] != 0 })
     }
 }
 
@@ -155,13 +163,15 @@ mod tests {
             [(Region::Statics, 7), (Region::Control, u64::MAX)].map(|(region, offset)| Position { region, offset });
         let asks = [
             Ask::Amo { at, width: Width::Four, amo: Amo::CompareSwap { cond: 3, value: 9 } },
-            Ask::PutSignal { to, signal: at, update: SignalUpdate::Add(5) },
-            Ask::PutSignal { to: at, signal: to, update: SignalUpdate::Set(6) },
+            Ask::Put { to, signal: Some((at, SignalUpdate::Add(5))) },
+            Ask::Put { to: at, signal: Some((to, SignalUpdate::Set(6))) },
+            Ask::Put { to, signal: None },
             Ask::Keys { region: Region::Control, from: 2 },
+            Ask::Mark,
             Ask::Bye,
         ];
-        for ask in asks {
-            let question = AskMessage { pe: 70_000, number: 1 << 40, ask };
+        for (i, ask) in asks.into_iter().enumerate() {
+            let question = AskMessage { pe: 70_000, number: 1 << 40, ask, answered: i % 2 == 0 };
             assert_eq!(AskMessage::decode(&question.encode()), Some(question));
         }
         let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::Participant;
 use oxshmem_transport::driver::Callers;
+use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
@@ -22,6 +22,8 @@ pub(crate) struct Net {
     pub(crate) peers: Directory,
     pub(crate) context: Arc<UcxContext>,
     pub(crate) regions: Regions,
+    /// Lanes whose completions are rarely waited for tell their puts.
+    tells: bool,
     /// The worker that peers reach; none after the end.
     pub(crate) service: Mutex<Option<Worker>>,
     /// The PEs that have asked us something and have not said good-bye.
@@ -42,9 +44,12 @@ struct Channels {
 
 impl Net {
     pub(crate) fn new(participant: &Participant<'_>, context: Arc<UcxContext>, atomics: bool) -> Self {
+        // UCX's own atomics are not atomic against those of the processor.
+        let tells = context.by_processors && !atomics;
         Self {
             peers: Directory::new(participant, atomics),
             regions: Regions::new(context.clone()),
+            tells,
             context,
             service: Mutex::default(),
             guests: Mutex::default(),
@@ -69,23 +74,24 @@ impl Net {
     /// Moves on what lanes have under way while their callers do something else; also says whether any has.
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
         let Some(channels) = self.channels.try_lock() else { return (0, true) };
-        let busy = channels.taken.iter().filter(|shared| shared.under_way() > 0);
+        let busy = channels.taken.iter().filter(|shared| shared.to_move() > 0);
         busy.fold((0, false), |(done, _), shared| (done + shared.nudge(&self.peers), true))
     }
 
     /// Arms the workers of lanes that have something under way; none if one of them has something to do.
     pub(crate) fn arm_lanes(&self) -> Option<Vec<RawFd>> {
         let channels = self.channels.try_lock()?;
-        channels.taken.iter().filter(|shared| shared.under_way() > 0).map(|shared| shared.arm()).collect()
+        channels.taken.iter().filter(|shared| shared.to_move() > 0).map(|shared| shared.arm()).collect()
     }
 
     /// A channel for a new lane.
-    pub(crate) fn take_channel(&self) -> Result<Arc<SharedChannel>, Error> {
+    pub(crate) fn take_channel(&self, options: LaneOptions) -> Result<Arc<SharedChannel>, Error> {
         let free = self.channels.lock().free.pop();
         let shared = match free {
             Some(shared) => shared,
             None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
         };
+        shared.lock().tells = options.rarely_completed && self.tells;
         self.channels.lock().taken.push(shared.clone());
         Ok(shared)
     }
@@ -125,7 +131,7 @@ impl Net {
         let answered = self.channels().iter().all(|shared| {
             let mut channel = shared.lock();
             channel.step(&self.peers);
-            channel.owed() == 0
+            channel.to_move() == 0
         });
         answered && self.guests.lock().is_empty()
     }

@@ -23,7 +23,7 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::devices::Devices;
-use crate::load;
+use crate::{load, tcp};
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.
 pub(crate) fn blank<T>() -> T {
@@ -50,6 +50,8 @@ pub(crate) struct UcxContext {
     pub(crate) ucx: &'static Ucx,
     pub(crate) handle: ucp_context_h,
     pub(crate) devices: Devices,
+    /// Between nodes it moves bytes by messages that the target's processor acknowledges.
+    pub(crate) by_processors: bool,
 }
 
 // SAFETY: the context is made for several threads (`mt_workers_shared`), and the library has been asked whether it can.
@@ -95,7 +97,7 @@ impl UcxContext {
         let made = unsafe {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
-            for (name, number) in rails(devices.cards).chain(segments(ucx, tls)) {
+            for (name, number) in rails(devices.cards).chain(tcp::segments(&version(ucx), tls)) {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }
@@ -104,7 +106,7 @@ impl UcxContext {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(UcxContext { ucx, handle, devices }))
+        Ok(Arc::new(UcxContext { ucx, handle, devices, by_processors: tcp::is_all_there_is(tls) }))
     }
 
     /// The library's version.
@@ -118,32 +120,6 @@ fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
     let names = [c"MAX_RMA_RAILS", c"MAX_RNDV_RAILS"].into_iter().filter(move |_| cards > 1);
     let free = |name: &&CStr| std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_none();
     names.filter(free).filter_map(move |name| Some((name, CString::new(cards.to_string()).ok()?)))
-}
-
-/// The settings that make TCP segments of UCX's as long as [`TCP_SEGMENT`], as far as the user has not made them.
-///
-/// They are made only where the user names TCP: UCX warns of settings that no transport takes.
-fn segments(ucx: &Ucx, tls: Option<&str>) -> impl Iterator<Item = (&'static CStr, CString)> {
-    let is_set = |name: &str| std::env::var_os(name).is_some();
-    let free = !is_set("UCX_TCP_TX_SEG_SIZE") && !is_set("UCX_TCP_RX_SEG_SIZE");
-    let names =
-        tls.filter(|tls| free && tls.split(',').any(|name| name == "tcp")).map(|_| segment_names(&version(ucx)));
-    names.into_iter().flatten().filter_map(|&name| Some((name, CString::new(TCP_SEGMENT.to_string()).ok()?)))
-}
-
-/// Bytes of a TCP segment of UCX's. Puts over TCP are made of segments, and each costs a call of the kernel: with UCX's own 8 KiB a
-/// put of a MiB takes three times as long.
-const TCP_SEGMENT: usize = 64 << 10;
-
-/// By which names a version of UCX lets a program set the length of segments: without the name of the transport at first, later with
-/// it. None where that is not known.
-fn segment_names(version: &str) -> &'static [&'static CStr] {
-    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
-    match (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) {
-        (1, 12..=13) => &[c"TX_SEG_SIZE", c"RX_SEG_SIZE"],
-        (1, 15..) => &[c"TCP_TX_SEG_SIZE", c"TCP_RX_SEG_SIZE"],
-        _ => &[],
-    }
 }
 
 /// The library's version.
@@ -354,18 +330,4 @@ pub(crate) unsafe fn finish(request: *mut c_void, status: ucs_status_t, failed: 
     }
     // SAFETY: the request is a callback's, by the caller's promise, and freed once.
     unsafe { (ucx.request_free)(request) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::segment_names;
-
-    #[test]
-    fn the_names_of_segments_follow_the_version() {
-        assert_eq!(segment_names("1.13.1"), [c"TX_SEG_SIZE", c"RX_SEG_SIZE"]);
-        assert_eq!(segment_names("1.18.0"), [c"TCP_TX_SEG_SIZE", c"TCP_RX_SEG_SIZE"]);
-        for unknown in ["1.14.0", "1.9.0", "2.0.0", ""] {
-            assert!(segment_names(unknown).is_empty(), "{unknown}");
-        }
-    }
 }

@@ -107,8 +107,8 @@ impl Fabric for Ucx {
         Some(self.net.clone())
     }
 
-    fn lane(&self, _options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
-        Ok(Box::new(UcxLane::new(self.net.clone())?))
+    fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
+        Ok(Box::new(UcxLane::new(self.net.clone(), options)?))
     }
 
     fn progress(&self) -> usize {

@@ -43,6 +43,9 @@ pub(crate) unsafe extern "C" fn on_ask(
         Ok((value, keys)) => (Ok(value), keys),
         Err(wrong) => (Err(wrong), Vec::new()),
     };
+    if !question.answered && outcome.is_ok() {
+        return UCS_OK;
+    }
     let header = AnswerMessage { number: question.number, outcome }.encode();
     // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
     unsafe { send(net.context.ucx, param.reply_ep, SentAnswer { header, keys }) };
@@ -55,18 +58,22 @@ impl Net {
         let memory = &self.regions.memory;
         match ask {
             Ask::Amo { at, width, amo } => Ok((memory.amo(at.region, at.offset, width, amo)?, Vec::new())),
-            Ask::PutSignal { to, signal, update } => {
+            Ask::Put { to, signal } => {
                 // Nothing is written if any of it is wrong.
-                memory.object(signal.region, signal.offset, Width::Eight)?;
+                if let Some((signal, _)) = signal {
+                    memory.object(signal.region, signal.offset, Width::Eight)?;
+                }
                 if !data.is_empty() {
                     // SAFETY: the source is a slice.
                     unsafe { memory.put(to.region, to.offset, data.as_ptr(), data.len())? };
                 }
-                memory.amo(signal.region, signal.offset, Width::Eight, update.amo())?;
+                if let Some((signal, update)) = signal {
+                    memory.amo(signal.region, signal.offset, Width::Eight, update.amo())?;
+                }
                 Ok((0, Vec::new()))
             }
             Ask::Keys { region, from } => Ok((0, self.regions.keys(region, from))),
-            Ask::Bye => Ok((0, Vec::new())),
+            Ask::Mark | Ask::Bye => Ok((0, Vec::new())),
         }
     }
 }

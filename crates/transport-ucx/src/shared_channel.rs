@@ -16,6 +16,8 @@ pub(crate) struct SharedChannel {
     /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
     /// sees zero sees what was fetched, and reads what it has stored itself or something later.
     under_way: AtomicU64,
+    /// Those of them that it helps to move on. Relaxed: whoever sees an old number looks again.
+    to_move: AtomicU64,
 }
 
 /// The channel while it is held.
@@ -26,6 +28,7 @@ pub(crate) struct LockedChannel<'s> {
 
 impl Drop for LockedChannel<'_> {
     fn drop(&mut self) {
+        self.shared.to_move.store(self.channel.to_move(), Ordering::Relaxed);
         self.shared.under_way.store(self.channel.outstanding(), Ordering::Release);
     }
 }
@@ -46,7 +49,7 @@ impl DerefMut for LockedChannel<'_> {
 
 impl SharedChannel {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0) }
+        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0), to_move: AtomicU64::new(0) }
     }
 
     pub(crate) fn lock(&self) -> LockedChannel<'_> {
@@ -59,6 +62,10 @@ impl SharedChannel {
 
     pub(crate) fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn to_move(&self) -> u64 {
+        self.to_move.load(Ordering::Relaxed)
     }
 
     /// The descriptor to watch for it; none if it has something to do, or somebody moves it on.

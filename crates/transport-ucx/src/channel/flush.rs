@@ -5,6 +5,7 @@
 //! left to do. Puts that come while a flush waits for those before it belong to the next flush; each of the two has a counter
 //! of the puts that UCX is at.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::{mem, ptr};
 
@@ -97,7 +98,8 @@ impl Channel {
                 }
                 continue;
             }
-            self.ask(peers, pe, Ask::Amo { at, width: Width::Eight, amo: update.amo() }, &[], Expected::Word);
+            let ask = Ask::Amo { at, width: Width::Eight, amo: update.amo() };
+            self.ask(peers, pe, ask, Cow::Borrowed(&[]), Expected::Word);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The peers of a channel: connected when they are first needed, with the keys of their memory.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::time::Instant;
@@ -21,6 +22,8 @@ pub(super) struct ReachedPeer {
     pub(super) pe: u32,
     pub(super) endpoint: ucp_ep_h,
     pub(super) keys: RegionPieces<UnpackedKey>,
+    /// Messages since the last one that it answers.
+    pub(super) told: u32,
 }
 
 /// The peer that an endpoint's failure belongs to.
@@ -47,12 +50,12 @@ impl Channel {
 
     /// Asks for the keys of a region that are not known yet; busy until they have come. There is one such question at a time.
     fn fetch_keys(&mut self, peers: &Directory, peer: usize, region: Region) -> Issued {
-        let ReachedPeer { pe, endpoint, ref keys } = self.peers[peer];
+        let ReachedPeer { pe, endpoint, ref keys, .. } = self.peers[peer];
         let from = keys.of(region).len() as u64;
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
             self.keys_asked = Some((pe, region, Instant::now()));
-            self.ask(peers, pe, Ask::Keys { region, from }, &[], Expected::Keys);
+            self.ask(peers, pe, Ask::Keys { region, from }, Cow::Borrowed(&[]), Expected::Keys);
         }
         if let Some(error) = &*self.inbox.error.borrow() {
             self.keys_asked = None;
@@ -109,7 +112,7 @@ impl Channel {
         })?;
         self.last = self.peers.len();
         self.index.insert(pe, self.last);
-        self.peers.push(ReachedPeer { pe, endpoint, keys: RegionPieces::NONE });
+        self.peers.push(ReachedPeer { pe, endpoint, keys: RegionPieces::NONE, told: 0 });
         Ok(self.last)
     }
 }

@@ -1,0 +1,78 @@
+//! Puts that are told to the target's processor: for lanes whose completions are rarely waited for, where UCX itself makes a put of
+//! messages between processors. Over TCP each put of UCX's is acknowledged by a message of its own, which costs both processors as
+//! much as the put; what is told is acknowledged once for many.
+
+use std::borrow::Cow;
+use std::slice;
+
+use oxshmem_transport::{NotIssued, Remote, SignalUpdate};
+
+use super::{COPIED, Channel, Issued};
+use crate::message::{Ask, Position};
+use crate::peers::Directory;
+
+/// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
+const PIECE: usize = 32 << 10;
+
+impl Channel {
+    /// Puts `n` bytes, and then updates the signal if there is one.
+    ///
+    /// # Safety
+    /// `source` is readable for `n` bytes until completion.
+    pub(crate) unsafe fn tell_put(
+        &mut self,
+        peers: &Directory,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Option<(Remote, SignalUpdate)>,
+    ) -> Issued {
+        self.start_message(peers)?;
+        let signal = signal.map(|(signal, update)| (Position::of(signal), update));
+        let mut start = 0;
+        loop {
+            let len = PIECE.min(n - start);
+            // SAFETY: the source is readable for this part until completion, by the caller's promise.
+            let data = if len == 0 { &[] } else { unsafe { slice::from_raw_parts(source.add(start), len) } };
+            let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
+            start += len;
+            let ask = Ask::Put { to: Position::of(to_piece), signal: signal.filter(|_| start == n) };
+            self.tell(peers, to.pe, ask, Cow::Borrowed(data));
+            if start == n {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts a copy of what `source` has, at most [`COPIED`] bytes. Returns how much was issued.
+    ///
+    /// # Safety
+    /// `source` is readable for `n` bytes.
+    pub(crate) unsafe fn tell_copy(
+        &mut self,
+        peers: &Directory,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+    ) -> Issued<usize> {
+        let n = n.min(COPIED);
+        if n > 0 {
+            self.start_message(peers)?;
+            // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
+            let copy = unsafe { slice::from_raw_parts(source, n) }.to_vec();
+            self.tell(peers, to.pe, Ask::Put { to: Position::of(to), signal: None }, Cow::Owned(copy));
+        }
+        Ok(n)
+    }
+
+    /// Before each message: a fence has promised order, which messages have among themselves, and there is room for one more.
+    pub(super) fn start_message(&mut self, peers: &Directory) -> Issued {
+        if self.fenced && self.transfers() > 0 {
+            return Err(NotIssued::Busy);
+        }
+        // A transfer after the fence still waits for the messages before it.
+        let outstanding = self.outstanding();
+        self.fenced &= outstanding > 0;
+        self.find_room(peers, outstanding)
+    }
+}
