@@ -1,6 +1,6 @@
-//! Atomics on other PEs are letters that the target's processor executes: they are atomic against the processors of the
-//! target's node, which on-node PEs use for the same words. A card's own atomics are not, and a provider that makes them
-//! in software does not say how; so these are used for all atomics of a job or for none (`atomic`).
+//! Atomics on other PEs, and short puts with signals, are letters that the target's processor executes: so atomics are atomic against
+//! the processors of the target's node, which on-node PEs use for the same words. A card's own atomics are not, and a provider that
+//! makes them in software does not say how; so these are used for all atomics of a job or for none (`atomic`).
 
 use std::sync::Arc;
 
@@ -23,6 +23,14 @@ impl Messages for OfiMessages {
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {
         self.0.letter()
+    }
+
+    fn longest(&self) -> usize {
+        self.0.longest_letter
+    }
+
+    fn beat_puts(&self) -> bool {
+        self.0.puts_are_acknowledged
     }
 
     fn follow_puts(&self) -> bool {

@@ -14,11 +14,10 @@ use oxshmem_transport::{Account, FoundPiece, NotIssued, Region, Remote, Segment}
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
-use crate::message::Message;
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{OwnMemory, Registration};
-use crate::slots::{OperationSlot, OperationSlots, Use, context};
+use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, Use, context};
 use crate::windows::Windows;
 
 pub(crate) use completions::Heard;
@@ -64,7 +63,8 @@ impl Endpoint {
     /// The endpoint of these objects; one that receives nothing is a further rail's.
     pub(crate) fn new(mut objects: Objects, pes: u32, depth: Depth) -> Result<Self, Error> {
         let Depth { issued, receives } = depth;
-        let mut slots = OperationSlots::new(issued + receives);
+        let room = if objects.info.endpoint().card || receives == 0 { ROOM } else { LONG_ROOM };
+        let mut slots = OperationSlots::new(issued + receives, room);
         let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len)?) } else { None };
@@ -110,6 +110,11 @@ impl Endpoint {
     /// Longest operation.
     pub(crate) fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// Bytes of the longest message.
+    pub(crate) fn longest_message(&self) -> usize {
+        self.longest.min(self.slots.room_length())
     }
 
     /// Makes known a peer's rail of this number.
@@ -210,7 +215,7 @@ impl Endpoint {
         let attempt = || unsafe {
             let room = self.slots.room(slot);
             let desc = self.room_descriptor();
-            fi_recv(self.objects.ep, room.cast(), Message::LONGEST, desc, fi::FI_ADDR_UNSPEC, context(slot))
+            fi_recv(self.objects.ep, room.cast(), self.slots.room_length(), desc, fi::FI_ADDR_UNSPEC, context(slot))
         } as c_int;
         // An endpoint that has just been enabled or has just given one back has a place.
         let code = (0..1000).map(|_| attempt()).find(|&code| code != -fi::FI_EAGAIN).unwrap_or(-fi::FI_EAGAIN);

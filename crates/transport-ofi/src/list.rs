@@ -145,7 +145,12 @@ fn query(
     let mut entry = list;
     while !entry.is_null() {
         // SAFETY: the entry is one of libfabric's list, which is freed below.
-        found.extend(unsafe { Info::copy(library, entry, delivery) });
+        if let Some(info) = unsafe { Info::copy(library, entry, delivery) } {
+            // Puts and atomics say with each call when they are complete. A message need not be acknowledged.
+            // SAFETY: libfabric's entries have all attributes, also those of the sending side, and the copy is ours.
+            unsafe { (*(*info.entry()).tx_attr).op_flags &= !fi::FI_DELIVERY_COMPLETE };
+            found.push(info);
+        }
         // SAFETY: the entry is one of libfabric's list, which links it to the next one or to null.
         entry = unsafe { (*entry).next };
     }

@@ -1,7 +1,10 @@
 //! The messages between the PEs' providers: atomics for the target's processor, questions about memory, and farewells.
 
 use crate::address::MOST_RAILS;
+use crate::slots::ROOM;
 use crate::windows::Window;
+
+const _: () = assert!(5 + 8 + MOST_RAILS * (1 + Window::BYTES) <= ROOM, "an answer names the windows of all rails");
 
 /// A message. Each begins with its kind and its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,8 +24,8 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The longest one.
-    pub(crate) const LONGEST: usize = 5 + 8 + MOST_RAILS * (1 + Window::BYTES);
+    /// Bytes before a letter.
+    pub(crate) const HEAD: usize = 5;
 
     pub(crate) fn encode(&self, from: u32) -> Vec<u8> {
         let (kind, body) = match self {
@@ -78,7 +81,7 @@ mod tests {
         let piece = RegionPiece { start: 1, len: 2, address: 3, key: u64::MAX };
         let window = Window { region: Region::Heap, piece };
         for message in [
-            Message::Letter(vec![7; 64]),
+            Message::Letter(vec![7; ROOM - Message::HEAD]),
             Message::Where { region: 2, offset: 1 << 40 },
             Message::There(vec![(0, window); MOST_RAILS], 0),
             Message::There(Vec::new(), 99),
@@ -87,7 +90,7 @@ mod tests {
             Message::Farewell,
         ] {
             let bytes = message.encode(70_000);
-            assert!(bytes.len() <= Message::LONGEST);
+            assert!(bytes.len() <= ROOM);
             assert_eq!(Message::decode(&bytes), Some((70_000, message)));
         }
         for garbage in

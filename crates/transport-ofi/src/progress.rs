@@ -13,7 +13,9 @@ use oxshmem_transport::OperationLock;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 use parking_lot::MutexGuard;
 
+use crate::delivery::Delivery;
 use crate::engine::Engine;
+use crate::message::Message;
 use crate::naps::Naps;
 use crate::slots::ROOM;
 use crate::spread::SPREAD;
@@ -27,6 +29,10 @@ pub(crate) struct Net {
     engine: OperationLock<Engine>,
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
+    /// The target's processor takes part in each put and acknowledges it.
+    pub(crate) puts_are_acknowledged: bool,
+    /// Bytes of the longest letter.
+    pub(crate) longest_letter: usize,
     /// The endpoint does the job's atomics.
     pub(crate) atomics: bool,
     pub(crate) atomics_ordered: bool,
@@ -54,6 +60,8 @@ impl Net {
             me: engine.me,
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
+            puts_are_acknowledged: !info.endpoint().card && engine.first.objects.delivery() == Delivery::Complete,
+            longest_letter: engine.first.longest_message() - Message::HEAD,
             atomics,
             atomics_ordered: info.orders_atomics(),
             inject: info.tx().inject_size.min(ROOM),

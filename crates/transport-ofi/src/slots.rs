@@ -8,8 +8,11 @@ use oxshmem_libfabric_sys as fi;
 
 use crate::registered::Registration;
 
-/// Bytes that an operation can keep of its own: a copied source, a destination that is not registered, a message.
+/// Bytes that an operation can keep of its own: a copied source, a destination that is not registered.
 pub(crate) const ROOM: usize = 4096;
+
+/// The same for a message where the network's software carries it: such rooms need no memory that is locked.
+pub(crate) const LONG_ROOM: usize = 16 << 10;
 
 /// The use of a slot.
 pub(crate) enum Use {
@@ -39,6 +42,8 @@ pub(crate) struct OperationSlot {
 pub(crate) struct OperationSlots {
     slots: Box<[UnsafeCell<OperationSlot>]>,
     bytes: *mut u8,
+    /// Bytes of each, at least [`ROOM`].
+    room: usize,
     free: Vec<usize>,
 }
 
@@ -46,18 +51,18 @@ pub(crate) struct OperationSlots {
 unsafe impl Send for OperationSlots {}
 
 impl OperationSlots {
-    pub(crate) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize, room: usize) -> Self {
         let empty = |number| {
             let context = fi::fi_context2 { internal: [ptr::null_mut(); 8] };
             UnsafeCell::new(OperationSlot { context, used_for: Use::Free, registration: None, number })
         };
-        let bytes = Box::leak(vec![[0u64; ROOM / 8]; count].into_boxed_slice()).as_mut_ptr().cast();
-        Self { slots: (0..count).map(empty).collect(), bytes, free: (0..count).rev().collect() }
+        let bytes = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
+        Self { slots: (0..count).map(empty).collect(), bytes, room, free: (0..count).rev().collect() }
     }
 
     /// The bytes of all slots, to be registered once where the provider demands that.
     pub(crate) fn bytes(&self) -> (*mut u8, usize) {
-        (self.bytes, self.slots.len() * ROOM)
+        (self.bytes, self.slots.len() * self.room)
     }
 
     /// A free slot, which now has this use.
@@ -91,13 +96,18 @@ impl OperationSlots {
     /// `operation` came from `take`.
     pub(crate) unsafe fn room(&self, operation: *const OperationSlot) -> *mut u8 {
         // SAFETY: the slot came from `take`, by the caller's promise, so its number is below the count.
-        unsafe { self.bytes.add((*operation).number * ROOM) }
+        unsafe { self.bytes.add((*operation).number * self.room) }
+    }
+
+    /// The length of an operation's own bytes.
+    pub(crate) fn room_length(&self) -> usize {
+        self.room
     }
 }
 
 impl Drop for OperationSlots {
     fn drop(&mut self) {
-        let rooms = ptr::slice_from_raw_parts_mut(self.bytes.cast::<[u64; ROOM / 8]>(), self.slots.len());
+        let rooms = ptr::slice_from_raw_parts_mut(self.bytes.cast::<u64>(), self.slots.len() * (self.room / 8));
         // SAFETY: `new` has leaked the bytes with this length, and the endpoint that might have used them is closed.
         drop(unsafe { Box::from_raw(rooms) });
     }

@@ -69,7 +69,7 @@ pub(crate) struct Channel {
     asked: u64,
     /// The PE and the region whose keys are asked for, and since when.
     keys_asked: Option<(u32, Region, Instant)>,
-    worker: Worker,
+    pub(crate) worker: Worker,
     /// The peers to which failures of endpoints belong.
     watched: Vec<Rc<Watched>>,
     inbox: Rc<Inbox>,

@@ -11,14 +11,15 @@ use crate::peers::Directory;
 use crate::shared_channel::SharedChannel;
 
 pub(crate) struct UcxLane {
-    net: Arc<Net>,
+    /// First: the serving channel needs the net.
     channel: Arc<SharedChannel>,
+    net: Arc<Net>,
 }
 
 impl UcxLane {
     pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
         let channel = net.take_channel(options)?;
-        Ok(Self { net, channel })
+        Ok(Self { channel, net })
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.

@@ -1,4 +1,4 @@
-//! The state that lanes, callers and the thread share: our memory, the serving worker, and how peers are found.
+//! The state that lanes, callers and the thread share: our memory, the serving channel, and how peers are found.
 
 use std::collections::HashSet;
 use std::os::fd::RawFd;
@@ -11,10 +11,11 @@ use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
-use crate::message::Ask;
-use crate::objects::{UcxContext, Worker};
+use crate::message::{ASK, Ask};
+use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
+use crate::service::on_ask;
 use crate::shared_channel::SharedChannel;
 
 /// One PE's part in the job.
@@ -24,8 +25,10 @@ pub(crate) struct Net {
     pub(crate) regions: Regions,
     /// Lanes whose completions are rarely waited for tell their puts.
     tells: bool,
-    /// The worker that peers reach; none after the end.
-    pub(crate) service: Mutex<Option<Worker>>,
+    /// The channel whose worker peers reach; none after the end.
+    pub(crate) service: Mutex<Option<Arc<SharedChannel>>>,
+    /// A lane has the serving channel.
+    service_is_taken: AtomicBool,
     /// The PEs that have asked us something and have not said good-bye.
     pub(crate) guests: Mutex<HashSet<u32>>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
@@ -52,6 +55,7 @@ impl Net {
             tells,
             context,
             service: Mutex::default(),
+            service_is_taken: AtomicBool::new(false),
             guests: Mutex::default(),
             channels: Mutex::default(),
             callers: Callers::default(),
@@ -59,16 +63,28 @@ impl Net {
         }
     }
 
+    /// Opens the serving channel.
+    pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
+        let channel = Channel::new(self.context.clone())?;
+        // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
+        // that has the channel lets go of it before it lets go of the net.
+        unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };
+        *self.service.lock() = Some(Arc::new(SharedChannel::new(channel)));
+        Ok(())
+    }
+
     /// This PE's address.
     pub(crate) fn address(&self) -> Vec<u8> {
-        let address = self.service.lock().as_ref().and_then(|service| service.address().ok());
+        let service = self.service.lock();
+        let address = service.as_ref().and_then(|service| service.lock().worker.address().ok());
         [MARK, &address.unwrap_or_default()].concat()
     }
 
     /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
     pub(crate) fn serve(&self) -> usize {
         self.callers.note();
-        self.service.try_lock().and_then(|service| service.as_ref().map(Worker::progress)).unwrap_or(0)
+        let service = self.service.try_lock();
+        service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
     }
 
     /// Moves on what lanes have under way while their callers do something else; also says whether any has.
@@ -85,19 +101,33 @@ impl Net {
     }
 
     /// A channel for a new lane.
+    ///
+    /// The first lane that tells gets the serving one: what two PEs tell each other goes by one connection then, so that acknowledgements
+    /// of TCP's travel with data, and a caller looks at one worker.
     pub(crate) fn take_channel(&self, options: LaneOptions) -> Result<Arc<SharedChannel>, Error> {
+        let tells = options.rarely_completed && self.tells;
+        if tells
+            && let Some(shared) = &*self.service.lock()
+            && !self.service_is_taken.swap(true, Ordering::AcqRel)
+        {
+            shared.lock().tells = true;
+            return Ok(shared.clone());
+        }
         let free = self.channels.lock().free.pop();
         let shared = match free {
             Some(shared) => shared,
             None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
         };
-        shared.lock().tells = options.rarely_completed && self.tells;
+        shared.lock().tells = tells;
         self.channels.lock().taken.push(shared.clone());
         Ok(shared)
     }
 
     /// Takes back the channel of a lane that ends.
     pub(crate) fn leave_channel(&self, shared: &Arc<SharedChannel>, reusable: bool) {
+        if self.service.lock().as_ref().is_some_and(|service| Arc::ptr_eq(service, shared)) {
+            return self.service_is_taken.store(false, Ordering::Release);
+        }
         let mut channels = self.channels.lock();
         channels.taken.retain(|other| !Arc::ptr_eq(other, shared));
         if self.closed.load(Ordering::Relaxed) {
@@ -106,10 +136,14 @@ impl Net {
         if reusable { channels.free.push(shared.clone()) } else { channels.broken.push(shared.clone()) }
     }
 
-    /// The channels of all lanes, also of those that are gone.
+    /// The serving channel and those of all lanes, also of those that are gone.
     fn channels(&self) -> Vec<Arc<SharedChannel>> {
-        let channels = self.channels.lock();
-        [&channels.taken, &channels.free, &channels.broken].into_iter().flatten().cloned().collect()
+        let (service, channels) = (self.service.lock(), self.channels.lock());
+        service
+            .iter()
+            .chain([&channels.taken, &channels.free, &channels.broken].into_iter().flatten())
+            .cloned()
+            .collect()
     }
 
     /// Says good-bye to all PEs that this one has asked.

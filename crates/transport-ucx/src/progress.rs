@@ -1,4 +1,4 @@
-//! Moves the serving worker on: by callers that wait, and by the thread ([`Drive`]).
+//! Moves the serving channel on: by callers that wait, and by the thread ([`Drive`]).
 
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 
 use crate::net::Net;
-use crate::objects::Worker;
 
 /// The longest sleep of the thread while lanes have something under way, and while none has.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
@@ -34,9 +33,9 @@ impl Net {
         self.serve() + self.move_lanes().0
     }
 
-    /// Arms the serving worker. `None`: it has something to do, or somebody serves.
+    /// Arms the serving channel. `None`: it has something to do, or somebody serves.
     fn arm_service(&self) -> Option<RawFd> {
-        self.service.try_lock()?.as_ref().and_then(Worker::arm_to_sleep)
+        self.service.try_lock()?.as_ref()?.arm()
     }
 }
 
@@ -48,10 +47,11 @@ impl Drive for Net {
     fn turn(&self, _resumed: bool) -> Next {
         let (_, busy) = self.move_lanes();
         let service = self.service.lock();
-        let Some(service) = service.as_ref() else { return Next::Nap(BLIND) };
-        match (0..TURNS).any(|_| service.progress() == 0) {
-            true if service.descriptor().is_none() => Next::Nap(BLIND),
-            true => Next::Sleep(if busy { SLEEPS.0 } else { SLEEPS.1 }),
+        let Some(shared) = service.as_ref() else { return Next::Nap(BLIND) };
+        let mut channel = shared.lock();
+        match (0..TURNS).any(|_| channel.step(&self.peers) == 0) {
+            true if channel.worker.descriptor().is_none() => Next::Nap(BLIND),
+            true => Next::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),
             false => Next::Again,
         }
     }
@@ -71,8 +71,8 @@ impl Drive for Net {
     }
 
     fn wake(&self) {
-        if let Some(service) = self.service.lock().as_ref() {
-            service.wake();
+        if let Some(shared) = self.service.lock().as_ref() {
+            shared.lock().worker.wake();
         }
     }
 }

@@ -15,10 +15,8 @@ use oxshmem_transport::{
 use crate::channel::COPIED;
 use crate::devices::Devices;
 use crate::lane::UcxLane;
-use crate::message::ASK;
 use crate::net::Net;
 use crate::objects::{UcxContext, Worker};
-use crate::service::on_ask;
 use crate::usable::usable_card;
 
 /// UCX, offered unasked where there is an InfiniBand card that can be used. Elsewhere its TCP is no better than ours.
@@ -63,11 +61,8 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let tls = Some(choice.detail.to_owned()).filter(|tls| !tls.is_empty());
     let cards = &cards[..cards.len().min(settings.rails.unwrap_or(1).into())];
     let context = UcxContext::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
-    let service = Worker::new(context.clone())?;
     let net = Arc::new(Net::new(participant, context, atomics));
-    // SAFETY: the net is shared by reference only, and takes the worker down before it goes (`Ucx::close`).
-    unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast())? };
-    *net.service.lock() = Some(service);
+    net.open_service()?;
     let capabilities = Capabilities {
         features: Features::GROWS | Features::PINS,
         amo: if atomics { AmoDomain::Network } else { AmoDomain::Processor },

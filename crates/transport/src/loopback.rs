@@ -39,11 +39,13 @@ pub struct Options {
     pub amo: AmoDomain,
     /// So many bytes of a put or get are issued at once.
     pub longest: usize,
+    /// Bytes of the longest message; longer than the least, messages are said to beat puts.
+    pub message: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { adversary: None, amo: AmoDomain::Processor, longest: usize::MAX }
+        Self { adversary: None, amo: AmoDomain::Processor, longest: usize::MAX, message: 64 }
     }
 }
 
@@ -77,7 +79,12 @@ impl Loopback {
     }
 
     fn mail(&self) -> LoopbackMessages {
-        LoopbackMessages { me: self.me, job: self.job.clone(), callers: Callers::default() }
+        LoopbackMessages {
+            me: self.me,
+            job: self.job.clone(),
+            callers: Callers::default(),
+            longest: self.options.message,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The layer around every provider: a PE's operations on itself, and the atomics and signals that a provider lacks, made of
 //! what it has.
 
+mod letter;
 mod service;
 
 use std::ptr;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 
 use crate::driver::{Callers, Drive, Driver, Next};
+use crate::software::letter::{Ask, Place};
 use crate::software::service::{Requester, Service};
 use crate::{
     Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
@@ -33,9 +35,10 @@ pub fn fill(
         let Some(messages) = messages else {
             return Err(Error::new("the provider has neither atomics nor messages").because(fabric.describe()));
         };
-        service = Some(Arc::new(Service::new(messages, memory.clone())));
+        let made = Service::new(messages, memory.clone());
         capabilities.amo = AmoDomain::Processor;
-        capabilities.signal = None;
+        capabilities.signal = Some(made.longest_put());
+        service = Some(Arc::new(made));
         // Atomics travel apart from puts, and the target's processor takes part.
         capabilities.features.remove(Features::ORDERED | Features::ONE_SIDED);
     }
@@ -111,8 +114,10 @@ impl Fabric for Filled {
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
         let inner = self.fabric.capabilities();
         let asked = self.service.clone().map(|service| {
-            let follows = inner.features.contains(Features::ORDERED) && service.follow_puts();
-            (Requester::new(service), follows)
+            let follows = inner.features.contains(Features::ORDERED) && service.messages().follow_puts();
+            let tells = options.rarely_completed && service.messages().in_order();
+            let tells_puts = tells && service.messages().beat_puts();
+            Asked { requester: Requester::new(service), follows, tells, tells_puts }
         });
         Ok(Box::new(FilledLane {
             me: self.me,
@@ -125,8 +130,9 @@ impl Fabric for Filled {
     }
 
     fn progress(&self) -> usize {
-        let served = self.service.as_ref().is_some_and(|service| service.serve());
-        self.fabric.progress() + usize::from(served)
+        let done = self.fabric.progress();
+        // What has just come is served at once.
+        done + self.service.as_ref().map_or(0, |service| usize::from(service.serve()))
     }
 
     fn rest(&self, most: Duration) -> Option<usize> {
@@ -170,9 +176,53 @@ struct FilledLane {
     by_network: bool,
     /// Errors of operations of this PE on itself.
     own: Account,
-    /// Present if atomics are made of messages; and whether these follow the puts: then a fence waits for nothing, and a put
-    /// only for the answers of atomics on its PE that were asked for before the last fence.
-    asked: Option<(Requester, bool)>,
+    asked: Option<Asked>,
+}
+
+/// Atomics, and puts with signals, that are made of messages.
+struct Asked {
+    requester: Requester,
+    /// They follow the puts: then a fence waits for nothing, and a put only for the answers of those on its PE that were sent before
+    /// the last fence.
+    follows: bool,
+    /// What needs no old value is told.
+    tells: bool,
+    /// Puts that fit a message are told.
+    tells_puts: bool,
+}
+
+impl Asked {
+    /// The requester, if it has a put of so many bytes to this PE told. A put that would have to wait for what was told before is told as
+    /// well: messages stay in order by themselves.
+    fn tells_put(&self, pe: u32, n: usize) -> Option<&Requester> {
+        let fits = self.tells && (1..=self.requester.longest_put()).contains(&n);
+        let is_told = fits && (self.tells_puts || self.follows && self.requester.may_be_overtaken(pe));
+        is_told.then_some(&self.requester)
+    }
+
+    /// Has something done that needs no old value.
+    fn request(&self, pe: u32, ask: Ask<'_>) -> Result<(), Busy> {
+        if self.tells {
+            return self.requester.tell(pe, ask);
+        }
+        // SAFETY: null asks for no old value.
+        unsafe { self.requester.ask(pe, ask, ptr::null_mut()) }
+    }
+}
+
+impl Remote {
+    const fn place(self) -> Place {
+        Place { region: self.region, offset: self.offset }
+    }
+}
+
+/// The bytes of a put.
+///
+/// # Safety
+/// `source` is readable for `n` bytes, which nobody writes while the slice is used.
+unsafe fn bytes<'s>(source: *const u8, n: usize) -> &'s [u8] {
+    // SAFETY: the caller's promise; an empty slice needs no address.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
 }
 
 impl FilledLane {
@@ -186,7 +236,7 @@ impl FilledLane {
     /// A put may be issued now without overtaking an atomic that a fence has put before it.
     fn may_put_to(&self, pe: u32) -> Result<(), Busy> {
         match &self.asked {
-            Some((asked, true)) if asked.may_be_overtaken(pe) => Err(Busy),
+            Some(Asked { requester, follows: true, .. }) if requester.may_be_overtaken(pe) => Err(Busy),
             _ => Ok(()),
         }
     }
@@ -201,6 +251,11 @@ unsafe impl Lane for FilledLane {
             self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
             return Ok(n);
         }
+        if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.tells_put(to.pe, n)) {
+            // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
+            let data = unsafe { bytes(source, n) };
+            return requester.tell(to.pe, Ask::Put { to: to.place(), data, signal: None }).map(|()| n);
+        }
         self.may_put_to(to.pe)?;
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put(to, source, n) }
@@ -211,6 +266,10 @@ unsafe impl Lane for FilledLane {
             // SAFETY: the caller promises that the source is readable for `n` bytes.
             self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
             return Ok(n);
+        }
+        if self.asked.as_ref().is_some_and(|asked| asked.tells_put(to.pe, n).is_some()) {
+            // SAFETY: the source is readable for `n` bytes until completion; `put` needs it during the call.
+            return unsafe { self.put(to, source, n) };
         }
         self.may_put_to(to.pe)?;
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
@@ -235,8 +294,9 @@ unsafe impl Lane for FilledLane {
             return Ok(());
         }
         match &self.asked {
+            Some(asked) if old.is_null() => asked.request(to.pe, Ask::Amo { at: to.place(), width, amo }),
             // SAFETY: the caller keeps `old` until completion.
-            Some((asked, _)) => unsafe { asked.ask(to, width, amo, old) },
+            Some(asked) => unsafe { asked.requester.ask(to.pe, Ask::Amo { at: to.place(), width, amo }, old) },
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
             None => unsafe { self.lane.amo(to, width, amo, old) },
         }
@@ -260,6 +320,11 @@ unsafe impl Lane for FilledLane {
             // SAFETY: null asks for no old value.
             return unsafe { self.amo(signal, Width::Eight, update.amo(), ptr::null_mut()) };
         }
+        if let Some(asked) = &self.asked {
+            // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
+            let data = unsafe { bytes(source, n) };
+            return asked.request(to.pe, Ask::Put { to: to.place(), data, signal: Some((signal.place(), update)) });
+        }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put_signal(to, source, n, signal, update) }
     }
@@ -267,10 +332,10 @@ unsafe impl Lane for FilledLane {
     /// Atomics made of messages know nothing of the inner lane's order, unless they follow it: both sides are complete then.
     fn fence(&self) -> Result<(), Busy> {
         match &self.asked {
-            Some((_, false)) if self.outstanding() > 0 => Err(Busy),
-            Some((_, false)) => Ok(()),
-            Some((asked, true)) => {
-                asked.fence();
+            Some(Asked { follows: false, .. }) if self.outstanding() > 0 => Err(Busy),
+            Some(Asked { follows: false, .. }) => Ok(()),
+            Some(Asked { requester, .. }) => {
+                requester.fence();
                 self.lane.fence()
             }
             None => self.lane.fence(),
@@ -280,19 +345,20 @@ unsafe impl Lane for FilledLane {
     /// A message follows the puts by itself, but for those that the inner lane must wait for.
     fn fence_puts(&self) -> Result<(), Busy> {
         match &self.asked {
-            Some((_, false)) => self.fence(),
+            Some(Asked { follows: false, .. }) => self.fence(),
             _ => self.lane.fence_puts(),
         }
     }
 
     fn outstanding(&self) -> u64 {
-        self.lane.outstanding() + self.asked.as_ref().map_or(0, |(asked, _)| asked.account.outstanding())
+        self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
     }
 
     fn progress(&self) -> Result<usize, Error> {
-        let collected = self.asked.as_ref().map_or(0, |(asked, _)| asked.collect());
+        let requester = self.asked.as_ref().map(|asked| &asked.requester);
+        let collected = requester.map_or(0, Requester::collect);
         let done = self.lane.progress()?;
-        let asked = self.asked.as_ref().and_then(|(asked, _)| asked.account.error());
+        let asked = requester.and_then(|requester| requester.account.error());
         asked.or_else(|| self.own.error()).map_or(Ok(collected + done), Err)
     }
 }

@@ -53,7 +53,14 @@ fn eight_against_an_adversary() {
 #[test]
 fn filled_by_software() {
     for adversary in [None, Some(3)] {
-        suite::threads(3, filled(Options { adversary, amo: AmoDomain::None, longest: 1000 }));
+        suite::threads(3, filled(Options { adversary, amo: AmoDomain::None, longest: 1000, ..Options::default() }));
+    }
+}
+
+#[test]
+fn filled_by_software_whose_messages_beat_puts() {
+    for adversary in if cfg!(miri) { vec![Some(4)] } else { vec![None, Some(4)] } {
+        suite::threads(3, filled(Options { adversary, amo: AmoDomain::None, longest: 1000, message: 200 }));
     }
 }
 

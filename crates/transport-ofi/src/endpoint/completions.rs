@@ -128,7 +128,7 @@ impl Endpoint {
         }
         if failed.is_none() {
             // SAFETY: the slot's room holds the message, which was written before the completion.
-            let bytes = unsafe { std::slice::from_raw_parts(self.slots.room(slot), len.min(Message::LONGEST)) };
+            let bytes = unsafe { std::slice::from_raw_parts(self.slots.room(slot), len.min(self.slots.room_length())) };
             match Message::decode(bytes) {
                 Some(message) => heard.push(message),
                 None => tracing::warn!(bytes = bytes.len(), "a message that makes no sense was dropped"),

@@ -8,10 +8,8 @@ use oxshmem_transport::{AddressBook, NotIssued, Participant, Region, Remote, Seg
 
 use super::Channel;
 use crate::devices::Devices;
-use crate::message::ASK;
 use crate::net::Net;
-use crate::objects::{UcxContext, Worker};
-use crate::service::on_ask;
+use crate::objects::UcxContext;
 
 struct Own(Vec<u8>);
 
@@ -26,15 +24,12 @@ const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 /// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is told where UCX is missing.
 fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Net, &mut Channel)) {
     let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
-    let service = context.and_then(|context| Ok((Worker::new(context.clone())?, context)));
-    let (service, context) = match service {
+    let context = match context {
         Ok(made) => made,
         Err(error) => return println!("not run: {name}: {error}"),
     };
     let net = Arc::new(Net::new(&Participant::new(0, 1, settings, &[0; 48]), context.clone(), false));
-    // SAFETY: the net is shared by reference only, and takes the worker down below.
-    unsafe { service.listen(ASK, Some(on_ask), Arc::as_ptr(&net).cast_mut().cast()) }.expect("it listens");
-    *net.service.lock() = Some(service);
+    net.open_service().expect("it listens");
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
     assert!(net.peers.book.set(Box::new(Own(net.address()))).is_ok(), "nobody has connected");

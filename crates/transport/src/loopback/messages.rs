@@ -13,6 +13,7 @@ pub(super) struct LoopbackMessages {
     pub(super) me: u32,
     pub(super) job: Arc<LoopbackJob>,
     pub(super) callers: Callers,
+    pub(super) longest: usize,
 }
 
 impl Messages for LoopbackMessages {
@@ -21,6 +22,18 @@ impl Messages for LoopbackMessages {
         mailbox.letters.lock().push_back((self.me, message.to_vec()));
         mailbox.arrived.notify_all();
         Ok(())
+    }
+
+    fn longest(&self) -> usize {
+        self.longest
+    }
+
+    fn in_order(&self) -> bool {
+        self.longest > 64
+    }
+
+    fn beat_puts(&self) -> bool {
+        self.longest > 64
     }
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {

@@ -1,4 +1,8 @@
-//! Atomics made of messages: the target's processor executes them ([`Service`]), a lane collects the answers ([`Requester`]).
+//! Atomics and short puts made of messages: the target's processor executes them ([`Service`]), a lane collects the answers
+//! ([`Requester`]).
+//!
+//! Where messages stay in order, what needs no old value can be *told*: no answer comes unless it fails, and the answer to a later
+//! question says that all that was told to this PE before has been done.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,12 +10,28 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Account, Amo, Busy, NotIssued, OutOfRange, Region, RegisteredMemory, Remote, Width, deliver_old};
+use super::letter::{Ask, Letter};
+use crate::{Account, Busy, NotIssued, OutOfRange, RegisteredMemory, Width, deliver_old};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
-    /// Sends at most 64 bytes.
+    /// Sends a message that is no longer than [`Messages::longest`].
     fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued>;
+
+    /// Bytes of the longest message, at least 64.
+    fn longest(&self) -> usize {
+        64
+    }
+
+    /// Whether messages to a PE stay in order.
+    fn in_order(&self) -> bool {
+        self.follow_puts()
+    }
+
+    /// Whether a message is cheaper than a put as short, because the target's processor takes part in both and acknowledges the put.
+    fn beat_puts(&self) -> bool {
+        false
+    }
 
     /// The next message and its sender, if one has come.
     fn receive(&self) -> Option<(u32, Vec<u8>)>;
@@ -41,8 +61,13 @@ impl Service {
         Self { messages, memory, answers, unsent, owed: AtomicUsize::new(0), last: AtomicU64::new(0) }
     }
 
-    pub(super) fn follow_puts(&self) -> bool {
-        self.messages.follow_puts()
+    pub(super) fn messages(&self) -> &dyn Messages {
+        &*self.messages
+    }
+
+    /// Longest put that one message carries.
+    pub(super) fn longest_put(&self) -> usize {
+        self.messages.longest() - Letter::HEAD
     }
 
     /// Takes one message. Returns whether there was one.
@@ -51,22 +76,43 @@ impl Service {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
         match Letter::decode(&letter) {
-            Some(Letter::Ask { number, region, offset, width, amo }) => {
-                let outcome = self.memory.amo(region, offset, width, amo);
-                let answer = Letter::Answer { number, region, offset, width, outcome };
-                self.unsent.lock().push_back((from, answer.encode()));
-                self.send_unsent();
+            Some(Letter::Ask { number, ask, answered }) => {
+                let outcome = self.execute(ask);
+                if answered || outcome.is_err() {
+                    self.unsent.lock().push_back((from, Letter::Answer { number, outcome }.encode()));
+                    self.send_unsent();
+                }
             }
-            Some(Letter::Answer { number, outcome, .. }) => {
+            Some(Letter::Answer { number, outcome }) => {
                 self.answers.lock().insert(number, outcome);
             }
-            None => tracing::warn!(from, "a message that is no atomic was dropped"),
+            None => tracing::warn!(from, "a message that makes no sense was dropped"),
         }
         true
     }
-}
 
-impl Service {
+    /// Does what was asked; returns an atomic's old value.
+    fn execute(&self, ask: Ask<'_>) -> Result<u64, OutOfRange> {
+        match ask {
+            Ask::Amo { at, width, amo } => self.memory.amo(at.region, at.offset, width, amo),
+            Ask::Put { to, data, signal } => {
+                // Nothing is written if any of it is wrong.
+                if let Some((at, _)) = signal {
+                    self.memory.object(at.region, at.offset, Width::Eight)?;
+                }
+                if !data.is_empty() {
+                    // SAFETY: the source is a slice.
+                    unsafe { self.memory.put(to.region, to.offset, data.as_ptr(), data.len())? };
+                }
+                if let Some((at, update)) = signal {
+                    self.memory.amo(at.region, at.offset, Width::Eight, update.amo())?;
+                }
+                Ok(0)
+            }
+            Ask::Mark => Ok(0),
+        }
+    }
+
     /// Sends answers in the order of the questions, as far as there is room. Returns whether one went.
     fn send_unsent(&self) -> bool {
         let mut unsent = self.unsent.lock();
@@ -86,9 +132,12 @@ impl Service {
     }
 }
 
-/// Atomics of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
+/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
 /// thousands ahead of the target's processor, and whatever others ask comes behind all of it.
-const MOST_ASKED: u64 = 128;
+const MOST_ASKED: usize = 128;
+
+/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded.
+const MOST_TOLD: u32 = 32;
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -100,16 +149,21 @@ pub(super) struct Requester {
 #[derive(Default)]
 struct Requests {
     waiting: HashMap<u64, Waiting>,
+    /// How many of them expect no answer of their own.
+    told: usize,
+    /// How many of them have been told to a PE since it was asked something.
+    unasked: HashMap<u32, u32>,
     /// Counts fences.
     era: u64,
 }
 
-/// A question without an answer yet.
+/// A message that is not known to be done.
 struct Waiting {
     pe: u32,
     era: u64,
     width: Width,
     old: *mut u8,
+    answered: bool,
 }
 
 // SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
@@ -120,22 +174,56 @@ impl Requester {
         Self { service, account: Account::default(), questions: Mutex::default() }
     }
 
-    /// Asks for an atomic; the answer goes to `old` unless that is null.
+    /// Longest put that one message carries.
+    pub(super) fn longest_put(&self) -> usize {
+        self.service.longest_put()
+    }
+
+    /// Asks a PE; the old value of an atomic goes to `old` unless that is null.
     ///
     /// # Safety
-    /// `old` is null or writable until completion.
-    pub(super) unsafe fn ask(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+    /// `old` is null or writable, for the width of the atomic, until completion.
+    pub(super) unsafe fn ask(&self, pe: u32, ask: Ask<'_>, old: *mut u8) -> Result<(), Busy> {
+        self.send(&mut self.questions.lock(), pe, ask, old, true)
+    }
+
+    /// Has a PE do something that completes with the answer to a later question.
+    pub(super) fn tell(&self, pe: u32, ask: Ask<'_>) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
-        if questions.waiting.len() as u64 >= MOST_ASKED {
+        let answered = questions.unasked.get(&pe).is_some_and(|&told| told >= MOST_TOLD);
+        if answered {
+            // Answers to those before have come meanwhile.
+            self.take_answers(&mut questions);
+        }
+        self.send(&mut questions, pe, ask, std::ptr::null_mut(), answered)
+    }
+
+    /// Asks each PE whether it has done what it was told, as far as there is room.
+    fn mark(&self, questions: &mut Requests) {
+        while let Some(&pe) = questions.unasked.keys().next() {
+            if self.send(questions, pe, Ask::Mark, std::ptr::null_mut(), true).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn send(&self, questions: &mut Requests, pe: u32, ask: Ask<'_>, old: *mut u8, answered: bool) -> Result<(), Busy> {
+        if questions.waiting.len() - questions.told >= MOST_ASKED {
             return Err(Busy);
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
-        let ask = Letter::Ask { number, region: to.region, offset: to.offset, width, amo };
         // The lock is held until the request is noted: its answer is taken under the same lock.
-        let sent = self.service.messages.send(to.pe, &ask.encode()).map(|()| {
+        let sent = self.service.messages.send(pe, &Letter::Ask { number, ask, answered }.encode()).map(|()| {
             self.account.issue(1);
             let era = questions.era;
-            questions.waiting.insert(number, Waiting { pe: to.pe, era, width, old });
+            let width = if let Ask::Amo { width, .. } = ask { width } else { Width::Eight };
+            questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
+            if answered {
+                questions.unasked.remove(&pe);
+            } else {
+                questions.told += 1;
+                *questions.unasked.entry(pe).or_default() += 1;
+            }
         });
         self.account.settle(sent, ())
     }
@@ -155,13 +243,18 @@ impl Requester {
         }
     }
 
-    /// Takes the answers that have come; returns how many.
+    /// Takes the answers that have come, and asks for those that nobody has asked for; returns how many operations are complete.
     pub(super) fn collect(&self) -> usize {
         self.service.serve();
         if self.account.outstanding() == 0 {
             return 0;
         }
         let mut questions = self.questions.lock();
+        self.mark(&mut questions);
+        self.take_answers(&mut questions)
+    }
+
+    fn take_answers(&self, questions: &mut Requests) -> usize {
         let before = questions.waiting.len();
         // The answers are gone through, not the questions, of which there may be many more.
         self.service.answers.lock().retain(|number, outcome| {
@@ -172,55 +265,15 @@ impl Requester {
                 Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
                 Err(wrong) => self.account.fail(wrong.error(asked.pe)),
             }
+            questions.told -= usize::from(!asked.answered);
+            if questions.told > 0 {
+                questions.waiting.retain(|other, told| told.answered || told.pe != asked.pe || other > number);
+                questions.told = questions.waiting.values().filter(|told| !told.answered).count();
+            }
             false
         });
         let done = before - questions.waiting.len();
         self.account.complete(done as u64);
         done
-    }
-}
-
-/// Both kinds have one layout: kind, region, width, operation, then four numbers.
-enum Letter {
-    Ask { number: u64, region: Region, offset: u64, width: Width, amo: Amo },
-    Answer { number: u64, region: Region, offset: u64, width: Width, outcome: Result<u64, OutOfRange> },
-}
-
-const ASK: u8 = 1;
-const DONE: u8 = 2;
-const REFUSED: u8 = 3;
-
-impl Letter {
-    fn encode(&self) -> Vec<u8> {
-        let (head, numbers) = match *self {
-            Self::Ask { number, region, offset, width, amo } => {
-                let (kind, value, cond) = amo.to_parts();
-                ([ASK, region as u8, width as u8, kind], [number, offset, value, cond])
-            }
-            Self::Answer { number, region, offset, width, outcome: Ok(old) } => {
-                ([DONE, region as u8, width as u8, 0], [number, offset, old, 0])
-            }
-            Self::Answer { number, region, offset, width, outcome: Err(wrong) } => {
-                ([REFUSED, region as u8, width as u8, 0], [number, offset, wrong.registered as u64, 0])
-            }
-        };
-        head.into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
-    }
-
-    fn decode(letter: &[u8]) -> Option<Self> {
-        let (&[kind, region, width, operation], numbers) = letter.split_first_chunk::<4>()?;
-        let mut numbers = numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("eight bytes")));
-        let (number, offset, first, second) = (numbers.next()?, numbers.next()?, numbers.next()?, numbers.next()?);
-        let (region, width) = (Region::try_from(region).ok()?, Width::try_from(width).ok()?);
-        Some(match kind {
-            ASK => Self::Ask { number, region, offset, width, amo: Amo::from_parts(operation, first, second)? },
-            DONE => Self::Answer { number, region, offset, width, outcome: Ok(first) },
-            REFUSED => {
-                let wrong =
-                    OutOfRange { region, offset, bytes: width.bytes(), registered: usize::try_from(first).ok()? };
-                Self::Answer { number, region, offset, width, outcome: Err(wrong) }
-            }
-            _ => return None,
-        })
     }
 }

@@ -1,0 +1,148 @@
+//! The messages of [`super::service`]: what the target's processor is asked for, and its answers.
+
+use crate::{Amo, OutOfRange, Region, SignalUpdate, Width};
+
+/// A place in the memory of the PE that is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) region: Region,
+    pub(super) offset: u64,
+}
+
+/// What the target's processor is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ask<'d> {
+    /// An atomic.
+    Amo { at: Place, width: Width, amo: Amo },
+    /// A put, and then an update of the signal if there is one.
+    Put { to: Place, data: &'d [u8], signal: Option<(Place, SignalUpdate)> },
+    /// Nothing: the answer says that what was asked before has been done.
+    Mark,
+}
+
+/// A message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Letter<'d> {
+    /// If it is not `answered`, only a failure is told.
+    Ask { number: u64, ask: Ask<'d>, answered: bool },
+    /// An atomic's old value, or why nothing was done.
+    Answer { number: u64, outcome: Result<u64, OutOfRange> },
+}
+
+/// The kinds. An ask that is not answered has the flag as well.
+const AMO: u8 = 1;
+const PUT: u8 = 2;
+const PUT_SIGNAL: u8 = 3;
+const MARK: u8 = 4;
+const DONE: u8 = 5;
+const REFUSED: u8 = 6;
+const TOLD: u8 = 0x80;
+
+impl<'d> Letter<'d> {
+    /// Bytes before the data of a put: kind, two small numbers and an operation, then four numbers.
+    pub(super) const HEAD: usize = 4 + 4 * 8;
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut data = &[][..];
+        let (head, numbers) = match *self {
+            Self::Ask { number, ask, answered } => {
+                let (kind, small, numbers) = match ask {
+                    Ask::Amo { at, width, amo } => {
+                        let (operation, value, cond) = amo.to_parts();
+                        (AMO, [at.region as u8, width as u8, operation], [at.offset, value, cond])
+                    }
+                    Ask::Put { to, data: bytes, signal: None } => {
+                        data = bytes;
+                        (PUT, [to.region as u8, 0, 0], [to.offset, 0, 0])
+                    }
+                    Ask::Put { to, data: bytes, signal: Some((signal, update)) } => {
+                        data = bytes;
+                        let (operation, value, _) = update.amo().to_parts();
+                        let small = [to.region as u8, signal.region as u8, operation];
+                        (PUT_SIGNAL, small, [to.offset, signal.offset, value])
+                    }
+                    Ask::Mark => (MARK, [0; 3], [0; 3]),
+                };
+                let kind = if answered { kind } else { kind | TOLD };
+                ([kind, small[0], small[1], small[2]], [number, numbers[0], numbers[1], numbers[2]])
+            }
+            Self::Answer { number, outcome: Ok(old) } => ([DONE, 0, 0, 0], [number, old, 0, 0]),
+            Self::Answer { number, outcome: Err(OutOfRange { region, offset, bytes, registered }) } => {
+                ([REFUSED, region as u8, 0, 0], [number, offset, bytes as u64, registered as u64])
+            }
+        };
+        let mut letter = Vec::with_capacity(Self::HEAD + data.len());
+        letter.extend_from_slice(&head);
+        numbers.iter().for_each(|number| letter.extend_from_slice(&number.to_le_bytes()));
+        letter.extend_from_slice(data);
+        letter
+    }
+
+    pub(super) fn decode(letter: &'d [u8]) -> Option<Self> {
+        let (&[kind, first, second, operation], rest) = letter.split_first_chunk::<4>()?;
+        let (numbers, data) = rest.split_at_checked(4 * 8)?;
+        let mut numbers = numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("eight bytes")));
+        let [number, a, b, c] = [(); 4].map(|()| numbers.next().expect("there are four"));
+        let place = |region, offset| Some(Place { region: Region::try_from(region).ok()?, offset });
+        let ask = match kind & !TOLD {
+            AMO => {
+                let (at, width) = (place(first, a)?, Width::try_from(second).ok()?);
+                Ask::Amo { at, width, amo: Amo::from_parts(operation, b, c)? }
+            }
+            PUT => Ask::Put { to: place(first, a)?, data, signal: None },
+            PUT_SIGNAL => {
+                let update = match Amo::from_parts(operation, c, 0)? {
+                    Amo::Swap(value) => SignalUpdate::Set(value),
+                    Amo::Add(value) => SignalUpdate::Add(value),
+                    _ => return None,
+                };
+                Ask::Put { to: place(first, a)?, data, signal: Some((place(second, b)?, update)) }
+            }
+            MARK => Ask::Mark,
+            DONE => return Some(Self::Answer { number, outcome: Ok(a) }),
+            REFUSED => {
+                let (bytes, registered) = (usize::try_from(b).ok()?, usize::try_from(c).ok()?);
+                let region = Region::try_from(first).ok()?;
+                return Some(Self::Answer {
+                    number,
+                    outcome: Err(OutOfRange { region, offset: a, bytes, registered }),
+                });
+            }
+            _ => return None,
+        };
+        Some(Self::Ask { number, ask, answered: kind & TOLD == 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_survive_and_garbage_does_not() {
+        let at = Place { region: Region::Control, offset: u64::MAX };
+        let to = Place { region: Region::Heap, offset: 7 };
+        let asks = [
+            Ask::Amo { at, width: Width::Two, amo: Amo::CompareSwap { cond: 3, value: 9 } },
+            Ask::Put { to, data: b"", signal: None },
+            Ask::Put { to, data: b"some bytes", signal: None },
+            Ask::Put { to, data: b"more", signal: Some((at, SignalUpdate::Add(5))) },
+            Ask::Put { to: at, data: b"", signal: Some((to, SignalUpdate::Set(6))) },
+            Ask::Mark,
+        ];
+        for ask in asks {
+            for answered in [false, true] {
+                let letter = Letter::Ask { number: 1 << 40, ask, answered };
+                assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+            }
+        }
+        let wrong = OutOfRange { region: Region::Statics, offset: 1, bytes: 2, registered: 3 };
+        for outcome in [Ok(u64::MAX), Err(wrong)] {
+            let letter = Letter::Answer { number: 8, outcome };
+            assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+        }
+        for garbage in [&[0xFF; Letter::HEAD][..], &[], &[AMO; Letter::HEAD - 1], &[PUT_SIGNAL; Letter::HEAD]] {
+            assert_eq!(Letter::decode(garbage), None);
+        }
+    }
+}
