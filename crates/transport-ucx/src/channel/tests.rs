@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{AddressBook, NotIssued, Participant, Region, Remote, Segment};
+use oxshmem_transport::{AddressBook, Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
 
 use super::Channel;
 use crate::devices::Devices;
@@ -105,5 +105,47 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert_eq!(target, [0; 8], "nothing was written");
+    }
+}
+
+#[test]
+fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
+    const NAME: &str = "what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks";
+    let (source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 200_000]);
+    let at = |offset| Remote { offset, ..HEAP };
+    let mut refused = None;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.tells = true;
+        for i in 0..100 {
+            // SAFETY: the source lives longer than the channel.
+            let told = unsafe { channel.tell_copy(&net.peers, at(100_000 + 8 * i), source.as_ptr(), 8) };
+            assert_eq!(told.expect("there is room"), 8);
+            channel.fence();
+        }
+        let signal = Some((at(199_992), SignalUpdate::Set(9)));
+        // SAFETY: as above.
+        unsafe { channel.tell_put(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }.expect("there is room");
+        let signalled = || net.regions.memory.amo(Region::Heap, 199_992, Width::Eight, Amo::Fetch) == Ok(9);
+        while !signalled() || channel.to_move() > 0 {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        assert!((1..=32).contains(&channel.outstanding()), "most is acknowledged: {}", channel.outstanding());
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect("nothing fails");
+            net.serve();
+        }
+        // SAFETY: as above.
+        unsafe { channel.tell_copy(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
+        refused = Some(loop {
+            match channel.progress(&net.peers) {
+                Ok(_) => drop(net.serve()),
+                Err(error) => break error.to_string(),
+            }
+        });
+    });
+    if let Some(refused) = refused {
+        assert!(refused.contains("outside its registered memory"), "{refused}");
+        assert!(target[..100_800].iter().all(|&byte| byte == 7), "what was told has not arrived whole");
     }
 }

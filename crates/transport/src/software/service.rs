@@ -277,3 +277,6 @@ impl Requester {
         done
     }
 }
+
+#[cfg(test)]
+mod tests;
