@@ -29,7 +29,7 @@ use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 use self::flush::{Flush, LateSignal};
 use self::question::{Expected, Unanswered, on_answer};
 use self::reach::{ReachedPeer, Watched};
-use crate::message::{ANSWER, Ask, Position};
+use crate::message::{ANSWER, Ask};
 use crate::objects::{UcxContext, Worker, meaning};
 use crate::peers::Directory;
 
@@ -126,7 +126,7 @@ impl Channel {
     /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
     /// completion.
     pub(crate) fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
-        let ask = Ask::Amo { at: Position::of(to), width, amo };
+        let ask = Ask::Amo { at: to.position(), width, amo };
         if self.tells {
             self.start_message(peers)?;
             if old.is_null() {
@@ -169,13 +169,13 @@ impl Channel {
             }
             // SAFETY: the caller keeps the source until completion.
             unsafe { self.put(peers, to, source, n)? };
-            self.late.push(LateSignal { pe: signal.pe, at: Position::of(signal), update });
+            self.late.push(LateSignal { pe: signal.pe, at: signal.position(), update });
             self.begin_flush(peers);
             return Ok(());
         }
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = unsafe { slice::from_raw_parts(source, n) };
-        let ask = Ask::Put { to: Position::of(to), signal: Some((Position::of(signal), update)) };
+        let ask = Ask::Put { to: to.position(), signal: Some((signal.position(), update)) };
         self.ask(peers, to.pe, ask, Cow::Borrowed(data), Expected::Word);
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Channel {
         self.unflushed + self.late.len() as u64 + flushing + self.inbox.gets.get()
     }
 
-    /// What is under way that moving the channel on brings nearer to its end.
+    /// Operations under way that moving the channel on brings nearer to their end.
     pub(crate) fn to_move(&self) -> u64 {
         self.outstanding() - self.inbox.told.get() + self.inbox.unsent.get()
     }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use oxshmem_transport::{Amo, OutOfRange, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, OutOfRange, Position, Region, SignalUpdate, Width};
 
 /// Kinds of active messages, as UCX numbers them.
 pub(crate) const ASK: u32 = 1;
@@ -10,19 +10,6 @@ pub(crate) const ANSWER: u32 = 2;
 
 /// Bytes of the header of either kind.
 pub(crate) const HEADER: usize = 48;
-
-/// A position in the memory of the PE that is asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Position {
-    pub(crate) region: Region,
-    pub(crate) offset: u64,
-}
-
-impl Position {
-    pub(crate) fn of(Remote { region, offset, .. }: Remote) -> Self {
-        Self { region, offset }
-    }
-}
 
 /// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,11 +11,10 @@ use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
 use crate::channel::Channel;
-use crate::message::{ASK, Ask};
+use crate::message::Ask;
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
-use crate::service::on_ask;
 use crate::shared_channel::SharedChannel;
 
 /// One PE's part in the job.
@@ -61,16 +60,6 @@ impl Net {
             callers: Callers::default(),
             closed: AtomicBool::new(false),
         }
-    }
-
-    /// Opens the serving channel.
-    pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
-        let channel = Channel::new(self.context.clone())?;
-        // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
-        // that has the channel lets go of it before it lets go of the net.
-        unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };
-        *self.service.lock() = Some(Arc::new(SharedChannel::new(channel)));
-        Ok(())
     }
 
     /// This PE's address.

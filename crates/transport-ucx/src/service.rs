@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 use std::slice;
+use std::sync::Arc;
 
+use oxshmem_base::Error;
 use oxshmem_transport::{OutOfRange, Width};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
@@ -10,15 +12,17 @@ use oxshmem_ucx_sys::{
     UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
 
-use crate::message::{ANSWER, AnswerMessage, Ask, AskMessage, HEADER};
+use crate::channel::Channel;
+use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
+use crate::shared_channel::SharedChannel;
 
 /// Takes a question and answers it.
 ///
 /// # Safety
 /// UCX calls it for whole messages; `arg` is the [`Net`] of the serving worker.
-pub(crate) unsafe extern "C" fn on_ask(
+unsafe extern "C" fn on_ask(
     arg: *mut c_void,
     header: *const c_void,
     header_length: usize,
@@ -53,6 +57,16 @@ pub(crate) unsafe extern "C" fn on_ask(
 }
 
 impl Net {
+    /// Opens the serving channel.
+    pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
+        let channel = Channel::new(self.context.clone())?;
+        // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
+        // that has the channel lets go of it before it lets go of the net.
+        unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };
+        *self.service.lock() = Some(Arc::new(SharedChannel::new(channel)));
+        Ok(())
+    }
+
     /// Answers a question: a number and keys.
     fn answer(&self, ask: Ask, data: &[u8]) -> Result<(u64, Vec<u8>), OutOfRange> {
         let memory = &self.regions.memory;

@@ -32,7 +32,7 @@ pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segmen
 pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
-pub use operation::{Amo, Region, Remote, SignalUpdate, Width};
+pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{
     Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, TransportOffer, WantedTransport,

@@ -37,6 +37,22 @@ pub struct Remote {
     pub offset: u64,
 }
 
+impl Remote {
+    /// The place as the PE itself sees it.
+    pub const fn position(self) -> Position {
+        Position { region: self.region, offset: self.offset }
+    }
+}
+
+/// A place in the memory of the PE that is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// Which part of its memory.
+    pub region: Region,
+    /// Bytes from the part's start.
+    pub offset: u64,
+}
+
 /// Bytes of an atomic's object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]

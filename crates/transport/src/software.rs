@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 
 use crate::driver::{Callers, Drive, Driver, Next};
-use crate::software::letter::{Ask, Place};
+use crate::software::letter::TargetTask;
 use crate::software::service::{Requester, Service};
 use crate::{
     Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
@@ -117,7 +117,7 @@ impl Fabric for Filled {
             let follows = inner.features.contains(Features::ORDERED) && service.messages().follow_puts();
             let tells = options.rarely_completed && service.messages().in_order();
             let tells_puts = tells && service.messages().beat_puts();
-            Asked { requester: Requester::new(service), follows, tells, tells_puts }
+            ByMessages { requester: Requester::new(service), follows, tells, tells_puts }
         });
         Ok(Box::new(FilledLane {
             me: self.me,
@@ -131,7 +131,7 @@ impl Fabric for Filled {
 
     fn progress(&self) -> usize {
         let done = self.fabric.progress();
-        // What has just come is served at once.
+        // A message that has just come is served at once.
         done + self.service.as_ref().map_or(0, |service| usize::from(service.serve()))
     }
 
@@ -176,22 +176,22 @@ struct FilledLane {
     by_network: bool,
     /// Errors of operations of this PE on itself.
     own: Account,
-    asked: Option<Asked>,
+    asked: Option<ByMessages>,
 }
 
-/// Atomics, and puts with signals, that are made of messages.
-struct Asked {
+/// How atomics, and puts with signals, are made of messages.
+struct ByMessages {
     requester: Requester,
     /// They follow the puts: then a fence waits for nothing, and a put only for the answers of those on its PE that were sent before
     /// the last fence.
     follows: bool,
-    /// What needs no old value is told.
+    /// Operations that need no old value are told.
     tells: bool,
     /// Puts that fit a message are told.
     tells_puts: bool,
 }
 
-impl Asked {
+impl ByMessages {
     /// The requester, if it has a put of so many bytes to this PE told. A put that would have to wait for what was told before is told as
     /// well: messages stay in order by themselves.
     fn tells_put(&self, pe: u32, n: usize) -> Option<&Requester> {
@@ -201,18 +201,12 @@ impl Asked {
     }
 
     /// Has something done that needs no old value.
-    fn request(&self, pe: u32, ask: Ask<'_>) -> Result<(), Busy> {
+    fn request(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
         if self.tells {
-            return self.requester.tell(pe, ask);
+            return self.requester.tell(pe, task);
         }
         // SAFETY: null asks for no old value.
-        unsafe { self.requester.ask(pe, ask, ptr::null_mut()) }
-    }
-}
-
-impl Remote {
-    const fn place(self) -> Place {
-        Place { region: self.region, offset: self.offset }
+        unsafe { self.requester.ask(pe, task, ptr::null_mut()) }
     }
 }
 
@@ -221,7 +215,7 @@ impl Remote {
 /// # Safety
 /// `source` is readable for `n` bytes, which nobody writes while the slice is used.
 unsafe fn bytes<'s>(source: *const u8, n: usize) -> &'s [u8] {
-    // SAFETY: the caller's promise; an empty slice needs no address.
+    // SAFETY: the source is readable for `n` bytes, as this function demands; an empty slice needs no address.
     if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
 }
 
@@ -236,7 +230,7 @@ impl FilledLane {
     /// A put may be issued now without overtaking an atomic that a fence has put before it.
     fn may_put_to(&self, pe: u32) -> Result<(), Busy> {
         match &self.asked {
-            Some(Asked { requester, follows: true, .. }) if requester.may_be_overtaken(pe) => Err(Busy),
+            Some(ByMessages { requester, follows: true, .. }) if requester.may_be_overtaken(pe) => Err(Busy),
             _ => Ok(()),
         }
     }
@@ -254,7 +248,7 @@ unsafe impl Lane for FilledLane {
         if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.tells_put(to.pe, n)) {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            return requester.tell(to.pe, Ask::Put { to: to.place(), data, signal: None }).map(|()| n);
+            return requester.tell(to.pe, TargetTask::Put { to: to.position(), data, signal: None }).map(|()| n);
         }
         self.may_put_to(to.pe)?;
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
@@ -294,9 +288,11 @@ unsafe impl Lane for FilledLane {
             return Ok(());
         }
         match &self.asked {
-            Some(asked) if old.is_null() => asked.request(to.pe, Ask::Amo { at: to.place(), width, amo }),
+            Some(asked) if old.is_null() => asked.request(to.pe, TargetTask::Amo { at: to.position(), width, amo }),
             // SAFETY: the caller keeps `old` until completion.
-            Some(asked) => unsafe { asked.requester.ask(to.pe, Ask::Amo { at: to.place(), width, amo }, old) },
+            Some(asked) => unsafe {
+                asked.requester.ask(to.pe, TargetTask::Amo { at: to.position(), width, amo }, old)
+            },
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
             None => unsafe { self.lane.amo(to, width, amo, old) },
         }
@@ -323,7 +319,10 @@ unsafe impl Lane for FilledLane {
         if let Some(asked) = &self.asked {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            return asked.request(to.pe, Ask::Put { to: to.place(), data, signal: Some((signal.place(), update)) });
+            return asked.request(
+                to.pe,
+                TargetTask::Put { to: to.position(), data, signal: Some((signal.position(), update)) },
+            );
         }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put_signal(to, source, n, signal, update) }
@@ -332,9 +331,9 @@ unsafe impl Lane for FilledLane {
     /// Atomics made of messages know nothing of the inner lane's order, unless they follow it: both sides are complete then.
     fn fence(&self) -> Result<(), Busy> {
         match &self.asked {
-            Some(Asked { follows: false, .. }) if self.outstanding() > 0 => Err(Busy),
-            Some(Asked { follows: false, .. }) => Ok(()),
-            Some(Asked { requester, .. }) => {
+            Some(ByMessages { follows: false, .. }) if self.outstanding() > 0 => Err(Busy),
+            Some(ByMessages { follows: false, .. }) => Ok(()),
+            Some(ByMessages { requester, .. }) => {
                 requester.fence();
                 self.lane.fence()
             }
@@ -345,7 +344,7 @@ unsafe impl Lane for FilledLane {
     /// A message follows the puts by itself, but for those that the inner lane must wait for.
     fn fence_puts(&self) -> Result<(), Busy> {
         match &self.asked {
-            Some(Asked { follows: false, .. }) => self.fence(),
+            Some(ByMessages { follows: false, .. }) => self.fence(),
             _ => self.lane.fence_puts(),
         }
     }

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::{mem, ptr};
 
-use oxshmem_transport::{NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{NotIssued, Position, Remote, SignalUpdate, Width};
 use oxshmem_ucx_sys::inline::Started;
 use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 
 use super::Channel;
 use super::question::Expected;
-use crate::message::{Ask, Position};
+use crate::message::Ask;
 use crate::objects::{UcxRequest, meaning};
 use crate::peers::Directory;
 

@@ -1,6 +1,6 @@
 //! Questions to the target's processor, as active messages, and their answers.
 //!
-//! What needs no old value can be *told*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager messages, and
+//! An operation that needs no old value can be *told*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager messages, and
 //! the target executes each as it comes; so the answer to a question says that all that was told to this PE before has been done.
 
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use std::slice;
 use oxshmem_transport::{NotIssued, Remote, SignalUpdate};
 
 use super::{COPIED, Channel, Issued};
-use crate::message::{Ask, Position};
+use crate::message::Ask;
 use crate::peers::Directory;
 
 /// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
@@ -28,7 +28,7 @@ impl Channel {
         signal: Option<(Remote, SignalUpdate)>,
     ) -> Issued {
         self.start_message(peers)?;
-        let signal = signal.map(|(signal, update)| (Position::of(signal), update));
+        let signal = signal.map(|(signal, update)| (signal.position(), update));
         let mut start = 0;
         loop {
             let len = PIECE.min(n - start);
@@ -36,7 +36,7 @@ impl Channel {
             let data = if len == 0 { &[] } else { unsafe { slice::from_raw_parts(source.add(start), len) } };
             let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
             start += len;
-            let ask = Ask::Put { to: Position::of(to_piece), signal: signal.filter(|_| start == n) };
+            let ask = Ask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
             self.tell(peers, to.pe, ask, Cow::Borrowed(data));
             if start == n {
                 return Ok(());
@@ -60,7 +60,7 @@ impl Channel {
             self.start_message(peers)?;
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
             let copy = unsafe { slice::from_raw_parts(source, n) }.to_vec();
-            self.tell(peers, to.pe, Ask::Put { to: Position::of(to), signal: None }, Cow::Owned(copy));
+            self.tell(peers, to.pe, Ask::Put { to: to.position(), signal: None }, Cow::Owned(copy));
         }
         Ok(n)
     }

@@ -123,7 +123,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
             channel.fence();
         }
         let signal = Some((at(199_992), SignalUpdate::Set(9)));
-        // SAFETY: as above.
+        // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.tell_put(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }.expect("there is room");
         let signalled = || net.regions.memory.amo(Region::Heap, 199_992, Width::Eight, Amo::Fetch) == Ok(9);
         while !signalled() || channel.to_move() > 0 {
@@ -135,7 +135,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
             channel.progress(&net.peers).expect("nothing fails");
             net.serve();
         }
-        // SAFETY: as above.
+        // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.tell_copy(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
         refused = Some(loop {
             match channel.progress(&net.peers) {

@@ -1,21 +1,14 @@
 //! The messages of [`super::service`]: what the target's processor is asked for, and its answers.
 
-use crate::{Amo, OutOfRange, Region, SignalUpdate, Width};
+use crate::{Amo, OutOfRange, Position, Region, SignalUpdate, Width};
 
-/// A place in the memory of the PE that is asked.
+/// A request to the target's processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    pub(super) region: Region,
-    pub(super) offset: u64,
-}
-
-/// What the target's processor is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ask<'d> {
+pub(super) enum TargetTask<'d> {
     /// An atomic.
-    Amo { at: Place, width: Width, amo: Amo },
+    Amo { at: Position, width: Width, amo: Amo },
     /// A put, and then an update of the signal if there is one.
-    Put { to: Place, data: &'d [u8], signal: Option<(Place, SignalUpdate)> },
+    Put { to: Position, data: &'d [u8], signal: Option<(Position, SignalUpdate)> },
     /// Nothing: the answer says that what was asked before has been done.
     Mark,
 }
@@ -24,7 +17,7 @@ pub(super) enum Ask<'d> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Letter<'d> {
     /// If it is not `answered`, only a failure is told.
-    Ask { number: u64, ask: Ask<'d>, answered: bool },
+    Ask { number: u64, task: TargetTask<'d>, answered: bool },
     /// An atomic's old value, or why nothing was done.
     Answer { number: u64, outcome: Result<u64, OutOfRange> },
 }
@@ -45,23 +38,23 @@ impl<'d> Letter<'d> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut data = &[][..];
         let (head, numbers) = match *self {
-            Self::Ask { number, ask, answered } => {
-                let (kind, small, numbers) = match ask {
-                    Ask::Amo { at, width, amo } => {
+            Self::Ask { number, task, answered } => {
+                let (kind, small, numbers) = match task {
+                    TargetTask::Amo { at, width, amo } => {
                         let (operation, value, cond) = amo.to_parts();
                         (AMO, [at.region as u8, width as u8, operation], [at.offset, value, cond])
                     }
-                    Ask::Put { to, data: bytes, signal: None } => {
+                    TargetTask::Put { to, data: bytes, signal: None } => {
                         data = bytes;
                         (PUT, [to.region as u8, 0, 0], [to.offset, 0, 0])
                     }
-                    Ask::Put { to, data: bytes, signal: Some((signal, update)) } => {
+                    TargetTask::Put { to, data: bytes, signal: Some((signal, update)) } => {
                         data = bytes;
                         let (operation, value, _) = update.amo().to_parts();
                         let small = [to.region as u8, signal.region as u8, operation];
                         (PUT_SIGNAL, small, [to.offset, signal.offset, value])
                     }
-                    Ask::Mark => (MARK, [0; 3], [0; 3]),
+                    TargetTask::Mark => (MARK, [0; 3], [0; 3]),
                 };
                 let kind = if answered { kind } else { kind | TOLD };
                 ([kind, small[0], small[1], small[2]], [number, numbers[0], numbers[1], numbers[2]])
@@ -83,22 +76,22 @@ impl<'d> Letter<'d> {
         let (numbers, data) = rest.split_at_checked(4 * 8)?;
         let mut numbers = numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("eight bytes")));
         let [number, a, b, c] = [(); 4].map(|()| numbers.next().expect("there are four"));
-        let place = |region, offset| Some(Place { region: Region::try_from(region).ok()?, offset });
-        let ask = match kind & !TOLD {
+        let place = |region, offset| Some(Position { region: Region::try_from(region).ok()?, offset });
+        let task = match kind & !TOLD {
             AMO => {
                 let (at, width) = (place(first, a)?, Width::try_from(second).ok()?);
-                Ask::Amo { at, width, amo: Amo::from_parts(operation, b, c)? }
+                TargetTask::Amo { at, width, amo: Amo::from_parts(operation, b, c)? }
             }
-            PUT => Ask::Put { to: place(first, a)?, data, signal: None },
+            PUT => TargetTask::Put { to: place(first, a)?, data, signal: None },
             PUT_SIGNAL => {
                 let update = match Amo::from_parts(operation, c, 0)? {
                     Amo::Swap(value) => SignalUpdate::Set(value),
                     Amo::Add(value) => SignalUpdate::Add(value),
                     _ => return None,
                 };
-                Ask::Put { to: place(first, a)?, data, signal: Some((place(second, b)?, update)) }
+                TargetTask::Put { to: place(first, a)?, data, signal: Some((place(second, b)?, update)) }
             }
-            MARK => Ask::Mark,
+            MARK => TargetTask::Mark,
             DONE => return Some(Self::Answer { number, outcome: Ok(a) }),
             REFUSED => {
                 let (bytes, registered) = (usize::try_from(b).ok()?, usize::try_from(c).ok()?);
@@ -110,7 +103,7 @@ impl<'d> Letter<'d> {
             }
             _ => return None,
         };
-        Some(Self::Ask { number, ask, answered: kind & TOLD == 0 })
+        Some(Self::Ask { number, task, answered: kind & TOLD == 0 })
     }
 }
 
@@ -120,19 +113,19 @@ mod tests {
 
     #[test]
     fn letters_survive_and_garbage_does_not() {
-        let at = Place { region: Region::Control, offset: u64::MAX };
-        let to = Place { region: Region::Heap, offset: 7 };
-        let asks = [
-            Ask::Amo { at, width: Width::Two, amo: Amo::CompareSwap { cond: 3, value: 9 } },
-            Ask::Put { to, data: b"", signal: None },
-            Ask::Put { to, data: b"some bytes", signal: None },
-            Ask::Put { to, data: b"more", signal: Some((at, SignalUpdate::Add(5))) },
-            Ask::Put { to: at, data: b"", signal: Some((to, SignalUpdate::Set(6))) },
-            Ask::Mark,
+        let at = Position { region: Region::Control, offset: u64::MAX };
+        let to = Position { region: Region::Heap, offset: 7 };
+        let tasks = [
+            TargetTask::Amo { at, width: Width::Two, amo: Amo::CompareSwap { cond: 3, value: 9 } },
+            TargetTask::Put { to, data: b"", signal: None },
+            TargetTask::Put { to, data: b"some bytes", signal: None },
+            TargetTask::Put { to, data: b"more", signal: Some((at, SignalUpdate::Add(5))) },
+            TargetTask::Put { to: at, data: b"", signal: Some((to, SignalUpdate::Set(6))) },
+            TargetTask::Mark,
         ];
-        for ask in asks {
+        for task in tasks {
             for answered in [false, true] {
-                let letter = Letter::Ask { number: 1 << 40, ask, answered };
+                let letter = Letter::Ask { number: 1 << 40, task, answered };
                 assert_eq!(Letter::decode(&letter.encode()), Some(letter));
             }
         }

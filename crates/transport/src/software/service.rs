@@ -1,7 +1,7 @@
 //! Atomics and short puts made of messages: the target's processor executes them ([`Service`]), a lane collects the answers
 //! ([`Requester`]).
 //!
-//! Where messages stay in order, what needs no old value can be *told*: no answer comes unless it fails, and the answer to a later
+//! Where messages stay in order, an operation that needs no old value can be *told*: no answer comes unless it fails, and the answer to a later
 //! question says that all that was told to this PE before has been done.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::letter::{Ask, Letter};
+use super::letter::{Letter, TargetTask};
 use crate::{Account, Busy, NotIssued, OutOfRange, RegisteredMemory, Width, deliver_old};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
@@ -76,8 +76,8 @@ impl Service {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
         match Letter::decode(&letter) {
-            Some(Letter::Ask { number, ask, answered }) => {
-                let outcome = self.execute(ask);
+            Some(Letter::Ask { number, task, answered }) => {
+                let outcome = self.execute(task);
                 if answered || outcome.is_err() {
                     self.unsent.lock().push_back((from, Letter::Answer { number, outcome }.encode()));
                     self.send_unsent();
@@ -92,10 +92,10 @@ impl Service {
     }
 
     /// Does what was asked; returns an atomic's old value.
-    fn execute(&self, ask: Ask<'_>) -> Result<u64, OutOfRange> {
-        match ask {
-            Ask::Amo { at, width, amo } => self.memory.amo(at.region, at.offset, width, amo),
-            Ask::Put { to, data, signal } => {
+    fn execute(&self, task: TargetTask<'_>) -> Result<u64, OutOfRange> {
+        match task {
+            TargetTask::Amo { at, width, amo } => self.memory.amo(at.region, at.offset, width, amo),
+            TargetTask::Put { to, data, signal } => {
                 // Nothing is written if any of it is wrong.
                 if let Some((at, _)) = signal {
                     self.memory.object(at.region, at.offset, Width::Eight)?;
@@ -109,7 +109,7 @@ impl Service {
                 }
                 Ok(0)
             }
-            Ask::Mark => Ok(0),
+            TargetTask::Mark => Ok(0),
         }
     }
 
@@ -183,40 +183,47 @@ impl Requester {
     ///
     /// # Safety
     /// `old` is null or writable, for the width of the atomic, until completion.
-    pub(super) unsafe fn ask(&self, pe: u32, ask: Ask<'_>, old: *mut u8) -> Result<(), Busy> {
-        self.send(&mut self.questions.lock(), pe, ask, old, true)
+    pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask<'_>, old: *mut u8) -> Result<(), Busy> {
+        self.send(&mut self.questions.lock(), pe, task, old, true)
     }
 
     /// Has a PE do something that completes with the answer to a later question.
-    pub(super) fn tell(&self, pe: u32, ask: Ask<'_>) -> Result<(), Busy> {
+    pub(super) fn tell(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
         let answered = questions.unasked.get(&pe).is_some_and(|&told| told >= MOST_TOLD);
         if answered {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
         }
-        self.send(&mut questions, pe, ask, std::ptr::null_mut(), answered)
+        self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
     }
 
     /// Asks each PE whether it has done what it was told, as far as there is room.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            if self.send(questions, pe, Ask::Mark, std::ptr::null_mut(), true).is_err() {
+            if self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true).is_err() {
                 return;
             }
         }
     }
 
-    fn send(&self, questions: &mut Requests, pe: u32, ask: Ask<'_>, old: *mut u8, answered: bool) -> Result<(), Busy> {
+    fn send(
+        &self,
+        questions: &mut Requests,
+        pe: u32,
+        task: TargetTask<'_>,
+        old: *mut u8,
+        answered: bool,
+    ) -> Result<(), Busy> {
         if questions.waiting.len() - questions.told >= MOST_ASKED {
             return Err(Busy);
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
         // The lock is held until the request is noted: its answer is taken under the same lock.
-        let sent = self.service.messages.send(pe, &Letter::Ask { number, ask, answered }.encode()).map(|()| {
+        let sent = self.service.messages.send(pe, &Letter::Ask { number, task, answered }.encode()).map(|()| {
             self.account.issue(1);
             let era = questions.era;
-            let width = if let Ask::Amo { width, .. } = ask { width } else { Width::Eight };
+            let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
             questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
             if answered {
                 questions.unasked.remove(&pe);

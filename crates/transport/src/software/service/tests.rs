@@ -1,8 +1,7 @@
 //! A PE that asks itself, by messages that the tests count.
 
-use super::super::letter::Place;
 use super::*;
-use crate::{Amo, Region, Segment, SignalUpdate};
+use crate::{Amo, Position, Region, Segment, SignalUpdate};
 
 /// The messages under way, and how many there have been.
 #[derive(Default)]
@@ -35,8 +34,8 @@ fn requester(memory: &mut [u64]) -> (Arc<Post>, Requester) {
     (post.clone(), Requester::new(Arc::new(Service::new(Box::new(post), registered))))
 }
 
-fn add(offset: u64) -> Ask<'static> {
-    Ask::Amo { at: Place { region: Region::Heap, offset }, width: Width::Eight, amo: Amo::Add(1) }
+fn add(offset: u64) -> TargetTask<'static> {
+    TargetTask::Amo { at: Position { region: Region::Heap, offset }, width: Width::Eight, amo: Amo::Add(1) }
 }
 
 fn complete(requester: &Requester) {
@@ -68,10 +67,10 @@ fn a_put_and_its_signal_are_one_message() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
     assert_eq!(requester.longest_put(), 64);
-    let (to, signal) = (Place { region: Region::Heap, offset: 0 }, Place { region: Region::Heap, offset: 24 });
+    let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 24 });
     let data = [7_u8; 16];
     requester
-        .tell(0, Ask::Put { to, data: &data, signal: Some((signal, SignalUpdate::Add(3))) })
+        .tell(0, TargetTask::Put { to, data: &data, signal: Some((signal, SignalUpdate::Add(3))) })
         .expect("there is room");
     while requester.service.serve() {}
     assert_eq!(post.sent.load(Ordering::Relaxed), 1);
@@ -84,10 +83,10 @@ fn a_put_and_its_signal_are_one_message() {
 fn what_is_told_and_fails_is_an_error_and_writes_nothing() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
-    let (to, signal) = (Place { region: Region::Heap, offset: 0 }, Place { region: Region::Heap, offset: 32 });
+    let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 32 });
     requester.tell(0, add(0)).expect("there is room");
     requester
-        .tell(0, Ask::Put { to, data: &[1; 8], signal: Some((signal, SignalUpdate::Set(3))) })
+        .tell(0, TargetTask::Put { to, data: &[1; 8], signal: Some((signal, SignalUpdate::Set(3))) })
         .expect("there is room");
     complete(&requester);
     let error = requester.account.error().expect("the signal is outside").to_string();
