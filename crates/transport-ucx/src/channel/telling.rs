@@ -12,7 +12,7 @@ use crate::message::Ask;
 use crate::peers::Directory;
 
 /// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
-const PIECE: usize = 32 << 10;
+const PIECE: usize = 128 << 10;
 
 impl Channel {
     /// Puts `n` bytes, and then updates the signal if there is one.
