@@ -1,4 +1,4 @@
-//! Finds the name somebody meant to type.
+//! Names of people's: the one that somebody meant to type, and that of a variable in its source.
 
 /// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip for every four letters.
 /// Upper and lower case are the same letter; the first of several equally near candidates wins.
@@ -11,6 +11,16 @@ pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>)
         .min_by_key(|&(slips, _)| slips)
         .filter(near_enough)
         .map(|(_, name)| name)
+}
+
+/// The name that a variable has in its source. Compilers number the static variables of functions: `message.2`.
+pub fn in_source(symbol: &str) -> &str {
+    match symbol.rsplit_once('.') {
+        Some((name, number)) if !name.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+            name
+        }
+        _ => symbol,
+    }
 }
 
 fn letters(name: &str) -> Vec<char> {
@@ -35,6 +45,13 @@ fn slips(from: &[char], to: &[char]) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_of_compilers_are_left_out() {
+        for (symbol, name) in [("message.2", "message"), ("now.4", "now"), ("a.b", "a.b"), ("x", "x"), (".7", ".7"), ("y.", "y.")] {
+            assert_eq!(in_source(symbol), name);
+        }
+    }
 
     #[test]
     fn a_slip_is_forgiven_and_a_different_word_is_not() {

@@ -1,6 +1,7 @@
 //! Lines and names of addresses, from the executable's debug information.
 
 use addr2line::Loader;
+use oxshmem_base::names;
 
 /// The executable's symbols and lines.
 pub(crate) struct ProgramSymbols(Option<Loader>);
@@ -47,6 +48,6 @@ impl ProgramSymbols {
     pub(crate) fn symbol(&self, address: u64) -> Option<(String, u64)> {
         let loader = self.0.as_ref()?;
         let info = loader.find_symbol_info(address)?;
-        Some((info.name().to_owned(), address - info.address()))
+        Some((names::in_source(info.name()).to_owned(), address - info.address()))
     }
 }

@@ -130,7 +130,8 @@ impl RunningJob {
 
     /// Prints who waits for whom.
     fn tell(&self, known: &[Witness]) {
-        let seconds = self.begun.elapsed().as_secs();
+        // Rounded, as the times of waits are.
+        let seconds = self.begun.elapsed().as_secs_f64().round();
         say(&format!(
             "after {seconds} s the PEs of the job do this:\n{}",
             report::picture(known, self.pes.len() as u32).trim_end()

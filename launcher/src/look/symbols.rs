@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
+use oxshmem_base::names;
 
 use super::maps::Maps;
 
@@ -79,8 +80,9 @@ impl Symbols {
         let probe = address.checked_sub(bias(&path, base))?;
         let symbol = file.find_symbol_info(probe)?;
         let name = addr2line::demangle_auto(symbol.name().into(), None);
+        let name = names::in_source(&name);
         Some(match probe - symbol.address() {
-            0 => name.into_owned(),
+            0 => name.to_owned(),
             offset => format!("{name}+{offset}"),
         })
     }
