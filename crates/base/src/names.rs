@@ -16,7 +16,9 @@ pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>)
 /// The name that a variable has in its source. Compilers number the static variables of functions: `message.2`.
 pub fn in_source(symbol: &str) -> &str {
     match symbol.rsplit_once('.') {
-        Some((name, number)) if !name.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+        Some((name, number))
+            if !name.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
             name
         }
         _ => symbol,
@@ -48,7 +50,9 @@ mod tests {
 
     #[test]
     fn numbers_of_compilers_are_left_out() {
-        for (symbol, name) in [("message.2", "message"), ("now.4", "now"), ("a.b", "a.b"), ("x", "x"), (".7", ".7"), ("y.", "y.")] {
+        for (symbol, name) in
+            [("message.2", "message"), ("now.4", "now"), ("a.b", "a.b"), ("x", "x"), (".7", ".7"), ("y.", "y.")]
+        {
             assert_eq!(in_source(symbol), name);
         }
     }
