@@ -365,7 +365,7 @@ fn host_list(text: &str) -> Result<Hosts, String> {
 }
 
 fn number_of_pes(text: &str) -> Result<u32, String> {
-    const MOST: u32 = 1_000_000;
+    const MOST: u32 = 1_200_000;
     match text.parse() {
         Ok(pes @ 1..=MOST) => Ok(pes),
         _ if text.bytes().all(|digit| digit.is_ascii_digit()) => Err(format!("a job has 1 to {MOST} PEs")),

@@ -26,6 +26,15 @@ fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_netw
     }
 }
 
+#[test]
+fn lines_that_a_board_has_no_room_for_go_in_batches() {
+    let lines = program("lines.c");
+    for options in ["-n 4 --nodes 2", "-n 96 --nodes 3"] {
+        let ended = Job::new(options).env("SHMEM_TRANSPORT", "tcp").run(&lines, [""; 0]);
+        assert!(ended.expect(0).stdout.contains("all right"), "{options}");
+    }
+}
+
 /// Reductions in this order have the bits of no other one, so equal sums show equal orders.
 #[test]
 fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_any_schedule() {

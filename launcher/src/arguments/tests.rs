@@ -71,7 +71,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("-n", "-n"),
         ("-n many ./a", "many"),
         ("-n ./a", "the number of PEs is missing after -n"),
-        ("-n 1000001 ./a", "1 to 1000000 PEs"),
+        ("-n 1200001 ./a", "1 to 1200000 PEs"),
         ("-n 2", "no program"),
         ("-n 2 ./a : -n 2", "no program"),
         ("--stdin 2 -n 2 ./a", "no such PE"),

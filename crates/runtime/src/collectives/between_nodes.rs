@@ -5,8 +5,8 @@
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
 //! another node is the one who moves the network on.
 //!
-//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at each
-//! leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
+//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at
+//! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
 //! [`reduce`] and [`blocks`] have the collectives that move more.
 //!
 //! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
@@ -14,9 +14,11 @@
 //! k do so before they enter k+1.
 
 pub(crate) mod blocks;
+mod boards;
 pub(crate) mod bytes;
 mod casts;
 pub(crate) mod eager;
+
 mod lending;
 mod mail;
 mod meeting;
@@ -32,16 +34,11 @@ use oxshmem_schedule::algorithm::ring::RingReduce;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
-use oxshmem_transport::{Region, Remote};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays};
-use crate::collectives::limits::SHORT;
-use crate::collectives::signature::signature_of;
-use crate::memory::control::mail::OPEN_BOARD;
-use crate::memory::control::{self, BOARD, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
+use crate::memory::control::{self, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
 use crate::network;
-use crate::network::lane;
 use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -51,11 +48,12 @@ use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
 
-/// The most PEs of a job over several nodes: so many lines has a board.
-pub(crate) const MOST_PES: u32 = 16_384;
+pub(crate) use boards::exchange;
+
+/// The most PEs of a job over several nodes. Nothing has room for so many: it is the largest job that the tests look at.
+pub(crate) const MOST_PES: u32 = 1_200_000;
 /// The most nodes of a job: so many leaders find a payload's room in their mail.
-pub(crate) const MOST_NODES: u32 = 4096;
-const _: () = assert!(MOST_PES as usize * 8 * PAYLOAD_WORDS + MOST_NODES as usize * HEADER <= BOARD);
+pub(crate) const MOST_NODES: u32 = 16_384;
 /// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
 
@@ -171,101 +169,8 @@ unsafe fn gather_parts(
     unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, there) }
 }
 
-/// See `barrier::exchange`.
-#[cold]
-pub(crate) fn exchange(
-    call: Call<'_>,
-    span: &Span,
-    payload: &[u64],
-    mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
-) {
-    let team = call.team;
-    if payload.is_empty() {
-        let number = team.next_exchange();
-        gather(call, span, number);
-        leaders_meet(call, span);
-        return release(call, span, number, |words| &words.released);
-    }
-    let width = 8 * payload.len();
-    let bytes = team.size as usize * width + span.nodes() as usize * HEADER;
-    // Shorter lines go by mail.
-    let zone = if bytes > SHORT { lending::zone(call, span) } else { team.zone.zone() };
-    let zone = zone.filter(|_| bytes <= OPEN_BOARD);
-    let number = team.next_exchange();
-    let parity = number as usize & 1;
-    write_line(team.place(team.my), parity, payload);
-    gather(call, span, number);
-    let window = team.window(span.my_leader());
-    let board = match zone {
-        Some(zone) => control::zones(window, zone).board(parity),
-        None => control::board(window, slot_of(team), parity),
-    };
-    let start = |node: u32| node as u64 * HEADER as u64 + span.start(node) as u64 * width as u64;
-    let header = |node: u32| board.wrapping_add(start(node) as usize).cast::<u64>();
-    let entry =
-        |node: u32, member: u32| board.wrapping_add((node as usize + 1) * HEADER + span.place(member) as usize * width);
-    let reach = if zone.is_some() { Reach::Results } else { Reach::Nothing };
-    let way = gathering(call, span, start, reach);
-    let stamp = call.signature.stamp(number);
-    if team.my == span.my_leader() {
-        // SAFETY: the board is this leader's, has room for a header of each node, and begins at a multiple of 8.
-        unsafe { header(span.node()).write(stamp) };
-        for member in span.here() {
-            let entry = entry(span.node(), member);
-            // SAFETY: the member has counted in; the board has room for every line.
-            read_line(team.place(member), parity, |line| unsafe {
-                ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
-            });
-        }
-    }
-    match way {
-        Some(way) => {
-            let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
-            // SAFETY: the board has all lines of this node; nobody looks at it before the release.
-            if unsafe { gather_parts(call, span, way, start, board, there) } {
-                lane::complete(call.name);
-            }
-            if team.my == span.my_leader() {
-                // SAFETY: the network has written all parts of this leader's board, each with its header.
-                let theirs = |node: u32| unsafe { header(node).read() };
-                if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
-                    call.differs(Some(span.leader(node)), signature_of(theirs(node)));
-                }
-            }
-        }
-        // The leaders have met, so all are in this exchange.
-        None => fetch_lines(call, span, parity, width, entry),
-    }
-    release(call, span, number, |words| &words.released);
-    for member in 0..team.size {
-        let entry = entry(span.node_of(member), member);
-        let mut line = [0; PAYLOAD_WORDS];
-        // SAFETY: the board has this line until everybody here has entered the next exchange.
-        unsafe { ptr::copy_nonoverlapping(entry, line.as_mut_ptr().cast(), width) };
-        visit(member, &line);
-    }
-}
-
 fn slot_of(team: &TeamState) -> u32 {
     team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"))
-}
-
-/// Each leader fetches the lines of other nodes' members from where they wrote them.
-fn fetch_lines(call: Call<'_>, span: &Span, parity: usize, width: usize, entry: impl Fn(u32, u32) -> *mut u8) {
-    leaders_meet(call, span);
-    let team = call.team;
-    if team.my != span.my_leader() {
-        return;
-    }
-    let own = team.place(team.my);
-    let line = read_line(own, parity, |line| control::offset(line.as_ptr()));
-    for member in (0..team.size).filter(|&member| span.node_of(member) != span.node()) {
-        let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
-        let entry = entry(span.node_of(member), member);
-        // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
-        lane::issue(call.name, |lane| unsafe { lane.get_nbi(entry, from, width) });
-    }
-    lane::complete(call.name);
 }
 
 fn write_line(slot: &Slot, parity: usize, payload: &[u64]) {

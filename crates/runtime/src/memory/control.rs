@@ -33,7 +33,7 @@ use crate::wait::bell::Bell;
 use area::{AREAS, Area};
 pub(crate) use demand::{Demand, Wanted};
 use lines::TeamLines;
-use mail::{Mail, ZONES, Zones};
+use mail::{Mail, OPEN_BOARD, ZONES, Zones};
 use statement::Statement;
 
 pub(crate) use statement::Said;
@@ -59,10 +59,8 @@ const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_
 /// span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
 const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
-/// Bytes of a board: the lines of [`between_nodes::MOST_PES`](crate::collectives::between_nodes::MOST_PES) members.
-pub(crate) const BOARD: usize = 960 << 10;
 /// Control windows are this far apart.
-pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * BOARD).next_power_of_two().trailing_zeros();
+pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * OPEN_BOARD).next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
 
 /// The part of a window in a core file: the head and the first slots, which are in use anyway.
@@ -330,10 +328,10 @@ pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
     unsafe { &*(at as *const Zones) }
 }
 
-/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges: [`BOARD`] bytes.
+/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges: [`OPEN_BOARD`] bytes.
 pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
     let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BOARDS_AT;
-    (boards + (slot as usize * 2 + parity) * BOARD) as *mut u8
+    (boards + (slot as usize * 2 + parity) * OPEN_BOARD) as *mut u8
 }
 
 /// Where something of the caller's own control window is, in terms of every PE's window.
@@ -394,7 +392,7 @@ pub(crate) mod tests {
         assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
         assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
         assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
-        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(BOARD) as usize;
+        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(OPEN_BOARD) as usize;
         assert!(boards_end <= from_ref(ControlBlock::of(4)) as usize);
     }
 }

@@ -1,5 +1,8 @@
 //! How a team lies on the nodes.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 /// The members of a team by node. The first node is that of member 0, and so on in the order of the nodes' first
 /// members, who lead them. Members of a node keep their order.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,22 +38,26 @@ impl Order {
 impl Span {
     /// Of `size` members, of which member i is on node `node_of(i)`, the caller on `my_node`; `None` if all are on one.
     pub(crate) fn of(size: u32, my_node: u32, node_of: impl Fn(u32) -> u32) -> Option<Self> {
-        let mut met: Vec<u32> = Vec::new();
         let mut members: Vec<Vec<u32>> = Vec::new();
-        let mut last = 0;
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut last = None;
         for member in 0..size {
             let node = node_of(member);
             // Most members are where the one before is.
-            if met.get(last) != Some(&node) {
-                last = met.iter().position(|&known| known == node).unwrap_or(met.len());
-                if last == met.len() {
-                    met.push(node);
-                    members.push(Vec::new());
-                }
-            }
-            members[last].push(member);
+            let place = match last {
+                Some((before, place)) if before == node => place,
+                _ => match places.entry(node) {
+                    Entry::Occupied(met) => *met.get(),
+                    Entry::Vacant(new) => {
+                        members.push(Vec::new());
+                        *new.insert(members.len() - 1)
+                    }
+                },
+            };
+            members[place].push(member);
+            last = Some((node, place));
         }
-        if met.len() < 2 {
+        if members.len() < 2 {
             return None;
         }
         let most = members.iter().map(Vec::len).max().unwrap_or_default() as u32;
@@ -59,7 +66,7 @@ impl Span {
             Some(*end)
         });
         let starts = std::iter::once(0).chain(ends).collect();
-        let node = met.iter().position(|&node| node == my_node).unwrap_or_default() as u32;
+        let node = places.get(&my_node).copied().unwrap_or_default() as u32;
         Some(Self { order: Order::of(members.concat()), starts, node, most })
     }
 
@@ -102,6 +109,18 @@ impl Span {
     /// How many members a node has.
     pub(crate) fn count(&self, node: u32) -> u32 {
         self.starts[node as usize + 1] - self.starts[node as usize]
+    }
+
+    /// How many of a node's members have numbers below `member`.
+    pub(crate) fn before(&self, node: u32, member: u32) -> u32 {
+        let places = self.start(node)..self.start(node + 1);
+        match &self.order {
+            Some(order) => {
+                let members = &order.members[places.start as usize..places.end as usize];
+                members.partition_point(|&other| other < member) as u32
+            }
+            None => member.clamp(places.start, places.end) - places.start,
+        }
     }
 
     /// How many members the node with most has.
@@ -153,6 +172,10 @@ mod tests {
                     assert_eq!(members.len() as u32, span.count(node));
                     assert_eq!(members.iter().min(), Some(&span.leader(node)));
                     assert!(members.is_sorted());
+                    for limit in 0..=nodes.len() as u32 {
+                        let below = members.iter().filter(|&&member| member < limit).count();
+                        assert_eq!(span.before(node, limit) as usize, below);
+                    }
                     let places: Vec<u32> = members.iter().map(|&member| span.place(member)).collect();
                     assert_eq!(places, (span.start(node)..span.start(node + 1)).collect::<Vec<_>>());
                     let place = nodes[members[0] as usize];

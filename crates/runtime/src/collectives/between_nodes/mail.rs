@@ -37,7 +37,7 @@ use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Wire;
 use crate::memory::control;
-use crate::memory::control::mail::{BOXES, GOING, LANDING, Mail, WORDS, Zones};
+use crate::memory::control::mail::{BOXES, GOING, LANDING, LANE_WORDS, Mail, WORDS, Zones};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
@@ -74,7 +74,11 @@ impl Way {
         reach: Reach,
     ) -> Option<Self> {
         let words = schedule.words(plan).max(1) as usize;
-        if words > WORDS {
+        let most = match schedule.traffic() {
+            Traffic::Synchronising => WORDS,
+            Traffic::OneWay { .. } => LANE_WORDS,
+        };
+        if words > most {
             return None;
         }
         let room = if schedule.goes_by_mail() { BOXES / words } else { 0 };

@@ -6,11 +6,14 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::step::LANES;
 
-/// Words that the leaders' schedules may signal.
-pub(crate) const WORDS: usize = 32;
-/// 64-bit words of all boxes of a parity: with 20 boxes, which is what a dissemination among 4096 leaders needs, each
+/// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
+/// graph needs among 16,384 leaders.
+pub(crate) const WORDS: usize = 56;
+/// Words of a lane: of 16,384 leaders a tree of radix 4 signals 7 * 3.
+pub(crate) const LANE_WORDS: usize = 24;
+/// 64-bit words of all boxes of a parity: with 21 boxes, which is what a dissemination among 16,384 leaders needs, each
 /// holds a payload.
-pub(crate) const BOXES: usize = 320;
+pub(crate) const BOXES: usize = 336;
 
 /// The lines in which the leaders of one slot write to one of them.
 #[repr(C, align(4096))]
@@ -19,7 +22,7 @@ pub(crate) struct Mail {
     pub(crate) boxes: [[AtomicU64; BOXES]; 2],
     /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
     pub(crate) words: [[AtomicU64; WORDS]; 2],
-    pub(crate) lanes: [[AtomicU64; WORDS]; LANES as usize],
+    pub(crate) lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
     /// Arrivals, by parity.
     pub(crate) counters: [AtomicU64; 2],
     /// How much of the counters earlier calls account for. The owner's alone.
@@ -43,7 +46,7 @@ impl Mail {
 pub(crate) const ZONES: u32 = 16;
 /// Bytes of a zone where schedules put operands; longer reductions are cut to it.
 pub(crate) const LANDING: usize = 256 << 10;
-/// Bytes of a board that others may put to.
+/// Bytes of a board, to which others may put.
 pub(crate) const OPEN_BOARD: usize = 128 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
 pub(crate) const GOING: usize = 64 << 10;

@@ -66,6 +66,27 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
     }
 }
 
+/// With a zone there is a way for every collective that the leaders run, among as many as there may be.
+#[test]
+fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
+    for nodes in [2, 5, 64, 1000, 4096, MOST_NODES - 1, MOST_NODES] {
+        for bytes in [8, 1 << 10, 64 << 10, 16 << 20] {
+            for collective in [
+                Collective::Reduce(Operator::Idempotent),
+                Collective::Reduce(Operator::Exact),
+                Collective::Broadcast,
+                Collective::Fcollect,
+                Collective::Collect,
+            ] {
+                let plan = Plan::new(nodes, if collective == Collective::Collect { 0 } else { bytes });
+                let schedule = standard(collective, nodes, plan.count);
+                let way = Way::find(schedule, Some(0), &plan, 1, bytes, Reach::Results);
+                assert!(way.is_some(), "{collective} of {bytes} bytes among {nodes}: {schedule}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_long_needs_a_zone_and_is_cut_to_it() {
     let plan = Plan::new(2, 1 << 20);
