@@ -72,10 +72,12 @@ pub(crate) struct Reason<'a> {
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
-    for _ in 0..pace::eager_looks() {
+    let looks = pace::eager_looks();
+    for _ in 0..looks.count() {
         if let Some(result) = ready() {
             return result;
         }
+        looks.pause();
     }
     wait_long(reason.call, reason.address, reason.needs, bell, ready)
 }

@@ -8,7 +8,10 @@ use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::executor;
 use crate::collectives::levels;
+use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
+use crate::memory::control::PAYLOAD_WORDS;
 
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
 ///
@@ -47,6 +50,10 @@ pub(crate) unsafe fn broadcast(
     if call.team.leveled && unsafe { levels::broadcast(call, Spread { dest, source, bytes, root, to_root }) } {
         return;
     }
+    if bytes <= PAYLOAD_BYTES {
+        // SAFETY: both arrays have the bytes, as this function demands.
+        return unsafe { in_payload(call, Spread { dest, source, bytes, root, to_root }) };
+    }
     if call.team.my == root {
         // Finds out here, not in the others, whether the source is symmetric.
         call.at(root, source, bytes);
@@ -64,4 +71,23 @@ pub(crate) unsafe fn broadcast(
             call.fetched();
         });
     }
+}
+
+/// The root's bytes travel with an exchange, which costs what a barrier costs: less than to say that they are ready, to come for
+/// them, and to say that they have been taken.
+///
+/// # Safety
+/// Both arrays have the bytes, which are at most a payload.
+#[inline(always)]
+unsafe fn in_payload(call: Call<'_>, spread: Spread) {
+    let Spread { dest, source, bytes, root, to_root } = spread;
+    let is_root = call.team.my == root;
+    // SAFETY: `source` has the bytes, which are at most a payload, as this function demands.
+    let words = if is_root { unsafe { payload(source, bytes) } } else { [0; PAYLOAD_WORDS] };
+    barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+        if member == root && (to_root || !is_root) {
+            // SAFETY: `dest` and the root's line have the bytes.
+            unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest, bytes) };
+        }
+    });
 }
