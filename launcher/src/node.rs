@@ -64,26 +64,39 @@ fn machine(name: &str) -> Result<NodeMachine, Error> {
     })
 }
 
+/// Rounds of measurements of this machine.
+const ROUNDS: usize = 3;
+
 /// Measures this machine, writes its description and says how far it predicts a barrier.
 pub fn calibrate(file: &Path) -> Result<String, Error> {
     let node = discover("auto")?.node;
-    let machine = measured(&node)?;
+    // The processors of a virtual machine may move between two measurements, so they take turns; the quickest round stands.
+    let rounds = (0..ROUNDS).map(|_| {
+        let mut machine = measured(&node)?;
+        let alone = time(&run(1, None)?, "barrier")?.0;
+        machine.call = (alone * 10.0).round() / 10.0;
+        let together = if machine.most() < 2 { None } else { Some(time(&run(2, None)?, "barrier")?) };
+        Ok((machine, together))
+    });
+    let rounds = rounds.collect::<Result<Vec<_>, Error>>()?;
+    let farthest = |machine: &NodeMachine| machine.line[LineDistance::Node as usize];
+    let quickest = rounds.into_iter().min_by(|(a, _), (b, _)| farthest(a).total_cmp(&farthest(b)));
+    let (machine, together) = quickest.expect("there is a round");
     let text = format!(
-        "# Measured by oxshmem simulate --calibrate-node: the times of a line. Distances that this machine does not have are\n\
-         # those of the next nearer one; claim and the rates of bytes are assumptions.\n{}",
+        "# Measured by oxshmem simulate --calibrate-node: the times of a line, and a barrier of one PE as the time of a\n\
+         # call. Distances that this machine does not have are those of the next nearer one; all else is assumed.\n{}",
         machine.write()
     );
     std::fs::write(file, text).map_err(|error| {
         Error::new(format!("{} cannot be written", file.display())).because(error).fix("choose another place")
     })?;
     let mut report = format!("{}\nwritten to {}\n", machine.describe(), file.display());
-    if machine.most() < 2 {
+    let Some((least, median)) = together else {
         return Ok(report + "one processor: there is no barrier to compare with\n");
-    }
+    };
     let question = NodeQuestion { collective: Collective::Sync, bytes: 0 };
     let entries = coherence::compare(&question, &[2], &machine).expect("a barrier is data");
     let predicted = entries[0].outcomes[0].1.map_err(|_| Error::new("a barrier that never ends"))?.time;
-    let (least, median) = time(&run(2, None)?, "barrier")?;
     let _ = writeln!(
         report,
         "a barrier of 2 PEs: {predicted:.1} ns simulated; {least:.1} ns measured at least, {median:.1} in the middle; \
@@ -107,6 +120,7 @@ fn measured(node: &Node) -> Result<NodeMachine, Error> {
         threads: threads / cores,
         line: [0.0; 5],
         claim: 0.5,
+        call: 0.0,
         hit: 1.2,
         byte: [0.025, 0.03, 0.06, 0.06, 0.1],
         boundary: [0.014, 0.008],

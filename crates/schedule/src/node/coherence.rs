@@ -160,7 +160,7 @@ impl NodeRun<'_> {
         }
         let mut bytes = self.lines.bytes;
         bytes.iter_mut().zip(self.arrays.bytes).for_each(|(all, arrays)| *all += arrays);
-        Ok(NodeOutcome { time: last as f64 / 1000.0, path, bytes })
+        Ok(NodeOutcome { time: self.machine.call + last as f64 / 1000.0, path, bytes })
     }
 
     fn line(&self, of: u32, line: u32) -> (u32, u32) {

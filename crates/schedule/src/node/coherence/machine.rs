@@ -38,6 +38,8 @@ pub struct NodeMachine {
     pub line: [f64; 5],
     /// The part of that in which the store claims the line from the reader, 0 to 1; the reader's fetch is the rest.
     pub claim: f64,
+    /// What a call takes beside its lines: its instructions, as a member that is alone in its team finds them.
+    pub call: f64,
     /// A load or a store that finds its line, and the time from one load that does not to the next.
     pub hit: f64,
     /// A byte that a core copies, by distance.
@@ -65,7 +67,7 @@ pub struct MachineMistake {
 }
 
 /// The words of a description and how many numbers follow each.
-const WORDS: [(&str, usize); 10] = [
+const WORDS: [(&str, usize); 11] = [
     ("sockets", 1),
     ("numa", 1),
     ("caches", 1),
@@ -73,6 +75,7 @@ const WORDS: [(&str, usize); 10] = [
     ("threads", 1),
     ("line", 5),
     ("claim", 1),
+    ("call", 1),
     ("hit", 1),
     ("byte", 5),
     ("boundary", 2),
@@ -124,6 +127,7 @@ impl NodeMachine {
             threads: count("threads")?,
             line: five("line")?,
             claim: numbers("claim")?[0].min(1.0),
+            call: numbers("call")?[0],
             hit: numbers("hit")?[0],
             byte: five("byte")?,
             boundary: [numbers("boundary")?[0], numbers("boundary")?[1]],
@@ -133,10 +137,10 @@ impl NodeMachine {
     /// The description that [`Self::read`] reads.
     pub fn write(&self) -> String {
         let five = |n: &[f64; 5]| n.map(|n| format!("{n}")).join(" ");
-        let Self { name, sockets, numa, caches, cores, threads, line, claim, hit, byte, boundary } = self;
+        let Self { name, sockets, numa, caches, cores, threads, line, claim, call, hit, byte, boundary } = self;
         format!(
             "name {name}\nsockets {sockets}\nnuma {numa}\ncaches {caches}\ncores {cores}\nthreads {threads}\nline {}\n\
-             claim {claim}\nhit {hit}\nbyte {}\nboundary {} {}\n",
+             claim {claim}\ncall {call}\nhit {hit}\nbyte {}\nboundary {} {}\n",
             five(line),
             five(byte),
             boundary[0],
