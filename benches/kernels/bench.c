@@ -19,12 +19,13 @@ static long wanted;
 
 void scalars(void), atomics(void), copies(void), statics(void), pingpong(void), barriers(void), locks(void),
     after_storm(void), reductions(void), moves(void), splits(void), crowd(void), tcp(void), provider(void),
-    profile(void), trace(void), recorder(void);
+    overlap(void), profile(void), trace(void), recorder(void);
 
 static const struct { const char *name; void (*run)(void); } groups[] = {
     {"scalars", scalars}, {"atomics", atomics}, {"copies", copies}, {"statics", statics}, {"pingpong", pingpong},
     {"storm", after_storm}, {"barriers", barriers}, {"locks", locks}, {"reductions", reductions}, {"moves", moves},
     {"splits", splits}, {"crowd", crowd}, {"tcp", tcp}, {"provider", provider},
+    {"overlap", overlap},
     {"profile", profile}, {"trace", trace}, {"recorder", recorder},
 };
 

@@ -86,6 +86,7 @@ const WIRE: &str = "one way of a bare TCP ping-pong that spins";
 const STREAM: &str = "bare TCP stream that spins";
 const UCP: &str = "bare ucp_put_nbx over the same";
 const WRITE: &str = "bare fi_write over the same";
+const BEHIND: &str = "the call that waits, and the work behind it";
 const PROCESSES: &str = "as many processes that do nothing";
 
 /// A get over the named transport, from a PE that waits in the library and from one that computes.
@@ -289,6 +290,18 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("fence idle between nodes", CALL, Nanoseconds(9.0)),
             row("get from a PE that computes", WIRE, Nanoseconds(60e3)),
             row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
+        ],
+    },
+    RowGroup {
+        name: "overlap",
+        pes: 2,
+        nodes: 2,
+        work: PAIR_OF_NODES,
+        rows: &[
+            row("max of 256 KiB beside work", BEHIND, Scale),
+            row("broadcast of 256 KiB beside work", BEHIND, Scale),
+            row("fcollect of 128 KiB beside work", BEHIND, Scale),
+            row("alltoall of 128 KiB beside work", BEHIND, Scale),
         ],
     },
     over!("ucx:tcp"),
