@@ -38,7 +38,7 @@ pub struct NodeMachine {
     pub line: [f64; 5],
     /// The part of that in which the store claims the line from the reader, 0 to 1; the reader's fetch is the rest.
     pub claim: f64,
-    /// What a call takes beside its lines: its instructions, as a member that is alone in its team finds them.
+    /// The time of a call beside its lines: its instructions, as a member that is alone in its team finds them.
     pub call: f64,
     /// A load or a store that finds its line, and the time from one load that does not to the next.
     pub hit: f64,
