@@ -1,6 +1,7 @@
-/* Whether long puts take several cards: rails CARD0 CARD1. PE 0 puts to the last PE, then gets from it, and counts the
- * packets that both cards send meanwhile (those that answer a get leave by the other PE's cards, which are the same in a
- * machine that plays both nodes). Its status is the number of turns in which one of them carried less than a quarter.
+/* Whether long transfers take several cards: rails CARD0 CARD1. PE 0 puts to the last node's first PE, then gets from it, then
+ * all broadcast and take maxima; PE 0 counts the packets that both cards send meanwhile (those that answer a get leave by the
+ * other PE's cards, which are the same in a machine that plays both nodes). Its status is the number of turns in which one of
+ * them carried less than a quarter.
  * A rail carries nothing before it is connected, which goes on beside the transfers, so both are used before it counts. */
 #include <shmem.h>
 #include <stdio.h>
@@ -24,38 +25,56 @@ static void connect_rails(const char *second, int pe)
     }
 }
 
+/* The transfers of a turn. Those of the last two go through the nodes' first PEs. */
+static void transfer(int turn, int me, int last)
+{
+    for (int time = 0; time < TIMES; time++)
+        if (turn == 2)
+            shmem_broadcastmem(SHMEM_TEAM_WORLD, there, here, BYTES, 0);
+        else if (turn == 3)
+            shmem_uchar_max_reduce(SHMEM_TEAM_WORLD, (unsigned char *)there, (unsigned char *)here, BYTES);
+        else if (me == 0 && turn == 0)
+            shmem_putmem(there, here, BYTES, last);
+        else if (me == 0)
+            shmem_getmem(here, there, BYTES, last);
+    shmem_quiet();
+}
+
 int main(int count, char **cards)
 {
+    static const char *const what[] = {"puts", "gets", "broadcasts", "maxima"};
     shmem_init();
-    int me = shmem_my_pe(), last = shmem_n_pes() - 1, wrong = 0;
+    int me = shmem_my_pe(), last = shmem_n_pes() / 2, wrong = 0;
     if (count != 3 || last < 1) {
         printf("two cards and two PEs are wanted\n");
         shmem_global_exit(1);
     }
-    for (int turn = 0; turn < 2; turn++) {
+    for (int turn = 0; turn < 4; turn++) {
         shmem_barrier_all();
-        if (me == 0) {
-            long sent[2];
-            if (turn == 0)
-                connect_rails(cards[2], last);
-            memset(here, 7 + turn, BYTES);
-            for (int card = 0; card < 2; card++)
-                sent[card] = -sent_by(cards[1 + card]);
-            for (int time = 0; time < TIMES; time++)
-                if (turn == 0)
-                    shmem_putmem(there, here, BYTES, last);
-                else
-                    shmem_getmem(here, there, BYTES, last);
-            shmem_quiet();
-            for (int card = 0; card < 2; card++)
-                sent[card] += sent_by(cards[1 + card]);
-            int well = sent[0] >= LEAST && sent[1] >= LEAST;
-            for (int at = 0; at < BYTES; at++)
-                well &= here[at] == 7;
-            wrong += !well;
-            printf("%s of 1 MiB: %s sent %ld packets, %s %ld%s\n", turn ? "gets" : "puts", cards[1], sent[0], cards[2],
-                   sent[1], well ? "" : ": WRONG");
-        }
+        long sent[2] = {0, 0};
+        if (me == 0 && turn == 0)
+            connect_rails(cards[2], last);
+        /* What PE 0 gets must not be there before. */
+        memset(here, me > 0 ? 5 : turn == 1 ? 8 : 7, BYTES);
+        if (turn > 1)
+            memset(there, 0, BYTES);
+        shmem_barrier_all();
+        for (int card = 0; card < 2 && me == 0; card++)
+            sent[card] = -sent_by(cards[1 + card]);
+        transfer(turn, me, last);
+        shmem_barrier_all();
+        for (int card = 0; card < 2 && me == 0; card++)
+            sent[card] += sent_by(cards[1 + card]);
+        int well = me != 0 || (sent[0] >= LEAST && sent[1] >= LEAST);
+        const char *expected = turn > 1 || me == last ? there : here;
+        for (int at = 0; at < BYTES && (turn > 1 || me == 0 || me == last); at++)
+            well &= expected[at] == 7;
+        wrong += !well;
+        if (me == 0)
+            printf("%s of 1 MiB: %s sent %ld packets, %s %ld%s\n", what[turn], cards[1], sent[0], cards[2], sent[1],
+                   well ? "" : ": WRONG");
+        else if (!well)
+            printf("%s of 1 MiB: PE %d has other bytes: WRONG\n", what[turn], me);
     }
     shmem_barrier_all();
     shmem_finalize();

@@ -288,7 +288,7 @@ pub static KNOBS: &[Knob] = &[
         name: "SHMEM_RAILS",
         aliases: &["SHMEM_TCP_RAILS"],
         value: Value::Number,
-        default: "over libfabric's cards, the node's cards divided by its PEs; otherwise 1",
+        default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
         doc: "cards (over TCP: connections) over which long transfers of a PE are spread",
         apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
     },

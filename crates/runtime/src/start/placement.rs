@@ -108,12 +108,13 @@ pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usi
 }
 
 /// The network cards of the node in the order in which this PE should use them, by the names that fabric libraries know,
-/// and how many of them are its own if the node's PEs share them evenly.
+/// and over how many of them its long transfers go: its share, or all if it is the node's first PE, because that one leads most
+/// teams and carries their long collectives for the node.
 pub(crate) fn cards() -> (Vec<String>, usize) {
     let (shares, me) = &*lock();
     let cards = shares.get(*me).map(|share| share.nics.clone()).unwrap_or_default();
-    let each = cards.len() / shares.len().max(1);
-    (cards, each.max(1))
+    let mine = if *me == 0 { cards.len() } else { cards.len() / shares.len().max(1) };
+    (cards, mine.max(1))
 }
 
 /// Which PEs of the node are close to each other, by window.
