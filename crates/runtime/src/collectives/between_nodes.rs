@@ -22,8 +22,10 @@ pub(crate) mod eager;
 mod lending;
 mod mail;
 mod meeting;
+mod parts;
 mod reach;
 pub(crate) mod reduce;
+pub(crate) mod slices;
 
 use core::ptr;
 

@@ -33,7 +33,7 @@ use crate::wait::bell::Bell;
 use area::{AREAS, Area};
 pub(crate) use demand::{Demand, Wanted};
 use lines::TeamLines;
-use mail::{Mail, OPEN_BOARD, ZONES, Zones};
+use mail::{Mail, OPEN_BOARD, UNLENT_BOARD, ZONES, Zones};
 use statement::Statement;
 
 pub(crate) use statement::Said;
@@ -59,8 +59,10 @@ const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_
 /// span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
 const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
+const OUTGOING_AT: usize = BOARDS_AT + SPANNING * 2 * UNLENT_BOARD;
+const END: usize = OUTGOING_AT + ZONES as usize * 2 * OPEN_BOARD;
 /// Control windows are this far apart.
-pub(crate) const SHIFT: u32 = (BOARDS_AT + SPANNING * 2 * OPEN_BOARD).next_power_of_two().trailing_zeros();
+pub(crate) const SHIFT: u32 = END.next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
 
 /// The part of a window in a core file: the head and the first slots, which are in use anyway.
@@ -328,10 +330,18 @@ pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
     unsafe { &*(at as *const Zones) }
 }
 
-/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges: [`OPEN_BOARD`] bytes.
+/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a zone: [`UNLENT_BOARD`]
+/// bytes.
 pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
     let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BOARDS_AT;
-    (boards + (slot as usize * 2 + parity) * OPEN_BOARD) as *mut u8
+    (boards + (slot as usize * 2 + parity) * UNLENT_BOARD) as *mut u8
+}
+
+/// The board in window `window` of what leaves zone `zone`, below [`ZONES`], in even or odd exchanges: [`OPEN_BOARD`] bytes.
+pub(crate) fn outgoing(window: u32, zone: u32, parity: usize) -> *mut u8 {
+    debug_assert!(zone < ZONES);
+    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
+    (boards + (zone as usize * 2 + parity) * OPEN_BOARD) as *mut u8
 }
 
 /// Where something of the caller's own control window is, in terms of every PE's window.
@@ -392,7 +402,9 @@ pub(crate) mod tests {
         assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
         assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
         assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
-        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(OPEN_BOARD) as usize;
-        assert!(boards_end <= from_ref(ControlBlock::of(4)) as usize);
+        let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(UNLENT_BOARD);
+        assert_eq!(boards_end, outgoing(3, 0, 0));
+        let outgoing_end = outgoing(3, ZONES - 1, 1).wrapping_add(OPEN_BOARD) as usize;
+        assert!(outgoing_end <= from_ref(ControlBlock::of(4)) as usize);
     }
 }

@@ -2,20 +2,12 @@
 
 use core::ptr;
 
-use oxshmem_schedule::algorithm::Collective;
-use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
-use super::{
-    HEADER, NO_ARRAYS, NO_SHARE, Reach, There, gather, gather_parts, gathering, leaders_meet, lending, meet_here,
-    release, run, slot_of, way,
-};
+use super::parts::PartsWay;
+use super::{Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
 use crate::collectives::call::Call;
-use crate::collectives::executor::Arrays;
-use crate::collectives::signature::signature_of;
-use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
 use crate::network::lane;
 use crate::teams::span::Span;
 
@@ -99,61 +91,34 @@ pub(crate) unsafe fn alltoall_by_nodes(
 ) -> bool {
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
-    // The part of one node for another: a header with the signature of the call, then all blocks.
-    let pair = each.saturating_mul(each).saturating_mul(bytes).saturating_add(HEADER);
-    if !even || pair.saturating_mul(nodes as usize) > OPEN_BOARD {
-        return false;
-    }
-    let Some(zone) = lending::zone(call, span) else { return false };
-    let plan = Plan::new(nodes, pair as u64);
-    let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results);
-    let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
+    // The part of one node for another has the blocks of all its members for all of the other's.
+    let part = each.saturating_mul(each).saturating_mul(bytes);
+    let Some(parts) = even.then(|| PartsWay::find(call, span, part)).flatten() else { return false };
     // Finds out whether the arrays are symmetric.
     call.at(team.my, source, bytes * team.size as usize);
     call.at(team.my, dest, bytes * team.size as usize);
-    let number = team.next_exchange();
-    let (parity, window) = (number as usize & 1, team.window(span.my_leader()));
-    let (going, coming) = (control::board(window, slot_of(team), parity), control::zones(window, zone).board(parity));
+    let parts = parts.begin(call, span);
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
-    let block = |board: *mut u8, node: u32, from: usize, to: usize| {
-        board.wrapping_add(node as usize * pair + HEADER + (from * each + to) * bytes)
-    };
-    let header = |board: *mut u8, node: u32| board.wrapping_add(node as usize * pair).cast::<u64>();
-    let stamp = call.signature.stamp(number);
+    let block = |from: usize, to: usize| (from * each + to) * bytes;
     for node in 0..nodes {
         for (to, member) in span.on(node).enumerate() {
             // SAFETY: this part of the board is ours; its last user has left it, as for every board.
             unsafe {
                 let from = source.add(member as usize * bytes);
-                ptr::copy_nonoverlapping(from, block(going, node, mine, to), bytes);
+                ptr::copy_nonoverlapping(from, parts.to(node).wrapping_add(block(mine, to)), bytes);
             }
         }
     }
-    gather(call, span, number);
-    let leads = team.my == span.my_leader();
-    if leads {
-        // SAFETY: the boards are this leader's, and have room for each node's part.
-        (0..nodes).for_each(|node| unsafe { header(going, node).write_unaligned(stamp) });
-    }
-    let arrays = Arrays { dest: coming, room: pair * nodes as usize, source: going, ..NO_ARRAYS };
-    // SAFETY: all members of the node have laid down their blocks; nobody looks at what comes before the release.
-    if unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(coming)) } {
-        fetched(call);
-    }
-    if leads {
-        // SAFETY: the network has written all parts of this leader's board, each with its header.
-        let theirs = |node: u32| unsafe { header(coming, node).read_unaligned() };
-        if let Some(node) = (0..nodes).find(|&node| theirs(node) != stamp) {
-            call.differs(Some(span.leader(node)), signature_of(theirs(node)));
-        }
-    }
-    release(call, span, number, |words| &words.released);
+    gather(call, span, parts.number());
+    // SAFETY: all members of the node have laid down their blocks.
+    unsafe { parts.exchange() };
+    release(call, span, parts.number(), |words| &words.released);
     for node in 0..nodes {
         for (from, member) in span.on(node).enumerate() {
             // SAFETY: everything has come; the destination has a block for each member.
             unsafe {
                 let to = dest.add(member as usize * bytes);
-                ptr::copy_nonoverlapping(block(coming, node, from, mine), to, bytes);
+                ptr::copy_nonoverlapping(parts.from(node).wrapping_add(block(from, mine)), to, bytes);
             }
         }
     }

@@ -15,13 +15,10 @@ use super::{
 use crate::collectives::call::Call;
 use crate::collectives::limits::SHORT;
 use crate::collectives::signature::signature_of;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::mail::{OPEN_BOARD, UNLENT_BOARD};
 use crate::memory::control::{self, PAYLOAD_WORDS};
 use crate::network::lane;
 use crate::teams::span::Span;
-
-/// Bytes of lines that go at a time where no zone is lent: such lines are fetched one by one, so more would not be faster.
-const UNLENT: usize = 4 << 10;
 
 /// The members that bring their lines together. On a board there is, for each node with such members, a header and their
 /// lines.
@@ -101,7 +98,7 @@ pub(crate) fn exchange(
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
     // Shorter lines go by mail.
     let zone = if bytes > SHORT { lending::zone(call, span) } else { call.team.zone.zone() };
-    let room = if zone.is_some() { OPEN_BOARD } else { UNLENT };
+    let room = if zone.is_some() { OPEN_BOARD } else { UNLENT_BOARD };
     for batch in LineBatch::all(span, width, room) {
         exchange_batch(call, &batch, zone, payload, &mut visit);
     }
@@ -228,7 +225,7 @@ mod tests {
             for layout in layouts {
                 let span = Span::of(size, layout(0), layout).expect("several nodes");
                 for width in [8, 24, 56] {
-                    for room in [64, 72, 640, UNLENT, OPEN_BOARD] {
+                    for room in [64, 72, 640, UNLENT_BOARD, OPEN_BOARD] {
                         check(&span, width, room);
                     }
                     assert_eq!(check(&span, width, OPEN_BOARD), 1, "{size} lines are one batch");

@@ -17,14 +17,14 @@ use super::{NO_SHARE, Reach, There, casts, gather, gather_parts, gathering, lend
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
-use crate::collectives::limits::EAGER_REDUCTION;
+use crate::collectives::limits::{LEADER_COMBINES, eager_reduction};
 use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::start::state;
 use crate::teams::span::Span;
 
 /// Ends the job with a sentence unless the caller's arrays are symmetric.
-fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
+pub(super) fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
     for (array, bytes) in arrays.into_iter().filter(|(_, bytes)| *bytes > 0) {
         call.at(call.team.my, array, bytes);
     }
@@ -39,7 +39,7 @@ fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
 pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    if bytes > EAGER_REDUCTION.0 || bytes * span.most() as usize > EAGER_REDUCTION.1 {
+    if bytes > eager_reduction(span.nodes()) || bytes * span.most() as usize > LEADER_COMBINES {
         return false;
     }
     let collective = Collective::Reduce(operator);

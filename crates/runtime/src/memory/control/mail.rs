@@ -47,9 +47,11 @@ pub(crate) const ZONES: u32 = 16;
 /// Bytes of a zone where schedules put operands; longer reductions are cut to it.
 pub(crate) const LANDING: usize = 256 << 10;
 /// Bytes of a board, to which others may put.
-pub(crate) const OPEN_BOARD: usize = 128 << 10;
+pub(crate) const OPEN_BOARD: usize = 256 << 10;
+/// Bytes of a board of a team that has no zone: longer lines are fetched one by one there, so more would not be faster.
+pub(crate) const UNLENT_BOARD: usize = 4 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
-pub(crate) const GOING: usize = 64 << 10;
+pub(crate) const GOING: usize = 128 << 10;
 
 /// Bytes of one of the two halves in which broadcasts lie whose root goes on at once.
 pub(crate) const HALF: usize = 128 << 10;

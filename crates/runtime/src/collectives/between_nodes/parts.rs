@@ -1,0 +1,107 @@
+//! What the nodes of a team have for each other: one part from every node for every other one, exchanged eagerly on boards.
+//!
+//! The members of a node lay their share of each part on their leader's outgoing board, and count in. The leaders exchange the
+//! parts, which come to the board of the zone. Both boards belong to one exchange and are written again two exchanges later, as
+//! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
+
+use oxshmem_schedule::algorithm::Collective;
+use oxshmem_schedule::step::Plan;
+
+use super::bytes::fetched;
+use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, lending, run, way};
+use crate::collectives::call::Call;
+use crate::collectives::executor::Arrays;
+use crate::collectives::signature::signature_of;
+use crate::memory::control;
+use crate::memory::control::mail::OPEN_BOARD;
+use crate::teams::span::Span;
+
+/// Bytes before each part: the number of the exchange with the signature of its call. What follows suits every type.
+const HEAD: usize = 16;
+
+/// The ways of an exchange of parts, before it begins.
+pub(super) struct PartsWay {
+    zone: u32,
+    way: Way,
+    plan: Plan,
+}
+
+/// The boards of an exchange of parts.
+pub(super) struct NodeParts<'a> {
+    call: Call<'a>,
+    span: &'a Span,
+    with: PartsWay,
+    /// The number of the exchange.
+    number: u64,
+    outgoing: *mut u8,
+    incoming: *mut u8,
+}
+
+impl PartsWay {
+    /// For parts of so many bytes each; `None` if there is no room for them. On all members alike.
+    pub(super) fn find(call: Call<'_>, span: &Span, bytes: usize) -> Option<Self> {
+        let part = bytes.checked_next_multiple_of(HEAD)?.checked_add(HEAD)?;
+        part.checked_mul(span.nodes() as usize).filter(|&all| all <= OPEN_BOARD)?;
+        let zone = lending::zone(call, span)?;
+        let plan = Plan::new(span.nodes(), part as u64);
+        let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results)?;
+        (way.piece == plan.count).then_some(Self { zone, way, plan })
+    }
+
+    /// The exchange begins.
+    pub(super) fn begin<'a>(self, call: Call<'a>, span: &'a Span) -> NodeParts<'a> {
+        let number = call.team.next_exchange();
+        let (window, parity) = (call.team.window(span.my_leader()), number as usize & 1);
+        let outgoing = control::outgoing(window, self.zone, parity);
+        let incoming = control::zones(window, self.zone).board(parity);
+        NodeParts { call, span, with: self, number, outgoing, incoming }
+    }
+}
+
+impl NodeParts<'_> {
+    /// The number of the exchange.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn at(&self, board: *mut u8, node: u32) -> *mut u8 {
+        board.wrapping_add(node as usize * self.with.plan.count as usize)
+    }
+
+    /// The part that goes to a node.
+    pub(super) fn to(&self, node: u32) -> *mut u8 {
+        self.at(self.outgoing, node).wrapping_add(HEAD)
+    }
+
+    /// The part that has come from a node.
+    pub(super) fn from(&self, node: u32) -> *const u8 {
+        self.at(self.incoming, node).wrapping_add(HEAD)
+    }
+
+    /// The leaders exchange the parts. Where other members of the job are in another call, it ends with a sentence.
+    ///
+    /// # Safety
+    /// All members of the node have laid down what they bring, and have counted in.
+    pub(super) unsafe fn exchange(&self) {
+        let Self { call, span, with: PartsWay { way, plan, .. }, .. } = *self;
+        let (leads, stamp) = (call.team.my == span.my_leader(), call.signature.stamp(self.number));
+        let head = |board, node| self.at(board, node).cast::<u64>();
+        if leads {
+            // SAFETY: the board is this leader's and has room for the parts, each of which begins at a multiple of 16.
+            (0..span.nodes()).for_each(|node| unsafe { head(self.outgoing, node).write(stamp) });
+        }
+        let room = plan.count as usize * span.nodes() as usize;
+        let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
+        // SAFETY: everything has been laid down; nobody looks at what comes before the release.
+        if unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) } {
+            fetched(call);
+        }
+        if leads {
+            // SAFETY: the network has written all parts of this leader's board, each with its head.
+            let theirs = |node: u32| unsafe { head(self.incoming, node).read() };
+            if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
+                call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+            }
+        }
+    }
+}

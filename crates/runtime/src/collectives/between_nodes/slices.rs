@@ -1,0 +1,102 @@
+//! Reductions of some hundred thousand bytes, for teams that span nodes: two eager exchanges, and no meeting before or after.
+//!
+//! Each node has a slice of the array. The nodes exchange their operands of all slices, as parts; each leader folds its slice, and
+//! the leaders gather the results on their boards. A node sends every byte of its array about twice, whatever the number of
+//! nodes. Where the order of the operands counts, those of all members travel, and are folded in team order; else each leader
+//! combines its node's operands before.
+
+use core::ptr;
+
+use oxshmem_reduce::Store;
+use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::choose::Question;
+
+use super::eager::check;
+use super::parts::PartsWay;
+use super::{Reach, There, gather, gather_parts, gathering, release};
+use crate::collectives::arguments::Reduction;
+use crate::collectives::call::Call;
+use crate::collectives::limits::{LEADER_COMBINES, SLICED_NODES};
+use crate::memory::control;
+use crate::memory::control::mail::OPEN_BOARD;
+use crate::start::state;
+use crate::teams::span::Span;
+
+/// Whether a reduction in any order is to go in slices.
+fn is_wanted(span: &Span, reduction: &Reduction) -> bool {
+    let Reduction { operator, element, n, .. } = *reduction;
+    let (collective, size) = (Collective::Reduce(operator), span.nodes());
+    let question = Question { collective, size, count: n as u64, element: element as u64, root_apart: false };
+    let leader_combines = span.most() == 1 || reduction.bytes() * span.most() as usize <= LEADER_COMBINES;
+    size <= SLICED_NODES && leader_combines && state::wanted_schedule(&question).is_none()
+}
+
+/// Returns whether it was done, on all members alike.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let Reduction { operator, kernel, element, dest, source, n } = reduction;
+    let (team, nodes, bytes) = (call.team, span.nodes(), reduction.bytes());
+    let in_order = operator == Operator::FixedTree;
+    if !in_order && !is_wanted(span, &reduction) {
+        return false;
+    }
+    // Elements of a slice, bytes of an operand of it, and operands of a part.
+    let slice = n.div_ceil(nodes as usize);
+    let (operand, operands) = (slice * element, if in_order { span.most() as usize } else { 1 });
+    let start = |node: u32| u64::from(node) * operand as u64;
+    if start(nodes) > OPEN_BOARD as u64 {
+        return false;
+    }
+    let Some(parts) = PartsWay::find(call, span, operands.saturating_mul(operand)) else { return false };
+    let Some(gathered) = gathering(call, span, start, Reach::Results) else { return false };
+    check(call, [(dest, bytes), (source, bytes)]);
+    let parts = parts.begin(call, span);
+    let results = team.next_exchange();
+    // Where a node's slice begins, and how many elements it has.
+    let place = |node: u32| (node as usize * slice).min(n);
+    let count = |node: u32| place(node + 1) - place(node);
+    if in_order {
+        let mine = (span.place(team.my) - span.start(span.node())) as usize;
+        for node in 0..nodes {
+            let (from, to) = (source.wrapping_add(place(node) * element), parts.to(node).wrapping_add(mine * operand));
+            // SAFETY: `source` has `n` elements; this place on the board is the caller's, and its last user has left it.
+            unsafe { ptr::copy_nonoverlapping(from, to, count(node) * element) };
+        }
+    }
+    gather(call, span, parts.number());
+    let leads = team.my == span.my_leader();
+    if leads && !in_order {
+        for node in 0..nodes {
+            let theirs = |member| call.at(member, source, bytes).wrapping_add(place(node) * element).cast_const();
+            let sources: Vec<*const u8> = span.here().map(theirs).collect();
+            // SAFETY: all members of the node have counted in, so their sources are ready; the board is this leader's.
+            unsafe { kernel.fold(parts.to(node), &sources, count(node), Store::Cached) };
+        }
+    }
+    // SAFETY: the node's operands lie in the parts, and its members have counted in.
+    unsafe { parts.exchange() };
+    let zone = team.zone.zone().unwrap_or_else(|| unreachable!("parts go to a zone"));
+    let board = control::zones(team.window(span.my_leader()), zone).board(results as usize & 1);
+    if leads {
+        let of_member = |member: u32| {
+            let node = span.node_of(member);
+            parts.from(node).wrapping_add((span.place(member) - span.start(node)) as usize * operand)
+        };
+        let sources: Vec<*const u8> = match in_order {
+            true => (0..team.size).map(of_member).collect(),
+            false => (0..nodes).map(|node| parts.from(node)).collect(),
+        };
+        let result = board.wrapping_add(start(span.node()) as usize);
+        // SAFETY: all parts have come, with an operand of this slice for every source; nobody looks at the board.
+        unsafe { kernel.fold(result, &sources, count(span.node()), Store::Cached) };
+    }
+    // SAFETY: the node's result is on its leader's board, which has room for all; the boards of all leaders are ready.
+    unsafe { gather_parts(call, span, gathered, start, board, There::of_board(board)) };
+    release(call, span, results, |words| &words.released);
+    // SAFETY: the board has the result until all have entered the next exchange but one; `dest` has the elements.
+    unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+    true
+}
