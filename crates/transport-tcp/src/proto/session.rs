@@ -16,7 +16,7 @@ const FETCHES: usize = 1024;
 /// Frames without an urgent acknowledgement that are sent as they come. More are a stream, in which fewer frames cost less.
 const AT_ONCE: usize = 4;
 /// Buffers of old batches that are kept for new ones.
-const SPARE: usize = 16;
+const SPARE: usize = 40;
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 pub struct Session {
