@@ -40,11 +40,19 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         });
         return;
     }
-    if let Some(span) = &call.team.span
-        // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
-        && unsafe { between_nodes::blocks::alltoall_by_nodes(call, span, dest, source, bytes) }
-    {
-        return;
+    if let Some(span) = &call.team.span {
+        let lay = |member: u32, to: *mut u8| {
+            // SAFETY: the caller promises `bytes` bytes for each member at `source`; the place has room for a block.
+            unsafe { ptr::copy_nonoverlapping(source.add(member as usize * bytes), to, bytes) };
+        };
+        let take = |member: u32, from: *const u8| {
+            // SAFETY: the block has come; the caller promises `bytes` bytes for each member at `dest`.
+            unsafe { ptr::copy_nonoverlapping(from, dest.add(member as usize * bytes), bytes) };
+        };
+        between_nodes::eager::check(call, [(dest, all), (source, all)]);
+        if between_nodes::blocks::alltoall_by_nodes(call, span, bytes, lay, take) {
+            return;
+        }
     }
     call.enter();
     for member in call.members_from_me() {
@@ -53,6 +61,33 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     call.fetched();
     call.leave();
+}
+
+/// Copies `n` elements of `element` bytes, which lie so many bytes apart.
+///
+/// # Safety
+/// The places are those of `n` elements, in arrays that do not overlap or are the same.
+unsafe fn copy_elements(
+    (to, to_apart): (*mut u8, usize),
+    (from, from_apart): (*const u8, usize),
+    element: usize,
+    n: usize,
+) {
+    if to_apart == element && from_apart == element {
+        // SAFETY: the elements are one block on both sides.
+        return unsafe { ptr::copy(from, to, n * element) };
+    }
+    for i in 0..n {
+        let (to, from) = (to.wrapping_add(i * to_apart), from.wrapping_add(i * from_apart));
+        // SAFETY: an element on both sides, by this function's own demand.
+        unsafe {
+            match element {
+                4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+                8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+                _ => ptr::copy(from, to, element),
+            }
+        }
+    }
 }
 
 /// [`alltoall`] of blocks of `nelems` elements that lie `dst` and `sst` elements apart.
@@ -82,12 +117,25 @@ pub(crate) unsafe fn alltoalls(
     let theirs = source.wrapping_add(call.team.my as usize * nelems * sst);
     // Where the elements of a member go.
     let place = |member: u32, i: usize| dest.wrapping_add((member as usize * nelems + i) * dst);
-    let spread = |member: u32, from: *const u8| {
-        for i in 0..nelems {
-            // SAFETY: `from` has the member's elements; the destination has a place for each.
-            unsafe { ptr::copy(from.add(i * sst), place(member, i), element) };
-        }
+    // `from` has the member's elements, so many bytes apart.
+    let spread_from = |member: u32, from: *const u8, apart: usize| {
+        // SAFETY: they are there, and the destination has a place for each.
+        unsafe { copy_elements((place(member, 0), dst), (from, apart), element, nelems) };
     };
+    if let Some(span) = &call.team.span {
+        let lay = |member: u32, to: *mut u8| {
+            let from = source.wrapping_add(member as usize * nelems * sst);
+            // SAFETY: the caller promises the elements at `source`; the place has room for a block.
+            unsafe { copy_elements((to, element), (from, sst), element, nelems) };
+        };
+        let last = call.team.size as usize * nelems - 1;
+        between_nodes::eager::check(call, [(dest, last * dst + element), (source, last * sst + element)]);
+        let take = |member: u32, from: *const u8| spread_from(member, from, element);
+        if between_nodes::blocks::alltoall_by_nodes(call, span, nelems * element, lay, take) {
+            return;
+        }
+    }
+    let spread = |member: u32, from: *const u8| spread_from(member, from, sst);
     call.enter();
     let mut pieces: Vec<(u32, Vec<u8>)> = Vec::new();
     for member in call.members_from_me() {

@@ -75,52 +75,38 @@ unsafe fn fetch_blocks(
     leaders_meet(call, span);
 }
 
-/// An all-to-all whose blocks travel together from node to node: the members of a node lay their blocks on their
-/// leader's board, the leaders exchange what each has for the other, the members take theirs. Returns whether it was
-/// done, on all members alike: the nodes must have equally many members and the boards the room.
-///
-/// # Safety
-/// As for `collectives::alltoall`.
+/// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
+/// leader's board, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
+/// to where it is told, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
+/// must have equally many members and the boards the room.
 #[cold]
-pub(crate) unsafe fn alltoall_by_nodes(
+pub(crate) fn alltoall_by_nodes(
     call: Call<'_>,
     span: &Span,
-    dest: *mut u8,
-    source: *const u8,
     bytes: usize,
+    lay: impl Fn(u32, *mut u8),
+    take: impl Fn(u32, *const u8),
 ) -> bool {
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
     // The part of one node for another has the blocks of all its members for all of the other's.
     let part = each.saturating_mul(each).saturating_mul(bytes);
     let Some(parts) = even.then(|| PartsWay::find(call, span, part)).flatten() else { return false };
-    // Finds out whether the arrays are symmetric.
-    call.at(team.my, source, bytes * team.size as usize);
-    call.at(team.my, dest, bytes * team.size as usize);
     let parts = parts.begin(call, span);
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |from: usize, to: usize| (from * each + to) * bytes;
     for node in 0..nodes {
-        for (to, member) in span.on(node).enumerate() {
-            // SAFETY: this part of the board is ours; its last user has left it, as for every board.
-            unsafe {
-                let from = source.add(member as usize * bytes);
-                ptr::copy_nonoverlapping(from, parts.to(node).wrapping_add(block(mine, to)), bytes);
-            }
-        }
+        // This part of the board is the caller's; its last user has left it, as for every board.
+        span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
     }
     gather(call, span, parts.number());
     // SAFETY: all members of the node have laid down their blocks.
     unsafe { parts.exchange() };
     release(call, span, parts.number(), |words| &words.released);
     for node in 0..nodes {
-        for (from, member) in span.on(node).enumerate() {
-            // SAFETY: everything has come; the destination has a block for each member.
-            unsafe {
-                let to = dest.add(member as usize * bytes);
-                ptr::copy_nonoverlapping(parts.from(node).wrapping_add(block(from, mine)), to, bytes);
-            }
-        }
+        span.on(node)
+            .enumerate()
+            .for_each(|(from, member)| take(member, parts.from(node).wrapping_add(block(from, mine))));
     }
     true
 }

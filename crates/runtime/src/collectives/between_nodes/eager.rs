@@ -24,7 +24,7 @@ use crate::start::state;
 use crate::teams::span::Span;
 
 /// Ends the job with a sentence unless the caller's arrays are symmetric.
-pub(super) fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
+pub(crate) fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
     for (array, bytes) in arrays.into_iter().filter(|(_, bytes)| *bytes > 0) {
         call.at(call.team.my, array, bytes);
     }
