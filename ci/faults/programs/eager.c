@@ -1,6 +1,8 @@
 /* Collectives of all lengths around the limits between mail, eager and long ways, over the world, a split team and active
  * sets, with members that come late; every result is compared with what the members' numbers say. */
 #include <shmem.h>
+#include <shmemx.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +44,17 @@ static char octet(int pe, int to, size_t at)
     return (char)(pe * 31 + to * 17 + (int)at * 7 + round_);
 }
 
+/* The distance of members is a power of two; a negative stride: they are one apart, backwards. */
 typedef struct { int start, stride, size, set; shmem_team_t team; } members;
 
 static int world(const members *of, int member)
 {
-    return of->start + (member << of->stride);
+    return of->stride < 0 ? of->start - member : of->start + (member << of->stride);
+}
+
+static int my_place(const members *of)
+{
+    return of->stride < 0 ? of->start - me : (me - of->start) >> of->stride;
 }
 
 static void reductions(const members *of, size_t n, int in_place)
@@ -94,7 +102,7 @@ static void reductions(const members *of, size_t n, int in_place)
 
 static void movements(const members *of, size_t n)
 {
-    const int my = (me - of->start) >> of->stride, set = of->set;
+    const int my = my_place(of), set = of->set;
     const size_t words = n / 8;
     for (int root = 0; root < of->size; root++) {
         linger();
@@ -147,13 +155,30 @@ static void movements(const members *of, size_t n)
         for (size_t i = 0; i < 8 * words; i++)
             if (bytes_out[(size_t)from * 8 * words + i] != octet(world(of, from), my, i))
                 wrong("an alltoall", words);
+    linger();
+    /* Elements that lie 2 apart at the source and 3 apart at the destination. */
+    const size_t elements = words / 3;
+    uint64_t *from_words = (uint64_t *)bytes_in, *to_words = (uint64_t *)bytes_out;
+    memset(bytes_out, 99, 8 * 3 * elements * (size_t)of->size);
+    for (size_t i = 0; i < elements * (size_t)of->size; i++)
+        from_words[2 * i] = (uint64_t)me << 40 | (uint64_t)i << 8 | (uint64_t)(round_ & 255);
+    if (set >= 0)
+        shmem_alltoalls64(bytes_out, bytes_in, 3, 2, elements, of->start, of->stride, of->size, psync[set]);
+    else
+        shmem_uint64_alltoalls(of->team, to_words, from_words, 3, 2, elements);
+    for (size_t i = 0; i < elements * (size_t)of->size; i++) {
+        const size_t member = i / elements, sent = (size_t)my * elements + i % elements;
+        const uint64_t expected = (uint64_t)world(of, (int)member) << 40 | (uint64_t)sent << 8 | (uint64_t)(round_ & 255);
+        if (to_words[3 * i] != expected || (bytes_out[8 * (3 * i + 1)] != 99 && 3 * i + 1 < 3 * elements * (size_t)of->size))
+            wrong("a strided alltoall", elements);
+    }
 }
 
 /* Broadcasts without pause, whose root is ahead of the others; the root changes now and then. */
 static void streams(const members *of)
 {
     static const size_t lengths[] = {1, 125, 1000, 4000};
-    const int my = (me - of->start) >> of->stride;
+    const int my = my_place(of);
     for (int i = 0; i < 400; i++) {
         const int root = i / 150 % of->size;
         const size_t words = lengths[i / 3 % 4];
@@ -188,8 +213,9 @@ static void all(const members *of, const size_t *lengths, size_t count)
 
 int main(void)
 {
-    static const size_t lengths[] = {1, 7, 8, 20, 37, 79, 100, 160, 1000, 4096, 4097, 8192, 8200, 20000};
-    static const size_t few[] = {600};
+    static const size_t lengths[] = {1, 7, 8, 20, 37, 79, 100, 160, 1000, 4096, 4097, 8192, 8200, 12345, 20000, 32768,
+        32801};
+    static const size_t few[] = {600}, some[] = {1, 100, 4097, 12345, 32768};
     shmem_init();
     me = shmem_my_pe();
     npes = shmem_n_pes();
@@ -206,6 +232,9 @@ int main(void)
     const members everybody = {0, 0, npes, -1, SHMEM_TEAM_WORLD}, set = {0, 0, npes, 0, SHMEM_TEAM_INVALID};
     all(&everybody, lengths, sizeof lengths / sizeof *lengths);
     all(&set, lengths, sizeof lengths / sizeof *lengths);
+    members backwards = {npes - 1, -1, npes, -1, SHMEM_TEAM_INVALID};
+    shmemx_team_split_color(SHMEM_TEAM_WORLD, 0, npes - me, &backwards.team);
+    all(&backwards, some, sizeof some / sizeof *some);
     streams(&everybody);
     streams(&set);
 

@@ -1,4 +1,4 @@
-//! What the nodes of a team have for each other: one part from every node for every other one, exchanged eagerly on boards.
+//! An exchange of parts, one from every node of a team for every other one, eagerly on boards.
 //!
 //! The members of a node lay their share of each part on their leader's outgoing board, and count in. The leaders exchange the
 //! parts, which come to the board of the zone. Both boards belong to one exchange and are written again two exchanges later, as

@@ -1,0 +1,48 @@
+//! The parts of a control window, and the states of its block.
+
+use super::*;
+use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
+use std::sync::OnceLock;
+
+/// Control windows for tests whose threads stand for PEs.
+pub(crate) fn windows() {
+    const WINDOWS: usize = 20;
+    static OPEN: OnceLock<AddressRange> = OnceLock::new();
+    OPEN.get_or_init(|| {
+        let file = SharedMemory::create(c"oxshmem test", (WINDOWS as u64) << SHIFT, Pages::Small).expect("memory");
+        let mut range = AddressRange::reserve(WINDOWS << SHIFT, page_size()).expect("addresses");
+        range.map(0, &file, 0, WINDOWS << SHIFT).expect("a mapping");
+        open(range.base() as usize, range.len(), 0);
+        range
+    });
+}
+
+#[test]
+fn a_state_that_nobody_writes_counts_as_gone() {
+    windows();
+    let block = ControlBlock::of(19);
+    for state in [State::Running, State::Finalized, State::Gone, State::Starting] {
+        block.set_state(state);
+        assert_eq!(block.state(), state);
+    }
+    block.state.store(77, Relaxed);
+    assert_eq!(block.state(), State::Gone);
+}
+
+#[test]
+fn the_parts_of_a_window_follow_each_other() {
+    use core::ptr::from_ref;
+    windows();
+    let window = from_ref(ControlBlock::of(3)) as usize;
+    assert_eq!(from_ref(slot(3, 0)) as usize - window, SLOTS_AT);
+    let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
+    assert!(slots_end <= from_ref(mail(3, 0)) as usize);
+    assert_eq!(from_ref(mail(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(zones(3, 0)) as usize);
+    assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
+    assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
+    assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
+    let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(UNLENT_BOARD);
+    assert_eq!(boards_end, outgoing(3, 0, 0));
+    let outgoing_end = outgoing(3, ZONES - 1, 1).wrapping_add(OPEN_BOARD) as usize;
+    assert!(outgoing_end <= from_ref(ControlBlock::of(4)) as usize);
+}
