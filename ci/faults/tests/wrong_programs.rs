@@ -103,6 +103,8 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         ("free", "barrier_all", ["an allocation or free of symmetric memory", "a barrier or sync"]),
         ("max_six", "max", ["shmem_max_reduce (48 bytes)", "shmem_max_reduce (8 bytes)"]),
         ("max_six", "barrier_all", ["shmem_max_reduce (48 bytes)", "a barrier or sync"]),
+        ("max_long", "barrier_all", ["shmem_max_reduce (160000 bytes)", "a barrier or sync"]),
+        ("max_long", "fcollect", ["shmem_max_reduce (160000 bytes)", "shmem_fcollect (8 bytes)"]),
         ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
         ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
         ("split_many", "split_color", ["a split of a team", "a split of a team by colour"]),

@@ -164,6 +164,13 @@ impl<'a> Call<'a> {
         )
     }
 
+    /// The same where no more is known than that the member is in another call: what it says itself is told.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs_from(self, member: u32) -> ! {
+        self.differs(Some(member), Signature::from_bits(self.statement_of(member).signature()))
+    }
+
     /// The leader of another node that has said so.
     fn elsewhere(self, theirs: Signature) -> Option<u32> {
         let span = self.team.span.as_ref()?;

@@ -11,7 +11,7 @@ use super::bytes::fetched;
 use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, lending, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
-use crate::collectives::signature::signature_of;
+use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::teams::span::Span;
@@ -100,6 +100,10 @@ impl NodeParts<'_> {
             // SAFETY: the network has written all parts of this leader's board, each with its head.
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };
             if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
+                // A part of another length lies elsewhere, so that there is no head here.
+                if number_of(theirs(node)) != self.number {
+                    call.differs_from(span.leader(node));
+                }
                 call.differs(Some(span.leader(node)), signature_of(theirs(node)));
             }
         }
