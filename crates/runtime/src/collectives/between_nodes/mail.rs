@@ -372,7 +372,7 @@ impl Wire for Leaders<'_> {
     fn wait_count(&self, total: u64) {
         let counter = &self.mail.counters[self.parity];
         let reason = self.reason(counter.as_ptr() as usize);
-        // Who is in a call of another kind sends mail of this run, and the first box is always among those it fills.
+        // A leader in a call of another kind sends mail of this run, and the first box is always among those that it fills.
         let letters = &self.mail.boxes[self.parity];
         let counted = wait::until(reason, None, || {
             let foreign = || arrived(letters, self.stamp, self.call.signature).err().map(Err);
