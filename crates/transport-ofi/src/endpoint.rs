@@ -102,6 +102,11 @@ impl Endpoint {
         self.slots.under_way() - self.receives
     }
 
+    /// Bytes that it puts and gets.
+    pub(crate) fn moving(&self) -> usize {
+        self.slots.moving()
+    }
+
     /// Whether messages that it has taken are not complete.
     pub(crate) fn is_sending(&self) -> bool {
         self.sending > 0

@@ -35,6 +35,8 @@ pub(crate) struct OperationSlot {
     pub(crate) used_for: Use,
     /// Local memory that was registered for this operation alone.
     pub(crate) registration: Option<Registration>,
+    /// Bytes of the put or get.
+    moves: usize,
     number: usize,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct OperationSlots {
     /// Bytes of each, at least [`ROOM`].
     room: usize,
     free: Vec<usize>,
+    /// Bytes of all puts and gets.
+    moving: usize,
 }
 
 // SAFETY: the slots and their bytes are reached under the engine's lock only.
@@ -54,10 +58,10 @@ impl OperationSlots {
     pub(crate) fn new(count: usize, room: usize) -> Self {
         let empty = |number| {
             let context = fi::fi_context2 { internal: [ptr::null_mut(); 8] };
-            UnsafeCell::new(OperationSlot { context, used_for: Use::Free, registration: None, number })
+            UnsafeCell::new(OperationSlot { context, used_for: Use::Free, registration: None, moves: 0, number })
         };
         let bytes = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
-        Self { slots: (0..count).map(empty).collect(), bytes, room, free: (0..count).rev().collect() }
+        Self { slots: (0..count).map(empty).collect(), bytes, room, free: (0..count).rev().collect(), moving: 0 }
     }
 
     /// The bytes of all slots, to be registered once where the provider demands that.
@@ -81,6 +85,7 @@ impl OperationSlots {
         // SAFETY: the slot came from `take` and libfabric does not have it, by the caller's promise; the engine's lock is held.
         let operation = unsafe { &mut *operation };
         operation.registration = None;
+        self.moving -= std::mem::take(&mut operation.moves);
         self.free.push(operation.number);
         std::mem::replace(&mut operation.used_for, Use::Free)
     }
@@ -88,6 +93,21 @@ impl OperationSlots {
     /// How many are taken.
     pub(crate) fn under_way(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// The operation puts or gets so many bytes.
+    ///
+    /// # Safety
+    /// `operation` came from `take`, and libfabric does not have it.
+    pub(crate) unsafe fn moves(&mut self, operation: *mut OperationSlot, n: usize) {
+        // SAFETY: the slot came from `take` and libfabric does not have it, by the caller's promise.
+        let before = unsafe { std::mem::replace(&mut (*operation).moves, n) };
+        self.moving = self.moving - before + n;
+    }
+
+    /// Bytes of all puts and gets that are not complete.
+    pub(crate) fn moving(&self) -> usize {
+        self.moving
     }
 
     /// The operation's own bytes.

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 pub(crate) const SPREAD: usize = 64 << 10;
 
 /// The shortest and the longest piece. The shortest keeps a card busy for longer than issuing takes; more than one
-/// longest piece for each rail are dealt to whoever has least under way, so that unequal rails share unequally.
+/// longest piece for each rail are dealt to whoever moves fewest bytes, so that unequal rails share unequally.
 const PIECES: (usize, usize) = (32 << 10, 1 << 20);
 
 /// Which of the peer's rails each of ours meets, the first being settled: that of the same card's name, because networks
@@ -47,7 +47,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Issues a long transfer in pieces over all rails that reach the peer, each by the one that has least under way, as far
+    /// Issues a long transfer in pieces over all rails that reach the peer, each by the one that moves fewest bytes, as far
     /// as there is room; returns how many bytes from the start that is.
     ///
     /// # Safety
@@ -85,16 +85,16 @@ impl Engine {
         Ok(n)
     }
 
-    /// Issues a piece by the further rail that has least under way, if that is no more than the first has; returns how much.
+    /// Issues a piece by the further rail that moves fewest bytes, if those are no more than the first one's; returns how much.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
     unsafe fn by_further(&mut self, account: u32, remote: Remote, transfer: Transfer, n: usize) -> Issued<usize> {
-        let most = self.first.under_way();
+        let most = self.first.moving();
         let mut refused = [false; MOST_RAILS];
         loop {
-            let open = (0..).zip(&self.further).map(|(number, rail)| (rail.under_way(), number));
-            let least = open.filter(|&(under_way, rail): &(usize, usize)| under_way <= most && !refused[rail]).min();
+            let open = (0..).zip(&self.further).map(|(number, rail)| (rail.moving(), number));
+            let least = open.filter(|&(moving, rail): &(usize, usize)| moving <= most && !refused[rail]).min();
             let Some((_, rail)) = least else { return Err(NotIssued::Busy) };
             // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
             match unsafe { self.further[rail].try_piece(account, remote, transfer, n) } {

@@ -1,5 +1,5 @@
-//! The worth of several rails: the bandwidth of one PE's transfers between two hosts with two cables, each of which carries
-//! 1 Gb/s, over one rail and over two.
+//! The worth of several rails: the bandwidth of one PE's transfers, and of collectives, between two hosts with two cables, each of
+//! which carries 1 Gb/s, over one rail and over two.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,6 +19,9 @@ const TIMES: &str = "400";
 const TRANSPORTS: &[&str] = &["ofi:tcp", "tcp"];
 const LEAST: f64 = 1.6;
 
+/// The numbers that the program prints.
+const MEASURED: &[&str] = &["put", "get", "broadcast", "maximum"];
+
 /// `cargo xtask rails`.
 pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     let program = namespaces::program(prefix, "bandwidth")?;
@@ -30,16 +33,16 @@ pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
         }
     };
     println!("1 MiB between two hosts with two cables of 1 Gb/s (125 MB/s), MB/s\n");
-    println!("{:<12}{:>6}{:>8}{:>8}", "transport", "rails", "put", "get");
+    println!("{:<12}{:>6}{}", "transport", "rails", columns(MEASURED, |name| (*name).to_owned()));
     let mut counts = CheckCounts::default();
     for transport in TRANSPORTS {
         let measured = |rails| measure(&rig, prefix, &program, transport, rails);
         let (one, two) = (measured(1)?, measured(2)?);
-        for (rails, [put, get]) in [(1, one), (2, two)] {
-            println!("{transport:<12}{rails:>6}{put:>8.1}{get:>8.1}");
+        for (rails, rates) in [(1, one), (2, two)] {
+            println!("{transport:<12}{rails:>6}{}", columns(&rates, |rate| format!("{rate:.1}")));
         }
-        let gain = [two[0] / one[0], two[1] / one[1]];
-        println!("{:<12}{:>6}{:>8.2}{:>8.2}\n", "", "gain", gain[0], gain[1]);
+        let gain: Vec<f64> = two.iter().zip(one).map(|(two, one)| two / one).collect();
+        println!("{:<12}{:>6}{}\n", "", "gain", columns(&gain, |gain| format!("{gain:.2}")));
         match gain.iter().all(|gain| *gain >= LEAST) {
             true => counts.passed += 1,
             false => {
@@ -51,8 +54,12 @@ pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// The bandwidth of puts and of gets.
-fn measure(rig: &Rig, prefix: &Path, program: &Path, transport: &str, rails: u32) -> Outcome<[f64; 2]> {
+fn columns<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
+    values.iter().map(|value| format!("{:>11}", text(value))).collect()
+}
+
+/// The bandwidth of everything in [`MEASURED`].
+fn measure(rig: &Rig, prefix: &Path, program: &Path, transport: &str, rails: u32) -> Outcome<[f64; MEASURED.len()]> {
     let mut oshrun = Command::new(prefix.join("bin/oshrun"));
     oshrun.args(["-n", "2", "--nodes", "2"]).args(rig.through()).arg(program).arg(TIMES);
     oshrun.env("SHMEM_TRANSPORT", transport).env("SHMEM_RAILS", rails.to_string());

@@ -151,6 +151,8 @@ impl Endpoint {
             // SAFETY: the slot was just taken, and libfabric does not have it.
             None => unsafe { self.register_for(slot, buffer, n)? },
         };
+        // SAFETY: the slot was just taken, and libfabric does not have it.
+        unsafe { self.slots.moves(slot, n) };
         let injected = matches!(transfer, Transfer::Put(_, true)) && n <= self.inject;
         let Aim { account, pe, peer, here: FoundPiece { address, key, .. } } = aim;
         let (ep, context) = (self.objects.ep, context(slot));
