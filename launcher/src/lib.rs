@@ -29,6 +29,7 @@ mod fold;
 mod input;
 mod layout;
 mod leftovers;
+mod line_ends;
 mod link;
 mod linked;
 mod look;

@@ -1,7 +1,8 @@
 //! The PEs' output: whole lines, never mixed, with the labels that were asked for.
 //!
 //! Complete lines go out at once, as many as one read brought. The beginning of a line waits for its end, so that no
-//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen.
+//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen. What
+//! becomes of its line when another PE writes is the affair of `line_ends`.
 
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

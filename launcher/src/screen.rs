@@ -3,7 +3,7 @@
 //! launcher's output, the PEs wait.
 
 use std::cell::Cell;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::rc::Rc;
 
 use oxshmem_base::Error;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::deadline::at;
 use crate::fold::Folding;
+use crate::line_ends::LineEnds;
 use crate::link::frame::{AgentOrder, NO_HOST, OutputStream};
 
 /// A piece of output, and where it comes from.
@@ -101,12 +102,17 @@ async fn write(
 ) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
     let mut folding = Folding::default();
+    // Both streams are one output where a terminal shows them.
+    let together = io::stdout().is_terminal() && io::stderr().is_terminal();
+    let mut ends = [LineEnds::default(), LineEnds::default()];
+    let of = |stream| usize::from(stream == OutputStream::Stderr && !together);
     loop {
         let piece = tokio::select! {
             piece = pieces.recv() => piece,
             () = at(folding.due()) => {
                 // If it cannot be written, the next piece cannot either, and that is told.
-                let _ = put(&mut stderr, &folding.close(Instant::now())).await;
+                let text = folding.close(Instant::now());
+                let _ = put(&mut stderr, &ends[of(OutputStream::Stderr)].separate((None, OutputStream::Stderr), &text)).await;
                 progress.owes.set(folding.due().is_some());
                 // The job looks whether everything is out.
                 let _ = orders.send(AgentOrder::Written { host: NO_HOST, stream: OutputStream::Stderr, bytes: 0 });
@@ -114,13 +120,17 @@ async fn write(
             }
         };
         let Some(Piece { host, pe, stream, bytes }) = piece else { return };
-        let written = match (stream, pe) {
+        let folded = match (stream, pe) {
             (OutputStream::Stdout, _) => {
                 folding.interrupt();
-                put(&mut stdout, &bytes).await
+                None
             }
-            (OutputStream::Stderr, None) => put(&mut stderr, &bytes).await,
-            (OutputStream::Stderr, Some(pe)) => put(&mut stderr, &folding.take(pe, &bytes, Instant::now())).await,
+            (OutputStream::Stderr, pe) => pe.map(|pe| folding.take(pe, &bytes, Instant::now())),
+        };
+        let text = ends[of(stream)].separate((pe, stream), folded.as_deref().unwrap_or(&bytes));
+        let written = match stream {
+            OutputStream::Stdout => put(&mut stdout, &text).await,
+            OutputStream::Stderr => put(&mut stderr, &text).await,
         };
         progress.owes.set(folding.due().is_some());
         progress.left.set(progress.left.get() - 1);

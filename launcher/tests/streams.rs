@@ -38,6 +38,13 @@ fn both_streams_stay_apart_and_lines_stay_whole() {
     assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error")).count(), 36);
 }
 
+/// As Python writes them, whose lines and their ends are two writes.
+#[test]
+fn lines_whose_ends_come_late_are_not_glued_together() {
+    let ended = run_script("-n 4", "printf %s begin$PMI_RANK; sleep 0.4; echo");
+    assert_eq!(ended.sorted(), ["begin0", "begin1", "begin2", "begin3"]);
+}
+
 #[test]
 fn large_output_arrives_complete() {
     let ended = run_script("-n 3", "head -c 3000000 /dev/zero | tr '\\0' x | fold -w 99; echo");

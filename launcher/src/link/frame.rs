@@ -103,7 +103,7 @@ pub(crate) enum AgentReport {
 pub(crate) const NO_HOST: u32 = u32::MAX;
 
 /// Which of a PE's two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum OutputStream {
     Stdout,
     Stderr,
