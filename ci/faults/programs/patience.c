@@ -99,11 +99,16 @@ static void handles_a_signal_for_another(void)
     }
 }
 
+/* The PE sleeps until it has been stopped and continued, however late a busy machine does that. */
 static void is_stopped(void)
 {
     if (me == 0) {
+        sigset_t continued;
+        sigemptyset(&continued);
+        sigaddset(&continued, SIGCONT);
+        pthread_sigmask(SIG_BLOCK, &continued, NULL);
         start("(sleep 1; kill -STOP %d; sleep 7; kill -CONT %d) >/dev/null 2>&1 &");
-        sleep(2);
+        sigwaitinfo(&continued, NULL);
     }
 }
 
