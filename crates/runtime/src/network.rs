@@ -43,8 +43,17 @@ pub(crate) fn does_atomics() -> bool {
     ATOMICS.load(Relaxed)
 }
 
-/// The job's fabric from now on; `reasons` for `SHMEM_INFO`.
-pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, reasons: String) {
+/// Whether all nodes are one machine that has fewer processors than the job has PEs.
+static CROWDED_HOST: AtomicBool = AtomicBool::new(false);
+
+/// See [`CROWDED_HOST`]; the same on all PEs.
+pub(crate) fn is_crowded_host() -> bool {
+    CROWDED_HOST.load(Relaxed)
+}
+
+/// The job's fabric from now on, and whether its nodes are one [crowded host](CROWDED_HOST); `reasons` for `SHMEM_INFO`.
+pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, crowded_host: bool, reasons: String) {
+    CROWDED_HOST.store(crowded_host, Relaxed);
     ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
     *REASONS.lock() = reasons;
     EPOCH.store(epoch, Relaxed);
@@ -54,6 +63,7 @@ pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, reasons: String) {
 /// There is no network from now on. Returns what `begin` leaked: closed by the caller, and freed if nobody can be in a call.
 pub(crate) fn end() -> *mut Box<dyn Fabric> {
     ATOMICS.store(false, Relaxed);
+    CROWDED_HOST.store(false, Relaxed);
     FABRIC.swap(core::ptr::null_mut(), AcqRel)
 }
 

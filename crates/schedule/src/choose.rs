@@ -61,8 +61,8 @@ const fn row(collective: Collective, max_size: u32, max_bytes: u64, schedule: Sc
     Row { collective, max_size, max_bytes, schedule }
 }
 
-const fn dissemination(payload: bool) -> Schedule {
-    Schedule::Dissemination(Dissemination { radix: 4, payload })
+const fn dissemination(radix: u32, payload: bool) -> Schedule {
+    Schedule::Dissemination(Dissemination { radix, payload })
 }
 
 const IDEMPOTENT: Collective = Collective::Reduce(Operator::Idempotent);
@@ -71,8 +71,8 @@ const EXACT: Collective = Collective::Reduce(Operator::Exact);
 /// The standard table: the first row that fits answers, and the last one of a collective fits always. Reductions whose order
 /// is fixed have no row: they are folded in the order of the team, so that no schedule changes their bits.
 pub const STANDARD: &[Row] = &[
-    row(Collective::Sync, ANY, ALL, dissemination(false)),
-    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(true)),
+    row(Collective::Sync, ANY, ALL, dissemination(4, false)),
+    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(4, true)),
     row(IDEMPOTENT, 8, ALL, Schedule::RingReduce(RingReduce)),
     row(IDEMPOTENT, ANY, ALL, Schedule::Circulant(Circulant)),
     row(EXACT, ANY, 2 * KIB, Schedule::Census(Census)),
@@ -107,11 +107,28 @@ pub const SERVED: &[Row] = &[
     row(Collective::Broadcast, 4, 64 * KIB, Schedule::Tree(Tree { radix: 4 })),
     row(Collective::Broadcast, 4, ALL, Schedule::Chain(Chain { segment: 512 * KIB })),
     row(Collective::Alltoall, 4, 4 * KIB, Schedule::Bruck(Bruck)),
-    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(true)),
-    row(IDEMPOTENT, 4, 64 * KIB, Schedule::Dissemination(Dissemination { radix: 2, payload: true })),
-    row(IDEMPOTENT, ANY, 16 * KIB, Schedule::Dissemination(Dissemination { radix: 2, payload: true })),
+    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(4, true)),
+    row(IDEMPOTENT, 4, 64 * KIB, dissemination(2, true)),
+    row(IDEMPOTENT, ANY, 16 * KIB, dissemination(2, true)),
     row(EXACT, 4, 64 * KIB, Schedule::Census(Census)),
     row(EXACT, ANY, 16 * KIB, Schedule::Census(Census)),
+];
+
+/// Rows that go before [`SERVED`] where all nodes are one machine with fewer processors than PEs, as with `oshrun --nodes` on a
+/// laptop: a message takes a processor from all the others, and a round costs no more than the turns that are taken anyway. So
+/// the fewest messages win.
+///
+/// Measured on two processors with a PE on each node, in turns with the rows below: barriers of four nodes over TCP, UCX and libfabric took
+/// 50, 61 and 49 us instead of 65, 73 and 58, of eight over TCP and UCX 177 and 175 instead of 249 and 221, and a maximum of one
+/// integer likewise; a part of that comes from partners. Broadcasts of 8 and 32 KiB between four nodes took 30 and 40 us
+/// instead of 39 and 52 over TCP.
+pub const CROWDED: &[Row] = &[
+    // Among three nodes one round has no more messages than two.
+    row(Collective::Sync, 3, ALL, dissemination(4, false)),
+    row(Collective::Sync, ANY, ALL, dissemination(2, false)),
+    row(IDEMPOTENT, 3, 2 * KIB, dissemination(4, true)),
+    row(IDEMPOTENT, ANY, 2 * KIB, dissemination(2, true)),
+    row(Collective::Broadcast, ANY, 64 * KIB, Schedule::Tree(Tree { radix: 2 })),
 ];
 
 /// Why a row does not answer a question.

@@ -164,6 +164,13 @@ impl Plan {
         (if sum < self.size as u64 { sum } else { sum - self.size as u64 }) as u32
     }
 
+    /// The partner at a distance. Among a power of two of PEs it is the PE whose number differs in the bits of the distance, so it
+    /// has the caller as its partner: messages go both ways, and acknowledgements travel with them. Otherwise it is the PE so
+    /// many places ahead.
+    pub fn partner(&self, rank: u32, distance: u32) -> u32 {
+        if self.size.is_power_of_two() { rank ^ distance } else { self.after(rank, distance) }
+    }
+
     /// The member `distance` places before `rank`, around the start; at most once around.
     #[inline]
     pub const fn before(&self, rank: u32, distance: u32) -> u32 {

@@ -34,7 +34,7 @@ use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::ring::RingReduce;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
-use oxshmem_schedule::choose::{Question, SERVED, choose, choose_from};
+use oxshmem_schedule::choose::{CROWDED, Question, SERVED, choose, choose_from};
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 
 use crate::collectives::call::Call;
@@ -81,9 +81,11 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),
         _ => None,
     };
-    let served = || choose_from(if network::is_served() { SERVED } else { &[] }, &question);
+    let tables = [(network::is_crowded_host(), CROWDED), (network::is_served(), SERVED)];
+    let measured =
+        || tables.iter().filter(|(applies, _)| *applies).find_map(|(_, rows)| find(choose_from(rows, &question)?));
     let standard = || find(choose(&[], &question));
-    wanted.and_then(find).or_else(|| served().and_then(find)).or_else(standard).or_else(|| always.and_then(find))
+    wanted.and_then(find).or_else(measured).or_else(standard).or_else(|| always.and_then(find))
 }
 
 /// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.

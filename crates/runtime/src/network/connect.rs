@@ -39,7 +39,7 @@ pub(crate) fn open(
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
-    let Chosen { fabric, rejected, crowded, atomics } = vote::choose(&joining, epoch, circle)?;
+    let Chosen { fabric, rejected, crowded, one_host, atomics } = vote::choose(&joining, epoch, circle)?;
     windows.share_processors(crowded);
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
@@ -54,7 +54,7 @@ pub(crate) fn open(
     fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch))))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
-    network::begin(fabric, epoch, format!("; atomics by {atomics}{rejected}"));
+    network::begin(fabric, epoch, crowded && one_host, format!("; atomics by {atomics}{rejected}"));
     Ok(())
 }
 

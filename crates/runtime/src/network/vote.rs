@@ -34,6 +34,8 @@ pub(crate) struct Chosen {
     pub(crate) rejected: Vec<String>,
     /// Whether PEs outnumber processors on this node's machine, with those of its other nodes.
     pub(crate) crowded: bool,
+    /// Whether all nodes are this machine.
+    pub(crate) one_host: bool,
     /// The device that does atomics, and why.
     pub(crate) atomics: String,
 }
@@ -75,7 +77,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
             .fix("run one version of oxshmem on all PEs")
     })?;
     let fabric = (provider.open)(&participant, &Agreed { detail, atomics: domain.network, one_host })?;
-    Ok(Chosen { fabric, rejected, crowded, atomics: domain.to_string() })
+    Ok(Chosen { fabric, rejected, crowded, one_host, atomics: domain.to_string() })
 }
 
 /// Nothing carries the job as the user wants it.

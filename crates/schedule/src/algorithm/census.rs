@@ -5,6 +5,9 @@
 //! and has `2w + 1`. Reading the binary digits of n - 1 from the top, the window grows to n - 1 without ever
 //! overlapping (Bar-Noy, Kipnis and Schieber). So sums may travel, but each PE associates them in its own way: the sum
 //! form is for integers.
+//!
+//! A power of two of PEs asks for self in every round, at distances 1, 2, 4, … There the reduction goes among
+//! [partners](Plan::partner): the window is the rest of an aligned group, and whoever tells a PE something is told by it.
 
 use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
 
@@ -89,7 +92,7 @@ impl Algorithm for Census {
                     (_, true) => zones.with_self(),
                     (_, false) => zones.window(),
                 };
-                let to = plan.after(me.rank, round.distance());
+                let to = plan.partner(me.rank, round.distance());
                 Step::Put { to, from, into: zones.landing(word), len, signal: Signal::Set { word, value } }
             }
             2 => Step::Wait { word, value },

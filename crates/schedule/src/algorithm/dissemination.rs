@@ -3,6 +3,9 @@
 //! In round `r` everybody tells the PEs `radix^r`, `2·radix^r`, … places ahead what it knows. After ⌈log n⌉ rounds
 //! everybody knows of everybody, for every n. Where n is no power of the radix some contributions arrive twice, hence
 //! only and, or, max and min may travel as payload.
+//!
+//! Where n and the radix are powers of two, the PEs ahead are [partners](Plan::partner): whoever tells a PE something is
+//! told by it in the same round.
 
 use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, rounds, scratch, source};
 
@@ -53,7 +56,9 @@ impl Algorithm for Dissemination {
         if phase >= peers {
             return Step::Wait { word, value };
         }
-        let to = plan.after(me.rank, (u64::from(peer + 1) * reach) as u32);
+        let distance = (u64::from(peer + 1) * reach) as u32;
+        let ahead = if self.radix.is_power_of_two() { Plan::partner } else { Plan::after };
+        let to = ahead(plan, me.rank, distance);
         let into = scratch(u64::from(word) * len);
         Step::Put { to, from: dest(0), into, len, signal: Signal::Set { word, value } }
     }

@@ -1,5 +1,8 @@
 //! Gathers in ⌈log2 n⌉ rounds for every n, straight from dest to dest: a [census](super::census) of blocks.
 //!
+//! Equal blocks of a power of two of PEs go among [partners](Plan::partner): the windows are aligned groups, which never reach
+//! around the start, and whoever sends to a PE is sent to by it.
+//!
 //! `collect`, whose blocks differ in length, is two calls: [`Shares`] tells every PE where its block goes and how long
 //! the windows of the later rounds are, then [`Collect`] moves the blocks.
 
@@ -25,6 +28,9 @@ impl Algorithm for Fcollect {
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let count = plan.count;
+        if plan.size.is_power_of_two() {
+            return gather_paired(plan, me.rank, pc);
+        }
         let share = Share {
             offset: u64::from(me.rank) * count,
             mine: count,
@@ -33,6 +39,25 @@ impl Algorithm for Fcollect {
         };
         gather(plan, me.rank, &share, pc, |_, round| u64::from(round.window) * count)
     }
+}
+
+/// The own block to its place; then in each round the group's blocks to the partner's group, which is as large.
+fn gather_paired(plan: &Plan, rank: u32, pc: u64) -> Step {
+    let count = plan.count;
+    let Some(pc) = pc.checked_sub(1) else {
+        return Step::Copy { into: dest(u64::from(rank) * count), from: source(0), len: count };
+    };
+    let (index, value) = ((pc / 2) as u32, plan.mark(0));
+    if index >= Round::count(plan.size) {
+        return Step::Done;
+    }
+    let (word, group) = (2 * index, 1 << index);
+    if pc % 2 == 1 {
+        return Step::Wait { word, value };
+    }
+    let at = dest(u64::from(rank & !(group - 1)) * count);
+    let (to, len) = (plan.partner(rank, group), u64::from(group) * count);
+    Step::Put { to, from: at, into: at, len, signal: Signal::Set { word, value } }
 }
 
 impl Algorithm for Collect {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::algorithm::names::{COLLECTIVES, find};
+use crate::step::{Algorithm, Caller, Plan, Step};
 use std::format;
 
 fn question(collective: Collective, size: u32, count: u64) -> Question {
@@ -28,7 +29,7 @@ fn every_question_has_an_answer_that_serves_it() {
 #[test]
 fn no_row_answers_for_a_floating_sum_and_the_explanation_says_so() {
     let question = question(Collective::Reduce(Operator::FixedTree), 16, 100);
-    assert!([STANDARD, SERVED].iter().all(|rows| choose_from(rows, &question).is_none()));
+    assert!([STANDARD, SERVED, CROWDED].iter().all(|rows| choose_from(rows, &question).is_none()));
     assert!(explain(&[], &question).contains("folded in the order of the team"));
 }
 
@@ -58,6 +59,32 @@ fn rows_of_networks_that_processors_serve_are_schedules_that_serve_and_leave_lon
         assert!(row.schedule.serves(row.collective), "{row:?}");
         let long = question(row.collective, 5, row.max_bytes / 8 + (64 << 10));
         assert_eq!(choose_from(SERVED, &long), None);
+    }
+}
+
+/// Messages that all members send in one call.
+fn messages(schedule: Schedule, plan: &Plan) -> usize {
+    let of = |rank| {
+        let steps = (0..).map(move |pc| schedule.step(plan, &Caller::new(rank), pc));
+        steps.take_while(|step| *step != Step::Done).filter(|step| matches!(step, Step::Put { .. })).count()
+    };
+    (0..plan.size).map(of).sum()
+}
+
+#[test]
+fn nodes_that_share_processors_send_as_few_messages_as_any_other_row() {
+    for row in CROWDED {
+        assert!(row.schedule.serves(row.collective), "{row:?}");
+        for size in 2..=64 {
+            let question = question(row.collective, size, 4);
+            let crowded = choose_from(CROWDED, &question).expect("these rows have no largest team");
+            let others = [choose_from(SERVED, &question), Some(choose(&[], &question))];
+            let plan = Plan::new(size, 4);
+            for other in others.into_iter().flatten() {
+                let (ours, theirs) = (messages(crowded, &plan), messages(other, &plan));
+                assert!(ours <= theirs, "{question:?}: {crowded:?} sends {ours}, {other:?} {theirs}");
+            }
+        }
     }
 }
 

@@ -3,11 +3,15 @@
 //! If PE r's program is PE 0's with all partners moved by r, then what arrives at PE 0 in some step is what PE 0 itself
 //! sends in that step, moved back by the distance. So one program is enough, and the set of operands in an element is a
 //! run of PEs around the ring: O(log n) work for any n. Invariance is compared on a sample of PEs, step by step.
+//!
+//! Partners may be moved around the ring ([`Symmetry::Rotated`]), or by the exclusive or of the numbers ([`Symmetry::Paired`]): then
+//! each PE is its partner's partner, and a run stays one where it is an aligned group.
 
 use super::{Fault, fault};
 use crate::algorithm::Operator;
 use crate::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step, dest};
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 /// The operands of the PEs from `last - len + 1` to `last`, seen from PE 0, around the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,9 +20,34 @@ struct ConeRun {
     len: u64,
 }
 
+/// How the partners of a PE follow from those of PE 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Symmetry {
+    Rotated,
+    Paired,
+}
+
+impl Symmetry {
+    /// The partner of `rank`, if PE 0's is `to`.
+    fn partner(self, plan: &Plan, to: u32, rank: u32) -> u32 {
+        match self {
+            Self::Rotated => plan.after(to, rank),
+            Self::Paired => to ^ rank,
+        }
+    }
+}
+
 impl ConeRun {
-    fn moved_back(self, distance: u32, n: u64) -> Self {
-        Self { last: (self.last + n - u64::from(distance)) % n, ..self }
+    /// The run of the PE that sends to PE 0, if this is PE 0's own and goes to `to`; `None` where that is no run.
+    fn moved_back(self, moved: Symmetry, to: u32, n: u64) -> Option<Self> {
+        let first = (self.last + n + 1 - self.len) % n;
+        match moved {
+            Symmetry::Rotated => Some(Self { last: (self.last + n - u64::from(to)) % n, ..self }),
+            Symmetry::Paired if self.len.is_power_of_two() && first.is_multiple_of(self.len) => {
+                Some(Self { last: (first ^ u64::from(to)) / self.len * self.len + self.len - 1, ..self })
+            }
+            Symmetry::Paired => None,
+        }
     }
 
     /// Both runs together, if they touch; an exact operator must not see a PE twice.
@@ -50,23 +79,35 @@ fn key(loc: Loc) -> Key {
     (place, loc.at)
 }
 
-/// Proves the result of a rotation-invariant reduction of one element for any size; returns the steps of a PE.
+/// Proves the result of an invariant reduction of one element for any size; returns the steps of a PE.
 pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
+    let partners_of = |rank| {
+        let step = |pc| algorithm.step(&plan, &Caller::new(rank), pc);
+        let puts = (0..).map(step).take_while(|step| *step != Step::Done).filter_map(|step| match step {
+            Step::Put { to, .. } => Some(to),
+            _ => None,
+        });
+        puts.collect::<Vec<u32>>()
+    };
+    let moves = |moved: Symmetry| {
+        partners_of(0).into_iter().map(|to| moved.partner(&plan, to, size - 1)).eq(partners_of(size - 1))
+    };
+    let moved = if moves(Symmetry::Rotated) { Symmetry::Rotated } else { Symmetry::Paired };
     let mut runs: BTreeMap<Key, ConeRun> = [((0, 0), ConeRun { last: 0, len: 1 })].into();
     let mut sent: BTreeMap<u32, (Option<ConeRun>, u32, Loc)> = BTreeMap::new();
     for pc in 0.. {
         let step = algorithm.step(&plan, &Caller::new(0), pc);
         for rank in [1, size / 3, size / 2, size - 1] {
             let other = algorithm.step(&plan, &Caller::new(rank), pc);
-            let moved = match step {
+            let expected = match step {
                 Step::Put { to, from, into, len, signal } => {
-                    Step::Put { to: plan.after(to, rank), from, into, len, signal }
+                    Step::Put { to: moved.partner(&plan, to, rank), from, into, len, signal }
                 }
                 same => same,
             };
-            if other != moved {
-                return Err(fault!(Result, "size {size}, step {pc}: PE {rank} does {other:?}, not {moved:?}"));
+            if other != expected {
+                return Err(fault!(Result, "size {size}, step {pc}: PE {rank} does {other:?}, not {expected:?}"));
             }
         }
         let undefined = || fault!(Result, "size {size}, step {pc}: an operand is undefined");
@@ -79,10 +120,14 @@ pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator)
                 sent.insert(word, (runs.get(&key(from)).copied(), to, into));
             }
             Step::Wait { word, .. } => {
-                let (run, distance, into) = sent.remove(&word).ok_or_else(|| {
+                let (run, to, into) = sent.remove(&word).ok_or_else(|| {
                     fault!(Deadlock, "size {size}, step {pc}: word {word} is awaited before it is sent")
                 })?;
-                runs.insert(key(into), run.ok_or_else(undefined)?.moved_back(distance, n));
+                let run = run.ok_or_else(undefined)?;
+                let arrived = run.moved_back(moved, to, n);
+                let arrived =
+                    arrived.ok_or_else(|| fault!(Result, "size {size}, step {pc}: {run:?} is no aligned group"))?;
+                runs.insert(key(into), arrived);
             }
             Step::Reduce { into, left, right, stride, terms, .. } => {
                 let mut run = *runs.get(&key(left)).ok_or_else(undefined)?;
