@@ -1,8 +1,8 @@
-//! Collectives between nodes, beside another OpenSHMEM library on the same machine: one C program, compiled for both, in
-//! turns.
+//! Collectives between nodes, beside another OpenSHMEM library on the same machine and beside the limit, in turns.
 //!
-//! The nodes are groups of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by
-//! their own hands, by UCX and by libfabric.
+//! One C program is compiled for both libraries; another sends the same messages over bare connections. The nodes are groups
+//! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own hands, by UCX
+//! and by libfabric.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -77,11 +77,21 @@ pub(crate) struct PeerComparison<'a> {
     pub(crate) rounds: u32,
 }
 
-/// Both programs, and how they are run.
+/// The rounds of one comparison, by the columns of the table.
+#[derive(Default)]
+struct Columns {
+    sets: Rounds,
+    teams: Rounds,
+    peers: Rounds,
+    limits: Rounds,
+}
+
+/// The programs, and how they are run.
 struct Rivals {
     prefix: PathBuf,
     ours: PathBuf,
     theirs: PathBuf,
+    messages: PathBuf,
     peer: OpenMpi,
 }
 
@@ -95,12 +105,19 @@ pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) 
         say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
         return Ok(());
     };
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peer/collectives.c");
+    let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("peer").join(name);
     let program = |name: &str| output.join(format!("collectives-{name}"));
-    let rivals = Rivals { prefix: prefix.to_owned(), ours: program("ours"), theirs: program("openmpi"), peer };
-    compile(&prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
+    let rivals = Rivals {
+        prefix: prefix.to_owned(),
+        ours: program("ours"),
+        theirs: program("openmpi"),
+        messages: program("messages"),
+        peer,
+    };
+    compile(&prefix.join("bin/oshcc"), &source("collectives.c"), &rivals.ours, &[])?;
     // Open MPI declares the forms over teams and does not implement them.
-    compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
+    compile(&rivals.peer.bin.join("oshcc"), &source("collectives.c"), &rivals.theirs, &["-DTEAMS=0"])?;
+    compile(Path::new("cc"), &source("messages.c"), &rivals.messages, &[])?;
     for carrier in carriers {
         match rivals.obstacle(carrier) {
             Some(why) => say(format_args!("\nnot run: collectives over {}: {why}", carrier.ours)),
@@ -119,17 +136,26 @@ impl Rivals {
     }
 
     fn take_turns(&self, carrier: &PeerCarrier, pes: u32, asked: &PeerComparison<'_>) -> Outcome {
-        let (mut sets, mut teams, mut peers) = (Rounds::new(), Rounds::new(), Rounds::new());
+        let mut columns = Columns::default();
         for _ in 0..asked.rounds {
-            for (row, form, time) in measured(&mut self.our_job(carrier, pes, asked.only))? {
-                let rounds = if form == "team" { &mut teams } else { &mut sets };
-                rounds.entry(row).or_default().push(time);
-            }
-            for (row, _, time) in measured(&mut self.their_job(carrier, pes, asked.only))? {
-                peers.entry(row).or_default().push(time);
+            let jobs = [
+                self.our_job(carrier, pes, asked.only),
+                self.their_job(carrier, pes, asked.only),
+                self.bare_job(pes, asked.only),
+            ];
+            for (at, mut job) in jobs.into_iter().enumerate() {
+                for (row, form, time) in measured(&mut job)? {
+                    let rounds = match (at, form.as_str()) {
+                        (0, "team") => &mut columns.teams,
+                        (0, _) => &mut columns.sets,
+                        (1, _) => &mut columns.peers,
+                        _ => &mut columns.limits,
+                    };
+                    rounds.entry(row).or_default().push(time);
+                }
             }
         }
-        print(carrier, pes, &sets, &teams, &peers);
+        print(carrier, pes, &columns);
         Ok(())
     }
 
@@ -145,24 +171,32 @@ impl Rivals {
         command.arg(&self.theirs).arg(only);
         command
     }
+
+    fn bare_job(&self, pes: u32, only: &str) -> Command {
+        let mut command = Command::new(&self.messages);
+        command.arg(pes.to_string()).arg(only);
+        command
+    }
 }
 
-fn print(carrier: &PeerCarrier, pes: u32, sets: &Rounds, teams: &Rounds, peers: &Rounds) {
+fn print(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
     say(format_args!(
-        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, and how often ours goes into Open MPI's,\n\
-         by medians and by means (in which a batch that stood still counts)",
+        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, how often ours goes into Open MPI's, by medians and\n\
+         by means (in which a batch that stood still counts), and how often the limit goes into ours: the bare messages of such\n\
+         a call over TCP, one after the other, to a receiver that knows what comes",
         carrier.ours
     ));
-    let title = ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)"].map(str::to_owned);
-    line("", &title);
+    let titles = ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"];
+    line("", &titles.map(str::to_owned));
+    let Columns { sets, teams, peers, limits } = columns;
     let mut rows: Vec<&String> = peers.keys().filter(|row| sets.contains_key(*row)).collect();
     rows.sort_by_key(|row| order(row));
     for row in rows {
-        let [set, team, peer] = [sets, teams, peers].map(|rounds| rounds.get(row).map_or(&[][..], Vec::as_slice));
-        let typical = [set, team, peer].map(|rounds| median(rounds.iter().map(|round| round.median)));
-        let whole = [set, team, peer].map(|rounds| mean(rounds.iter().map(|round| round.mean)));
-        let ratios = [typical, whole].map(|[set, team, peer]| [peer / set, peer / team]);
-        let figures = typical.into_iter().chain(ratios.into_iter().flatten());
+        let rounds = [sets, teams, peers, limits].map(|rounds| rounds.get(row).map_or(&[][..], Vec::as_slice));
+        let [set, team, peer, limit] = rounds.map(|rounds| median(rounds.iter().map(|round| round.median)));
+        let [mean_set, mean_team, mean_peer, _] = rounds.map(|rounds| mean(rounds.iter().map(|round| round.mean)));
+        let ratios = [peer / set, peer / team, mean_peer / mean_set, mean_peer / mean_team];
+        let figures = [set, team, peer].into_iter().chain(ratios).chain([limit, set / limit]);
         line(row, &figures.map(|value| format!("{value:.2}")).collect::<Vec<_>>());
     }
 }
