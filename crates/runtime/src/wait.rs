@@ -174,14 +174,15 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     }
     while since.elapsed() < Duration::from_micros(pace::patience().into()) {
         for _ in 0..32 {
-            if network::progress() {
-                since = Instant::now();
-                pace::note_caught();
-            }
+            let served = network::progress();
             aside::move_on();
             if ready() {
                 pace::note_caught();
                 return None;
+            }
+            if served {
+                since = Instant::now();
+                pace::note_caught();
             }
             core::hint::spin_loop();
         }

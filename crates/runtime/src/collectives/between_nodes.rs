@@ -27,6 +27,7 @@ mod reach;
 pub(crate) mod reduce;
 pub(crate) mod slices;
 
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
@@ -106,7 +107,8 @@ unsafe fn run(
     if call.team.my != span.my_leader() {
         return false;
     }
-    let mut private = [0_u128; PRIVATE / 16];
+    // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
+    let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
     let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
     let plan = Plan { call: turn.call, ..plan };

@@ -45,6 +45,9 @@ use crate::wait::{self, Reason};
 use super::reach::{Reach, There};
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
+/// Words of a short message.
+const SHORT: usize = 16;
+
 /// How the leaders run a schedule; the same on all of them.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
@@ -233,10 +236,18 @@ impl<'a> Leaders<'a> {
     /// # Safety
     /// `from` is readable for `bytes` bytes, which fit the mail.
     unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
-        let mut message = [0_u64; BOXES];
+        // Clearing room for the longest message costs more than writing a short one.
+        let (mut short, mut long);
+        let message: &mut [u64] = if length(bytes) <= SHORT {
+            short = [0; SHORT];
+            &mut short
+        } else {
+            long = [0; BOXES];
+            &mut long
+        };
         // SAFETY: the caller promises `bytes` readable bytes at `from`.
         let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
-        let length = write(&mut message, self.stamp, self.call.signature, (place, offset), content);
+        let length = write(message, self.stamp, self.call.signature, (place, offset), content);
         let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
         // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
         lane::issue(self.call.name, |lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
