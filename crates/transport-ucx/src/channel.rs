@@ -1,19 +1,20 @@
 //! One lane's worker, the peers it reaches, and its operations under way.
 //!
 //! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `telling` puts by messages to
-//! it; `reach` has the peers and their memory keys; `flush` completes.
+//! it, `letters` are short messages that travel together; `reach` has the peers and their memory keys; `flush` completes.
 
 mod atomic;
 mod flush;
+mod letters;
 mod question;
 mod reach;
+mod reached;
 mod telling;
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 mod transfer;
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -27,8 +28,9 @@ use oxshmem_transport::{Amo, NotIssued, Region, Remote, SignalUpdate, Width};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::flush::{Flush, LateSignal};
-use self::question::{Expected, Unanswered, on_answer};
-use self::reach::{ReachedPeer, Watched};
+use self::question::{Expected, SentQuestion, Told, Unanswered, on_answer};
+use self::reach::Watched;
+use self::reached::ReachedPeer;
 use crate::message::{ANSWER, Ask};
 use crate::objects::{UcxContext, Worker, meaning};
 use crate::peers::Directory;
@@ -67,6 +69,12 @@ pub(crate) struct Channel {
     /// The lane's operations are told to the target's processor (`telling`).
     pub(crate) tells: bool,
     asked: u64,
+    /// How often it has been moved on.
+    steps: u64,
+    /// Letters of all peers.
+    waiting: u64,
+    /// The box of the last message, for the next one.
+    spare: Option<Box<SentQuestion>>,
     /// The PE and the region whose keys are asked for, and since when.
     keys_asked: Option<(u32, Region, Instant)>,
     pub(crate) worker: Worker,
@@ -88,7 +96,7 @@ struct Inbox {
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
     unanswered: RefCell<HashMap<u64, Unanswered>>,
-    /// Those of them that expect no answer of their own.
+    /// Messages that expect no answer of their own and are not known to be done.
     told: Cell<u64>,
     /// Messages that UCX has not sent yet.
     unsent: Cell<u64>,
@@ -112,6 +120,9 @@ impl Channel {
             fenced: false,
             tells: false,
             asked: 0,
+            steps: 0,
+            waiting: 0,
+            spare: None,
             keys_asked: None,
             worker,
             watched: Vec::new(),
@@ -130,7 +141,7 @@ impl Channel {
         if self.tells {
             self.start_message(peers)?;
             if old.is_null() {
-                self.tell(peers, to.pe, ask, Cow::Borrowed(&[]));
+                self.tell(peers, to.pe, ask, Told::Lent(&[]));
                 return Ok(());
             }
         } else {
@@ -139,7 +150,7 @@ impl Channel {
         if peers.atomics {
             return self.atomic(peers, to, width, amo, old);
         }
-        self.ask(peers, to.pe, ask, Cow::Borrowed(&[]), Expected::Old(width, old));
+        self.ask(peers, to.pe, ask, &[], Expected::Old(width, old));
         Ok(())
     }
 
@@ -176,7 +187,7 @@ impl Channel {
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = unsafe { slice::from_raw_parts(source, n) };
         let ask = Ask::Put { to: to.position(), signal: Some((signal.position(), update)) };
-        self.ask(peers, to.pe, ask, Cow::Borrowed(data), Expected::Word);
+        self.ask(peers, to.pe, ask, data, Expected::Word);
         Ok(())
     }
 
@@ -198,11 +209,16 @@ impl Channel {
 
     /// Operations under way that moving the channel on brings nearer to their end.
     pub(crate) fn to_move(&self) -> u64 {
-        self.outstanding() - self.inbox.told.get() + self.inbox.unsent.get()
+        self.outstanding() - self.inbox.told.get() + self.inbox.unsent.get() + self.waiting
     }
 
     /// Messages that are not known to be done.
     pub(crate) fn owed(&self) -> u64 {
+        self.asked_for() + self.inbox.told.get()
+    }
+
+    /// Questions whose answers have not come.
+    fn asked_for(&self) -> u64 {
         self.inbox.unanswered.borrow().len() as u64
     }
 
@@ -220,14 +236,15 @@ impl Channel {
 
     /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
     pub(crate) fn step(&mut self, peers: &Directory) -> usize {
+        self.steps += 1;
+        self.send_all_letters(peers);
         let done = self.worker.progress();
         self.move_flush(peers);
         if !self.late.is_empty() {
             self.begin_flush(peers);
         }
         if self.is_broken() {
-            let lost = self.inbox.lost.borrow();
-            self.inbox.settle_where(|_, question| lost.contains(&question.pe));
+            self.settle_lost();
         }
         done
     }
@@ -256,7 +273,7 @@ impl Channel {
     }
 
     pub(crate) fn ask_bye(&mut self, peers: &Directory, pe: u32) {
-        self.ask(peers, pe, Ask::Bye, Cow::Borrowed(&[]), Expected::Word);
+        self.ask(peers, pe, Ask::Bye, &[], Expected::Word);
     }
 
     /// Before each operation: what a fence has promised, and room for one more.
@@ -273,8 +290,7 @@ impl Channel {
         if self.unflushed >= MOST_UNDER_WAY / 2 {
             self.begin_flush(peers);
         }
-        let asked = self.owed() - self.inbox.told.get();
-        if asked >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
+        if self.asked_for() >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
     }
 
     fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {

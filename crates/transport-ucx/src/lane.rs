@@ -25,14 +25,20 @@ impl UcxLane {
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
     fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Directory) -> Issued<T>) -> Result<T, Busy> {
         let mut channel = self.channel.lock();
-        match act(&mut channel, &self.net.peers) {
+        let outcome = match act(&mut channel, &self.net.peers) {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
             Err(NotIssued::Failed(error)) => {
                 channel.note(error);
                 Ok(all)
             }
+        };
+        let waits = channel.has_letters();
+        drop(channel);
+        if waits {
+            self.net.remind();
         }
+        outcome
     }
 }
 

@@ -14,6 +14,7 @@ mod channel;
 mod devices;
 mod keys;
 mod lane;
+mod letters;
 mod load;
 mod message;
 mod net;

@@ -24,6 +24,8 @@ pub(crate) enum Ask {
     Mark,
     /// The asking PE will ask no more.
     Bye,
+    /// The questions that come with it as data (`letters`).
+    Many,
 }
 
 /// A question, who asks, how the asker's channel knows the answer, and whether it expects one if all goes well.
@@ -51,6 +53,7 @@ impl AskMessage {
             Ask::Keys { region, from } => (2, Position { region, offset: from }, none, [0; 2], [0; 2]),
             Ask::Bye => (3, none, none, [0; 2], [0; 2]),
             Ask::Mark => (5, none, none, [0; 2], [0; 2]),
+            Ask::Many => (6, none, none, [0; 2], [0; 2]),
         };
         // An atomic has one place and two operands, a put two places and one operand.
         let last = if kind == 1 { second.offset } else { operands[1] };
@@ -82,6 +85,7 @@ impl AskMessage {
             3 => Ask::Bye,
             4 => Ask::Put { to: first, signal: None },
             5 => Ask::Mark,
+            6 => Ask::Many,
             _ => return None,
         };
         let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
@@ -89,9 +93,10 @@ impl AskMessage {
     }
 }
 
-/// The answer to the question of this number; keys come with it as data.
+/// The answer of a PE to the question of this number; keys come with it as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AnswerMessage {
+    pub(crate) pe: u32,
     pub(crate) number: u64,
     /// The old value of an atomic, otherwise zero.
     pub(crate) outcome: Result<u64, OutOfRange>,
@@ -100,6 +105,7 @@ pub(crate) struct AnswerMessage {
 impl AnswerMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
         let mut header = [0; HEADER];
+        header[8..12].copy_from_slice(&self.pe.to_le_bytes());
         match self.outcome {
             Ok(value) => write(&mut header, [self.number, value, 0, 0]),
             Err(OutOfRange { region, offset, bytes, registered }) => {
@@ -122,7 +128,8 @@ impl AnswerMessage {
                 registered: usize::try_from(registered).ok()?,
             }),
         };
-        Some(Self { number, outcome })
+        let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
+        Some(Self { pe, number, outcome })
     }
 }
 
@@ -156,6 +163,7 @@ mod tests {
             Ask::Keys { region: Region::Control, from: 2 },
             Ask::Mark,
             Ask::Bye,
+            Ask::Many,
         ];
         for (i, ask) in asks.into_iter().enumerate() {
             let question = AskMessage { pe: 70_000, number: 1 << 40, ask, answered: i % 2 == 0 };
@@ -163,7 +171,7 @@ mod tests {
         }
         let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };
         for outcome in [Ok(u64::MAX), Err(wrong)] {
-            let answer = AnswerMessage { number: 8, outcome };
+            let answer = AnswerMessage { pe: 70_000, number: 8, outcome };
             assert_eq!(AnswerMessage::decode(&answer.encode()), Some(answer));
         }
         for garbage in [&[0xFF; HEADER][..], &[], &[0; HEADER - 1]] {

@@ -28,12 +28,21 @@ pub(crate) struct Net {
     pub(crate) service: Mutex<Option<Arc<SharedChannel>>>,
     /// A lane has the serving channel.
     service_is_taken: AtomicBool,
-    /// The PEs that have asked us something and have not said good-bye.
-    pub(crate) guests: Mutex<HashSet<u32>>,
+    guests: Mutex<Guests>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
     pub(crate) callers: Callers,
+    /// The thread waits in the kernel, or is about to.
+    pub(crate) asleep: AtomicBool,
     pub(crate) closed: AtomicBool,
+}
+
+/// The PEs that have asked us something and have not said good-bye.
+#[derive(Default)]
+struct Guests {
+    all: HashSet<u32>,
+    /// One of them that has just asked, and so will often be the next to ask.
+    last: Option<u32>,
 }
 
 #[derive(Default)]
@@ -58,6 +67,7 @@ impl Net {
             guests: Mutex::default(),
             channels: Mutex::default(),
             callers: Callers::default(),
+            asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
     }
@@ -72,6 +82,11 @@ impl Net {
     /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
     pub(crate) fn serve(&self) -> usize {
         self.callers.note();
+        self.nudge_service()
+    }
+
+    /// Moves the serving channel on unless somebody is at it.
+    pub(crate) fn nudge_service(&self) -> usize {
         let service = self.service.try_lock();
         service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
     }
@@ -156,7 +171,7 @@ impl Net {
             channel.step(&self.peers);
             channel.to_move() == 0
         });
-        answered && self.guests.lock().is_empty()
+        answered && self.guests.lock().all.is_empty()
     }
 
     /// Ends everything; nobody uses it any more.
@@ -171,8 +186,15 @@ impl Net {
     pub(crate) fn note_guest(&self, pe: u32, ask: Ask) {
         let mut guests = self.guests.lock();
         match ask {
-            Ask::Bye => guests.remove(&pe),
-            _ => guests.insert(pe),
-        };
+            Ask::Bye => {
+                guests.last = None;
+                guests.all.remove(&pe);
+            }
+            _ if guests.last == Some(pe) => {}
+            _ => {
+                guests.last = Some(pe);
+                guests.all.insert(pe);
+            }
+        }
     }
 }

@@ -300,12 +300,12 @@ pub(crate) type Over = unsafe extern "C" fn(*mut c_void, ucs_status_t, *mut c_vo
 /// # Safety
 /// `over` takes its last argument as a `Box<T>`. `start` makes one call of UCX with the parameters that it is given.
 pub(crate) unsafe fn start_owning<T>(
-    owned: T,
+    owned: Box<T>,
     over: Over,
     param: ucp_request_param_t,
     start: impl FnOnce(*mut T, &mut ucp_request_param_t) -> Started,
 ) -> (Started, Option<Box<T>>) {
-    let owned = Box::into_raw(Box::new(owned));
+    let owned = Box::into_raw(owned);
     let mut param = ucp_request_param_t {
         op_attr_mask: param.op_attr_mask | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         cb: Callback { send: Some(over) },

@@ -1,6 +1,7 @@
 //! Moves the serving channel on: by callers that wait, and by the thread ([`Drive`]).
 
 use std::os::fd::RawFd;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
@@ -39,6 +40,34 @@ impl Net {
     }
 }
 
+impl Net {
+    /// Letters wait in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send them.
+    ///
+    /// Dekker's agreement with [`Drive::sleep`]: each side writes before it reads what the other writes, with a fence between. So
+    /// either the thread sees the letters before it sleeps, or the caller sees that it sleeps and wakes it.
+    pub(crate) fn remind(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
+            self.wake();
+        }
+    }
+
+    /// Sleeps until something comes, unless there is something to do now.
+    fn sleep_armed(&self, most: Duration) {
+        let Some(service) = self.arm_service() else { return std::thread::yield_now() };
+        match self.arm_lanes() {
+            Some(mut descriptors) => {
+                descriptors.push(service);
+                sleep_on(&descriptors, most);
+            }
+            // The lane's caller moves it on, and a thread that looks again at once would take its messages and its processor.
+            None => {
+                sleep_on(&[service], most.min(BESIDE_A_CALLER));
+            }
+        }
+    }
+}
+
 impl Drive for Net {
     fn callers(&self) -> &Callers {
         &self.callers
@@ -57,17 +86,13 @@ impl Drive for Net {
     }
 
     fn sleep(&self, most: Duration) {
-        let Some(service) = self.arm_service() else { return std::thread::yield_now() };
-        match self.arm_lanes() {
-            Some(mut descriptors) => {
-                descriptors.push(service);
-                sleep_on(&descriptors, most);
-            }
-            // The lane's caller moves it on, and a thread that looks again at once would take its messages and its processor.
-            None => {
-                sleep_on(&[service], most.min(BESIDE_A_CALLER));
-            }
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        // Letters that have come since the turn are sent.
+        if self.nudge_service() + self.move_lanes().0 == 0 {
+            self.sleep_armed(most);
         }
+        self.asleep.store(false, Ordering::Relaxed);
     }
 
     fn wake(&self) {

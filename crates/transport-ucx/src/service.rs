@@ -13,6 +13,7 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::channel::Channel;
+use crate::letters::Letters;
 use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
@@ -43,16 +44,18 @@ unsafe extern "C" fn on_ask(
     // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
     let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
     net.note_guest(question.pe, question.ask);
-    let (outcome, keys) = match net.answer(question.ask, data) {
-        Ok((value, keys)) => (Ok(value), keys),
-        Err(wrong) => (Err(wrong), Vec::new()),
-    };
-    if !question.answered && outcome.is_ok() {
-        return UCS_OK;
+    let mut letters = Letters(data);
+    let many = matches!(question.ask, Ask::Many).then_some(letters.by_ref());
+    let one = if many.is_none() { Some((question, data)) } else { None };
+    for (question, data) in many.into_iter().flatten().chain(one) {
+        if let Some(answer) = net.take(question, data) {
+            // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
+            unsafe { send(net.context.ucx, param.reply_ep, answer) };
+        }
     }
-    let header = AnswerMessage { number: question.number, outcome }.encode();
-    // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
-    unsafe { send(net.context.ucx, param.reply_ep, SentAnswer { header, keys }) };
+    if matches!(question.ask, Ask::Many) && !letters.0.is_empty() {
+        tracing::warn!(bytes = letters.0.len(), "UCX: the rest of a message that is no question was dropped");
+    }
     UCS_OK
 }
 
@@ -65,6 +68,17 @@ impl Net {
         unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };
         *self.service.lock() = Some(Arc::new(SharedChannel::new(channel)));
         Ok(())
+    }
+
+    /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
+    fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
+        let (outcome, keys) = match self.answer(question.ask, data) {
+            Ok((value, keys)) => (Ok(value), keys),
+            Err(wrong) => (Err(wrong), Vec::new()),
+        };
+        let is_owed = question.answered || outcome.is_err();
+        let header = || AnswerMessage { pe: self.peers.me, number: question.number, outcome }.encode();
+        is_owed.then(|| SentAnswer { header: header(), keys })
     }
 
     /// Answers a question: a number and keys.
@@ -87,7 +101,7 @@ impl Net {
                 Ok((0, Vec::new()))
             }
             Ask::Keys { region, from } => Ok((0, self.regions.keys(region, from))),
-            Ask::Mark | Ask::Bye => Ok((0, Vec::new())),
+            Ask::Mark | Ask::Bye | Ask::Many => Ok((0, Vec::new())),
         }
     }
 }
@@ -107,7 +121,7 @@ unsafe fn send(ucx: &Ucx, to: ucp_ep_h, answer: SentAnswer) {
     // SAFETY: `sent` takes a boxed answer, which keeps header and keys until UCX has sent them; the endpoint is open in the call
     // that has brought the question, by the caller's promise.
     let (outcome, _) = unsafe {
-        start_owning(answer, sent, param, |answer, param| {
+        start_owning(Box::new(answer), sent, param, |answer, param| {
             let (header, keys) = (&(*answer).header, &(*answer).keys);
             started((ucx.am_send)(to, ANSWER, header.as_ptr().cast(), HEADER, keys.as_ptr().cast(), keys.len(), param))
         })

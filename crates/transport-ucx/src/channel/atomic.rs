@@ -72,7 +72,7 @@ impl Channel {
             // SAFETY: `updated` takes a boxed update, which keeps operand and reply until UCX is done with them; the endpoint is
             // open and the key is its own.
             let (outcome, update) = unsafe {
-                start_owning(update, updated, param, |update, param| {
+                start_owning(Box::new(update), updated, param, |update, param| {
                     param.reply_buffer = (&raw mut (*update).reply).cast();
                     let operand = (&raw const (*update).operand).cast();
                     started(atomic(target.endpoint, op, operand, 1, target.address, target.key, param))

@@ -5,7 +5,6 @@
 //! left to do. Puts that come while a flush waits for those before it belong to the next flush; each of the two has a counter
 //! of the puts that UCX is at.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::{mem, ptr};
 
@@ -99,7 +98,7 @@ impl Channel {
                 continue;
             }
             let ask = Ask::Amo { at, width: Width::Eight, amo: update.amo() };
-            self.ask(peers, pe, ask, Cow::Borrowed(&[]), Expected::Word);
+            self.ask(peers, pe, ask, &[], Expected::Word);
         }
     }
 }

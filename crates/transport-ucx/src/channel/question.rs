@@ -3,10 +3,9 @@
 //! An operation that needs no old value can be *told*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager messages, and
 //! the target executes each as it comes; so the answer to a question says that all that was told to this PE before has been done.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::slice;
+use std::{mem, slice};
 
 use oxshmem_transport::{Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
@@ -15,6 +14,7 @@ use oxshmem_ucx_sys::{
     ucp_request_param_t, ucs_status_t,
 };
 
+use super::reached::ReachedPeer;
 use super::{Channel, Inbox, lost};
 use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
@@ -24,6 +24,8 @@ use crate::peers::Directory;
 pub(super) struct Unanswered {
     pub(super) pe: u32,
     expected: Expected,
+    /// The messages that `pe` was told before, which the answer says are done.
+    covers: u64,
 }
 
 /// The answer that is expected.
@@ -37,26 +39,52 @@ pub(super) enum Expected {
     Later,
 }
 
-/// A question, kept until UCX has sent it.
-struct SentQuestion {
+/// A message, kept until UCX has sent it.
+pub(super) struct SentQuestion {
     header: [u8; HEADER],
     /// A copy of the data, where nobody else keeps it.
     copy: Vec<u8>,
+    pe: u32,
     number: u64,
     inbox: Rc<Inbox>,
 }
 
-/// After so many messages that expect no answer one is asked for: what is under way stays bounded.
-const MOST_TOLD: u32 = 32;
+/// After so many messages, or so many bytes, that expect no answer one is asked for: what is under way stays bounded.
+pub(super) const MOST_TOLD: u64 = 256;
+const MOST_BYTES_TOLD: usize = 4 << 20;
+
+/// The data of a message.
+pub(super) enum Told<'a> {
+    /// UCX reads it until the answer has come.
+    Lent(&'a [u8]),
+    Copied(&'a [u8]),
+    /// The letters that the peer has not been sent.
+    Letters,
+}
+
+impl Told<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Told::Lent(data) | Told::Copied(data) => data,
+            Told::Letters => &[],
+        }
+    }
+}
 
 impl Channel {
-    /// Sends what completes with the answer to a later question. UCX reads borrowed data until then.
-    pub(super) fn tell(&mut self, peers: &Directory, pe: u32, ask: Ask, data: Cow<'_, [u8]>) {
-        let told = match self.peer(peers, pe) {
-            Ok(peer) => self.peers[peer].told,
+    /// Sends what completes with the answer to a later question.
+    pub(super) fn tell(&mut self, peers: &Directory, pe: u32, ask: Ask, data: Told<'_>) {
+        let peer = match self.peer(peers, pe) {
+            Ok(peer) => peer,
             Err(error) => return self.inbox.note(|| error),
         };
-        self.ask(peers, pe, ask, data, if told < MOST_TOLD { Expected::Later } else { Expected::Word });
+        let ReachedPeer { told, told_bytes, .. } = self.peers[peer];
+        let has_room = told < MOST_TOLD && told_bytes < MOST_BYTES_TOLD;
+        if has_room && self.joins_letters(peer, data.bytes()) {
+            return self.add_letter(peers, peer, ask, data.bytes());
+        }
+        self.send(peers, peer, ask, data, if has_room { Expected::Later } else { Expected::Word });
+        self.peers[peer].sent = Some(self.steps);
     }
 
     /// Asks each peer for whether it has done what it was told.
@@ -65,36 +93,60 @@ impl Channel {
             return;
         }
         for pe in self.peers.iter().filter(|peer| peer.told > 0).map(|peer| peer.pe).collect::<Vec<_>>() {
-            self.ask(peers, pe, Ask::Mark, Cow::Borrowed(&[]), Expected::Word);
+            self.ask(peers, pe, Ask::Mark, &[], Expected::Word);
         }
     }
 
-    /// Sends a question. UCX reads borrowed data until the answer has come.
-    pub(super) fn ask(&mut self, peers: &Directory, pe: u32, ask: Ask, data: Cow<'_, [u8]>, expected: Expected) {
-        let peer = match self.peer(peers, pe) {
-            Ok(peer) => peer,
-            Err(error) => return self.inbox.note(|| error),
-        };
-        let number = self.asked;
-        self.asked += 1;
+    /// Sends a question. UCX reads the data until the answer has come.
+    pub(super) fn ask(&mut self, peers: &Directory, pe: u32, ask: Ask, data: &[u8], expected: Expected) {
+        match self.peer(peers, pe) {
+            Ok(peer) => self.send(peers, peer, ask, Told::Lent(data), expected),
+            Err(error) => self.inbox.note(|| error),
+        }
+    }
+
+    /// As [`Self::ask`], to a peer by its index.
+    pub(super) fn send(&mut self, peers: &Directory, peer: usize, ask: Ask, data: Told<'_>, expected: Expected) {
+        if !matches!(data, Told::Letters) {
+            // The messages that it was told before come first.
+            self.send_letters(peers, peer);
+        }
         let answered = !matches!(expected, Expected::Later);
-        self.peers[peer].told = if answered { 0 } else { self.peers[peer].told + 1 };
-        let header = AskMessage { pe: peers.me, number, ask, answered }.encode();
-        let (lent, copy) = match data {
-            Cow::Borrowed(data) => (Some(data), Vec::new()),
-            Cow::Owned(copy) => (None, copy),
+        let (number, header) = self.number(peers, ask, answered);
+        let pe = self.peers[peer].pe;
+        let mut question = match self.spare.take() {
+            Some(spare) => spare,
+            None => Box::new(SentQuestion { header, copy: Vec::new(), pe, number, inbox: self.inbox.clone() }),
         };
-        let question = SentQuestion { header, copy, number, inbox: self.inbox.clone() };
+        (question.header, question.pe, question.number) = (header, pe, number);
+        question.copy.clear();
+        let bytes = data.bytes().len();
+        let lent = match data {
+            Told::Lent(data) => Some(data),
+            Told::Copied(data) => {
+                question.copy.extend_from_slice(data);
+                None
+            }
+            Told::Letters => {
+                mem::swap(&mut question.copy, &mut self.peers[peer].letters);
+                None
+            }
+        };
         let param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS,
             flags: UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER,
             ..blank()
         };
-        self.inbox.expect(number, Unanswered { pe, expected });
+        if answered {
+            self.peers[peer].told_bytes = 0;
+            self.inbox.expect(number, Unanswered { pe, expected, covers: mem::take(&mut self.peers[peer].told) });
+        } else if !matches!(ask, Ask::Many) {
+            self.note_told(peer, bytes);
+        }
         let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
         // them, and the caller what it has lent.
-        let (outcome, _) = unsafe {
+        let (outcome, back) = unsafe {
             start_owning(question, sent, param, |question, param| {
                 let header = (*question).header.as_ptr().cast();
                 let data = lent.unwrap_or(&(*question).copy);
@@ -102,7 +154,7 @@ impl Channel {
             })
         };
         match outcome {
-            Started::Done => {}
+            Started::Done => self.spare = back,
             Started::Request(_) => self.inbox.unsent.set(self.inbox.unsent.get() + 1),
             Started::Failed(status) => {
                 self.inbox.settle(number);
@@ -110,32 +162,50 @@ impl Channel {
             }
         }
     }
+
+    /// The number and the header of the next question.
+    pub(super) fn number(&mut self, peers: &Directory, ask: Ask, answered: bool) -> (u64, [u8; HEADER]) {
+        let number = self.asked;
+        self.asked += 1;
+        (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
+    }
+
+    /// Counts what a peer is told.
+    pub(super) fn note_told(&mut self, peer: usize, bytes: usize) {
+        self.peers[peer].told += 1;
+        self.peers[peer].told_bytes += bytes;
+        self.inbox.told.set(self.inbox.told.get() + 1);
+    }
+
+    /// Forgets what lost peers have not answered.
+    pub(super) fn settle_lost(&mut self) {
+        let lost = self.inbox.lost.borrow();
+        self.inbox.settle_where(|pe| lost.contains(&pe));
+        for peer in self.peers.iter_mut().filter(|peer| lost.contains(&peer.pe)) {
+            self.inbox.told.set(self.inbox.told.get() - mem::take(&mut peer.told));
+        }
+    }
 }
 
 impl Inbox {
     fn expect(&self, number: u64, question: Unanswered) {
-        self.told.set(self.told.get() + u64::from(question.is_told()));
         self.unanswered.borrow_mut().insert(number, question);
     }
 
-    /// The question of this number is over.
+    /// The question of this number is over, and with it what its answer would have told of.
     fn settle(&self, number: u64) -> Option<Unanswered> {
         let question = self.unanswered.borrow_mut().remove(&number)?;
-        self.told.set(self.told.get() - u64::from(question.is_told()));
+        self.told.set(self.told.get() - question.covers);
         Some(question)
     }
 
-    /// Forgets the questions that are over for another reason than their answer.
-    pub(super) fn settle_where(&self, is_over: impl Fn(u64, &Unanswered) -> bool) {
-        let mut unanswered = self.unanswered.borrow_mut();
-        unanswered.retain(|&number, question| !is_over(number, question));
-        self.told.set(unanswered.values().filter(|question| question.is_told()).count() as u64);
-    }
-}
-
-impl Unanswered {
-    fn is_told(&self) -> bool {
-        matches!(self.expected, Expected::Later)
+    /// Forgets the questions to these peers, which are over for another reason than their answer.
+    fn settle_where(&self, is_lost: impl Fn(u32) -> bool) {
+        self.unanswered.borrow_mut().retain(|_, question| {
+            let over = is_lost(question.pe);
+            self.told.set(self.told.get() - if over { question.covers } else { 0 });
+            !over
+        });
     }
 }
 
@@ -145,9 +215,8 @@ unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, question: 
     let inbox = &question.inbox;
     inbox.unsent.set(inbox.unsent.get() - 1);
     let failed = |why: &str| {
-        if let Some(Unanswered { pe, .. }) = inbox.settle(question.number) {
-            inbox.note(|| lost(pe, why));
-        }
+        inbox.settle(question.number);
+        inbox.note(|| lost(question.pe, why));
     };
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, failed) };
@@ -172,12 +241,10 @@ pub(super) unsafe extern "C" fn on_answer(
         tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped");
         return UCS_OK;
     };
-    let Some(Unanswered { pe, expected }) = inbox.settle(answer.number) else { return UCS_OK };
-    if inbox.told.get() > 0 {
-        inbox.settle_where(|number, question| question.is_told() && question.pe == pe && number < answer.number);
-    }
+    // A message that was told has an answer only if it has failed.
+    let expected = inbox.settle(answer.number).map_or(Expected::Later, |question| question.expected);
     match (answer.outcome, expected) {
-        (Err(wrong), _) => inbox.note(|| wrong.error(pe)),
+        (Err(wrong), _) => inbox.note(|| wrong.error(answer.pe)),
         // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
         (Ok(value), Expected::Old(width, old)) => unsafe { deliver_old(old, width, value) },
         (Ok(_), Expected::Keys) => {

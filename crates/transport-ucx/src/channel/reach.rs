@@ -1,30 +1,21 @@
 //! The peers of a channel: connected when they are first needed, with the keys of their memory.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::time::Instant;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{NotIssued, Region, RegionPieces, Remote};
+use oxshmem_transport::{NotIssued, Region, Remote};
 use oxshmem_ucx_sys::{ucp_ep_h, ucs_status_t};
 
 use super::question::Expected;
+use super::reached::ReachedPeer;
 use super::{Channel, Inbox, Issued, lost};
-use crate::keys::{MemoryKey, UnpackedKey};
+use crate::keys::MemoryKey;
 use crate::load;
 use crate::message::Ask;
 use crate::objects::meaning;
 use crate::peers::Directory;
-
-/// A peer that has been connected to.
-pub(super) struct ReachedPeer {
-    pub(super) pe: u32,
-    pub(super) endpoint: ucp_ep_h,
-    pub(super) keys: RegionPieces<UnpackedKey>,
-    /// Messages since the last one that it answers.
-    pub(super) told: u32,
-}
 
 /// The peer that an endpoint's failure belongs to.
 pub(super) struct Watched {
@@ -55,7 +46,7 @@ impl Channel {
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
             self.keys_asked = Some((pe, region, Instant::now()));
-            self.ask(peers, pe, Ask::Keys { region, from }, Cow::Borrowed(&[]), Expected::Keys);
+            self.ask(peers, pe, Ask::Keys { region, from }, &[], Expected::Keys);
         }
         if let Some(error) = &*self.inbox.error.borrow() {
             self.keys_asked = None;
@@ -112,7 +103,7 @@ impl Channel {
         })?;
         self.last = self.peers.len();
         self.index.insert(pe, self.last);
-        self.peers.push(ReachedPeer { pe, endpoint, keys: RegionPieces::NONE, told: 0 });
+        self.peers.push(ReachedPeer::new(pe, endpoint));
         Ok(self.last)
     }
 }

@@ -2,11 +2,11 @@
 //! messages between processors. Over TCP each put of UCX's is acknowledged by a message of its own, which costs both processors as
 //! much as the put; what is told is acknowledged once for many.
 
-use std::borrow::Cow;
 use std::slice;
 
 use oxshmem_transport::{NotIssued, Remote, SignalUpdate};
 
+use super::question::Told;
 use super::{COPIED, Channel, Issued};
 use crate::message::Ask;
 use crate::peers::Directory;
@@ -37,7 +37,7 @@ impl Channel {
             let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
             start += len;
             let ask = Ask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
-            self.tell(peers, to.pe, ask, Cow::Borrowed(data));
+            self.tell(peers, to.pe, ask, Told::Lent(data));
             if start == n {
                 return Ok(());
             }
@@ -59,8 +59,8 @@ impl Channel {
         if n > 0 {
             self.start_message(peers)?;
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
-            let copy = unsafe { slice::from_raw_parts(source, n) }.to_vec();
-            self.tell(peers, to.pe, Ask::Put { to: to.position(), signal: None }, Cow::Owned(copy));
+            let data = unsafe { slice::from_raw_parts(source, n) };
+            self.tell(peers, to.pe, Ask::Put { to: to.position(), signal: None }, Told::Copied(data));
         }
         Ok(n)
     }

@@ -7,6 +7,7 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_transport::{AddressBook, Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
 
 use super::Channel;
+use super::question::MOST_TOLD;
 use crate::devices::Devices;
 use crate::net::Net;
 use crate::objects::UcxContext;
@@ -116,7 +117,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
         channel.tells = true;
-        for i in 0..100 {
+        for i in 0..MOST_TOLD + 100 {
             // SAFETY: the source lives longer than the channel.
             let told = unsafe { channel.tell_copy(&net.peers, at(100_000 + 8 * i), source.as_ptr(), 8) };
             assert_eq!(told.expect("there is room"), 8);
@@ -130,7 +131,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
             channel.step(&net.peers);
             net.serve();
         }
-        assert!((1..=32).contains(&channel.outstanding()), "most is acknowledged: {}", channel.outstanding());
+        assert_eq!(channel.outstanding(), 100, "all before the question is known to be done");
         while channel.outstanding() > 0 {
             channel.progress(&net.peers).expect("nothing fails");
             net.serve();
@@ -146,6 +147,57 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
     });
     if let Some(refused) = refused {
         assert!(refused.contains("outside its registered memory"), "{refused}");
-        assert!(target[..100_800].iter().all(|&byte| byte == 7), "what was told has not arrived whole");
+        assert!(target[..102_848].iter().all(|&byte| byte == 7), "what was told has not arrived whole");
     }
+}
+
+#[test]
+fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
+    const NAME: &str = "short_messages_that_follow_one_another_travel_together_and_first_of_all";
+    let (source, mut target) = ([7_u8; 64], [0_u8; 256]);
+    let at = |offset| Remote { offset, ..HEAP };
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.tells = true;
+        let tell = |channel: &mut Channel, offset, n| {
+            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
+            let told = unsafe { channel.tell_copy(&net.peers, at(offset), source.as_ptr(), n) };
+            assert_eq!(told.expect("there is room"), n);
+        };
+        let seen =
+            |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
+        let all = u64::from_ne_bytes([7; 8]);
+        tell(channel, 0, 64);
+        assert!(!channel.has_letters(), "the first goes at once");
+        tell(channel, 64, 8);
+        tell(channel, 72, 8);
+        assert!(channel.has_letters() && channel.to_move() > 0 && channel.outstanding() == 3);
+        channel.step(&net.peers);
+        assert!(!channel.has_letters(), "whoever moves the channel on sends them");
+        tell(channel, 80, 8);
+        tell(channel, 88, 8);
+        assert!(channel.has_letters());
+        let (old, to) = (&mut 0_u64, at(88));
+        channel.amo(&net.peers, to, Width::Eight, Amo::Fetch, (&raw mut *old).cast()).expect("there is room");
+        assert!(!channel.has_letters(), "a question comes behind what was told");
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect("nothing fails");
+            net.serve();
+        }
+        assert_eq!((*old, seen(80), seen(72), seen(64), seen(0)), (all, all, all, all, all));
+        // A letter that cannot be delivered says so, and those beside it arrive.
+        for (offset, n) in [(96, 8), (250, 8), (104, 8)] {
+            tell(channel, offset, n);
+        }
+        let error = loop {
+            match channel.progress(&net.peers) {
+                Ok(_) => drop(net.serve()),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("outside its registered memory"), "{error}");
+        assert_eq!((seen(96), seen(104)), (all, all));
+        played = true;
+    });
+    assert!(!played || target[..112].iter().all(|&byte| byte == 7));
 }

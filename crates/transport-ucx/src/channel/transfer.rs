@@ -71,7 +71,7 @@ impl Channel {
             let copy = CopiedPut { bytes, puts: ptr::from_ref(channel.gathering()) };
             // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
             let (put, _) = unsafe {
-                start_owning(copy, copy_done, blank(), |copy, param| {
+                start_owning(Box::new(copy), copy_done, blank(), |copy, param| {
                     channel.put_piece(target, (*copy).bytes.as_ptr(), n, param)
                 })
             };
