@@ -1,30 +1,28 @@
-/* Times the messages of collectives between nodes and nothing else: bare TCP connections of the loopback device between
- * processes that poll them. This is the limit beside which collectives.c is read: it folds nothing, copies nothing, keeps no
- * order between calls, and its receivers know what comes.
+/* Times the messages of collectives between nodes and nothing else: between processes of this machine that poll, over what
+ * carry.h stands for. This is the limit beside which collectives.c is read: it folds nothing, keeps no order between calls, and
+ * its receivers know what comes.
  *
  * usage: messages PROCESSES [WORD]      only rows whose names contain WORD
  *
  * Process 0 prints the rows of collectives.c in its form, as `limit`. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/tcp.h>
+#include "carry.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCHES = 5, MOST = 1 << 20, PROCESSES = 64, TOKEN = 8, WHOLE = 32 << 10 };
+enum { BATCHES = 5, MOST = 1 << 20, TOKEN = 8, WHOLE = 32 << 10 };
 
-static int connections[PROCESSES], me, count, shared;
-static char *source, *dest;
+int me, count, shared;
+char *source, *dest;
 static const char *only = "";
 
-static void fail(const char *what)
+void fail(const char *what)
 {
     perror(what);
     exit(1);
@@ -41,29 +39,6 @@ static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-/* Sends to one process and receives from another at the same time; -1 is nobody. A process that cannot go on polls; where
- * processors are shared, it gives its own away between two looks. */
-static void exchange(int to, size_t out, int from, size_t in)
-{
-    size_t sent = to < 0 ? out : 0, received = from < 0 ? in : 0;
-    while (sent < out || received < in) {
-        ssize_t moved = -1;
-        if (sent < out && (moved = send(connections[to], source + sent, out - sent, MSG_DONTWAIT | MSG_NOSIGNAL)) > 0)
-            sent += (size_t)moved;
-        else if (moved < 0 && sent < out && errno != EAGAIN)
-            fail("send");
-        if (received < in) {
-            const ssize_t came = recv(connections[from], dest + received, in - received, MSG_DONTWAIT);
-            if (came == 0 || (came < 0 && errno != EAGAIN))
-                fail("recv");
-            if (came > 0)
-                received += (size_t)came;
-            else if (shared && moved < 0)
-                sched_yield();
-        }
-    }
 }
 
 /* One round, in which everybody sends to the process `distance` after it. */
@@ -159,30 +134,6 @@ static void row(const char *name, void (*messages)(size_t), size_t bytes)
     fflush(stdout);
 }
 
-/* Connects this process with everybody: it calls those before it, and hears those after it. Each says its number first. */
-static void connect_all(const int *doors, const struct sockaddr_in *addresses)
-{
-    const int one = 1;
-    for (int other = 0; other < me; other++) {
-        connections[other] = socket(AF_INET, SOCK_STREAM, 0);
-        if (connections[other] < 0
-            || connect(connections[other], (const void *)&addresses[other], sizeof addresses[other])
-            || send(connections[other], &me, sizeof me, MSG_NOSIGNAL) != (ssize_t)sizeof me)
-            fail("connect");
-    }
-    for (int caller = me + 1; caller < count; caller++) {
-        int other = -1;
-        const int heard = accept(doors[me], NULL, NULL);
-        if (heard < 0 || recv(heard, &other, sizeof other, MSG_WAITALL) != (ssize_t)sizeof other || other <= me
-            || other >= count)
-            fail("accept");
-        connections[other] = heard;
-    }
-    for (int other = 0; other < count; other++)
-        if (other != me && setsockopt(connections[other], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one))
-            fail("TCP_NODELAY");
-}
-
 /* Gives this process a processor of its own, the me-th of those that it may use. */
 static void bind_to_processor(const cpu_set_t *allowed)
 {
@@ -224,8 +175,7 @@ static void measure(void)
 
 int main(int argc, char **argv)
 {
-    int doors[PROCESSES], failed = 0;
-    struct sockaddr_in addresses[PROCESSES];
+    int failed = 0;
     cpu_set_t allowed;
 
     count = argc > 1 ? atoi(argv[1]) : 0;
@@ -238,14 +188,7 @@ int main(int argc, char **argv)
     if (sched_getaffinity(0, sizeof allowed, &allowed))
         fail("sched_getaffinity");
     shared = CPU_COUNT(&allowed) < count;
-    for (int process = 0; process < count; process++) {
-        socklen_t length = sizeof *addresses;
-        addresses[process] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        doors[process] = socket(AF_INET, SOCK_STREAM, 0);
-        if (doors[process] < 0 || bind(doors[process], (void *)&addresses[process], length)
-            || listen(doors[process], count) || getsockname(doors[process], (void *)&addresses[process], &length))
-            fail("listen");
-    }
+    before_fork();
     for (int process = 1; process < count && me == 0; process++) {
         const pid_t child = fork();
         if (child < 0)
@@ -259,7 +202,7 @@ int main(int argc, char **argv)
     dest = calloc(PROCESSES, MOST);
     if (!source || !dest)
         fail("calloc");
-    connect_all(doors, addresses);
+    after_fork();
     measure();
     for (int status; me == 0 && wait(&status) > 0;)
         failed |= status;

@@ -22,24 +22,41 @@ struct PeerCarrier {
     ours: &'static str,
     /// Open MPI's components, beside [`COMPONENTS`].
     components: &'static [(&'static str, &'static str)],
+    limit: &'static BareCarrier,
 }
+
+/// Bare messages, beside which both are read.
+struct BareCarrier {
+    /// The words for them.
+    words: &'static str,
+    /// The file in `peer/` that sends them, and the libraries that it needs.
+    source: &'static str,
+    libraries: &'static [&'static str],
+}
+
+const BARE_TCP: BareCarrier = BareCarrier { words: "bare messages over TCP", source: "carry_tcp.c", libraries: &[] };
+const BARE_UCX: BareCarrier =
+    BareCarrier { words: "bare active messages of UCX's", source: "carry_ucx.c", libraries: &["-lucp", "-lucs"] };
 
 const CARRIERS: [PeerCarrier; 3] = [
     PeerCarrier {
         name: "tcp",
         ours: "tcp",
         components: &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")],
+        limit: &BARE_TCP,
     },
     PeerCarrier {
         name: "ucx",
         ours: "ucx:tcp",
         // It takes UCX for cards alone unless it is told otherwise.
         components: &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
+        limit: &BARE_UCX,
     },
     PeerCarrier {
         name: "ofi",
         ours: "ofi:tcp",
         components: &[("pml", "cm"), ("mtl", "ofi"), ("mtl_ofi_provider_include", "tcp")],
+        limit: &BARE_TCP,
     },
 ];
 
@@ -91,7 +108,8 @@ struct Rivals {
     prefix: PathBuf,
     ours: PathBuf,
     theirs: PathBuf,
-    messages: PathBuf,
+    /// Where programs go.
+    output: PathBuf,
     peer: OpenMpi,
 }
 
@@ -105,24 +123,27 @@ pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) 
         say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
         return Ok(());
     };
-    let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("peer").join(name);
+    let source = [source("collectives.c")];
     let program = |name: &str| output.join(format!("collectives-{name}"));
     let rivals = Rivals {
         prefix: prefix.to_owned(),
         ours: program("ours"),
         theirs: program("openmpi"),
-        messages: program("messages"),
+        output: output.to_owned(),
         peer,
     };
-    compile(&prefix.join("bin/oshcc"), &source("collectives.c"), &rivals.ours, &[])?;
+    compile(&prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
     // Open MPI declares the forms over teams and does not implement them.
-    compile(&rivals.peer.bin.join("oshcc"), &source("collectives.c"), &rivals.theirs, &["-DTEAMS=0"])?;
-    compile(Path::new("cc"), &source("messages.c"), &rivals.messages, &[])?;
+    compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
     for carrier in carriers {
-        match rivals.obstacle(carrier) {
-            Some(why) => say(format_args!("\nnot run: collectives over {}: {why}", carrier.ours)),
-            None => PES.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked))?,
+        if let Some(why) = rivals.obstacle(carrier) {
+            say(format_args!("\nnot run: collectives over {}: {why}", carrier.ours));
+            continue;
         }
+        let bare = rivals.bare_program(carrier.limit).inspect_err(|why| {
+            say(format_args!("\nnot measured: {}: {why}", carrier.limit.words));
+        });
+        PES.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked, bare.as_deref().ok()))?;
     }
     Ok(())
 }
@@ -135,15 +156,19 @@ impl Rivals {
         jobs.into_iter().find_map(|mut job| measured(&mut job).err())
     }
 
-    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, asked: &PeerComparison<'_>) -> Outcome {
+    /// Compiles the program that measures a limit.
+    fn bare_program(&self, limit: &BareCarrier) -> Outcome<PathBuf> {
+        let program = self.output.join(Path::new(limit.source).with_extension(""));
+        compile(Path::new("cc"), &[source("messages.c"), source(limit.source)], &program, limit.libraries)?;
+        Ok(program)
+    }
+
+    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, asked: &PeerComparison<'_>, bare: Option<&Path>) -> Outcome {
         let mut columns = Columns::default();
         for _ in 0..asked.rounds {
-            let jobs = [
-                self.our_job(carrier, pes, asked.only),
-                self.their_job(carrier, pes, asked.only),
-                self.bare_job(pes, asked.only),
-            ];
-            for (at, mut job) in jobs.into_iter().enumerate() {
+            let libraries = [self.our_job(carrier, pes, asked.only), self.their_job(carrier, pes, asked.only)];
+            let jobs = libraries.into_iter().chain(bare.map(|program| bare_job(program, pes, asked.only)));
+            for (at, mut job) in jobs.enumerate() {
                 for (row, form, time) in measured(&mut job)? {
                     let rounds = match (at, form.as_str()) {
                         (0, "team") => &mut columns.teams,
@@ -171,20 +196,25 @@ impl Rivals {
         command.arg(&self.theirs).arg(only);
         command
     }
+}
 
-    fn bare_job(&self, pes: u32, only: &str) -> Command {
-        let mut command = Command::new(&self.messages);
-        command.arg(pes.to_string()).arg(only);
-        command
-    }
+fn bare_job(program: &Path, pes: u32, only: &str) -> Command {
+    let mut command = Command::new(program);
+    command.envs(DEVICES).arg(pes.to_string()).arg(only);
+    command
+}
+
+/// A source of the programs.
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peer").join(name)
 }
 
 fn print(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
     say(format_args!(
         "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, how often ours goes into Open MPI's, by medians and\n\
-         by means (in which a batch that stood still counts), and how often the limit goes into ours: the bare messages of such\n\
-         a call over TCP, one after the other, to a receiver that knows what comes",
-        carrier.ours
+         by means (in which a batch that stood still counts), and how often the limit goes into ours: {} of the same\n\
+         sizes and count, to receivers that know what comes",
+        carrier.ours, carrier.limit.words
     ));
     let titles = ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"];
     line("", &titles.map(str::to_owned));
@@ -270,10 +300,11 @@ impl OpenMpi {
     }
 }
 
-fn compile(compiler: &Path, source: &Path, program: &Path, flags: &[&str]) -> Outcome {
+fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str]) -> Outcome {
     let result = Command::new(compiler)
         .args(["-O2", "-Wno-deprecated-declarations", "-o"])
-        .args([program, source])
+        .arg(program)
+        .args(sources)
         .args(flags)
         .output()
         .map_err(|error| format!("cannot run {}: {error}", compiler.display()))?;
