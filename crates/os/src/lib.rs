@@ -29,6 +29,7 @@ pub mod sockets;
 pub mod stack;
 pub mod statics;
 pub mod time;
+pub mod wakeup;
 
 pub use memory::{AddressRange, Pages, SharedMemory};
 

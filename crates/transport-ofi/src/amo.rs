@@ -7,7 +7,6 @@ use std::sync::Arc;
 use oxshmem_transport::NotIssued;
 use oxshmem_transport::software::Messages;
 
-use crate::message::Message;
 use crate::progress::Net;
 
 /// The letters of this PE.
@@ -17,7 +16,7 @@ impl Messages for OfiMessages {
     fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         let mut engine = self.0.lock();
         engine.address(pe)?;
-        engine.send(pe, &Message::Letter(message.to_vec()));
+        engine.send_letter(pe, message);
         engine.broken().cloned().map_or(Ok(()), |error| Err(error.into()))
     }
 
@@ -27,6 +26,10 @@ impl Messages for OfiMessages {
 
     fn longest(&self) -> usize {
         self.0.longest_letter
+    }
+
+    fn gather(&self) -> bool {
+        !self.0.card && self.0.messages_follow && self.0.can_be_woken()
     }
 
     fn beat_puts(&self) -> bool {

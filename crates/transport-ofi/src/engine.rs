@@ -176,6 +176,12 @@ impl Engine {
         self.flush();
     }
 
+    /// As [`Engine::send`], for a letter.
+    pub(crate) fn send_letter(&mut self, pe: u32, letter: &[u8]) {
+        self.outbox.push_back((pe, Message::encode_letter(self.me, letter)));
+        self.flush();
+    }
+
     /// Sends the messages that wait, in order. Returns how many went.
     fn flush(&mut self) -> usize {
         let mut sent = 0;

@@ -6,6 +6,9 @@ use crate::windows::Window;
 
 const _: () = assert!(5 + 8 + MOST_RAILS * (1 + Window::BYTES) <= ROOM, "an answer names the windows of all rails");
 
+/// The kind of a letter.
+const LETTER: u8 = 1;
+
 /// A message. Each begins with its kind and its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
@@ -27,9 +30,14 @@ impl Message {
     /// Bytes before a letter.
     pub(crate) const HEAD: usize = 5;
 
+    /// A letter, which may be long, with as few copies as there can be.
+    pub(crate) fn encode_letter(from: u32, letter: &[u8]) -> Vec<u8> {
+        [&[LETTER][..], &from.to_le_bytes(), letter].concat()
+    }
+
     pub(crate) fn encode(&self, from: u32) -> Vec<u8> {
         let (kind, body) = match self {
-            Self::Letter(letter) => (1, letter.clone()),
+            Self::Letter(letter) => return Self::encode_letter(from, letter),
             Self::Where { region, offset } => (2, [&[*region][..], &offset.to_le_bytes()].concat()),
             Self::There(windows, len) => {
                 let mut body = len.to_le_bytes().to_vec();
@@ -51,7 +59,7 @@ impl Message {
         let (from, body) = rest.split_first_chunk::<4>()?;
         let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
         let message = match kind {
-            1 => Self::Letter(body.to_vec()),
+            LETTER => Self::Letter(body.to_vec()),
             2 => {
                 let (&region, offset) = body.split_first()?;
                 Self::Where { region, offset: number(offset)? }

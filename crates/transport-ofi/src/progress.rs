@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_os::wakeup::Wakeup;
 use oxshmem_transport::OperationLock;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 use parking_lot::MutexGuard;
@@ -20,7 +21,7 @@ use crate::naps::Naps;
 use crate::slots::ROOM;
 use crate::spread::SPREAD;
 
-/// How long the thread sleeps at most before it looks whether it is over: nothing wakes it from a queue's descriptor.
+/// How long the thread sleeps at most.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The state that the parts of a fabric share.
@@ -29,6 +30,8 @@ pub(crate) struct Net {
     engine: OperationLock<Engine>,
     pub(crate) ordered: bool,
     pub(crate) messages_follow: bool,
+    /// A card moves the data.
+    pub(crate) card: bool,
     /// The target's processor takes part in each put and acknowledges it.
     pub(crate) puts_are_acknowledged: bool,
     /// Bytes of the longest letter.
@@ -41,6 +44,8 @@ pub(crate) struct Net {
     pub(crate) spread: usize,
     /// The descriptors to sleep on, if every endpoint that needs looking after has one.
     descriptors: Option<Vec<RawFd>>,
+    /// The last of these descriptors, which ends a sleep on them.
+    wakeup: Option<Wakeup>,
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
     naps: Naps,
@@ -56,17 +61,25 @@ pub(crate) struct Net {
 impl Net {
     pub(crate) fn new(engine: Engine, atomics: bool) -> Self {
         let info = &engine.first.objects.info;
+        let mut descriptors = engine.descriptors();
+        let wakeup = descriptors.as_mut().and_then(|all| {
+            let wakeup = Wakeup::new().inspect_err(|error| tracing::debug!(%error, "nothing wakes the thread")).ok()?;
+            all.push(wakeup.descriptor());
+            Some(wakeup)
+        });
         Self {
             me: engine.me,
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
+            card: info.endpoint().card,
             puts_are_acknowledged: !info.endpoint().card && engine.first.objects.delivery() == Delivery::Complete,
             longest_letter: engine.first.longest_message() - Message::HEAD,
             atomics,
             atomics_ordered: info.orders_atomics(),
             inject: info.tx().inject_size.min(ROOM),
             spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
-            descriptors: engine.descriptors(),
+            descriptors,
+            wakeup,
             served: AtomicU64::new(0),
             naps: Naps::new(),
             callers: Callers::default(),
@@ -138,6 +151,11 @@ impl Net {
         sleep_on(descriptors, most)
     }
 
+    /// Whether the thread's sleep can be ended.
+    pub(crate) fn can_be_woken(&self) -> bool {
+        self.wakeup.is_some()
+    }
+
     /// The next letter for the software above, if one has come.
     pub(crate) fn letter(&self) -> Option<(u32, Vec<u8>)> {
         if self.letters.load(Ordering::Acquire) == 0 {
@@ -181,6 +199,15 @@ impl Drive for Net {
 
     fn sleep(&self, most: Duration) {
         self.sleep_on_queues(most);
+        if let Some(wakeup) = &self.wakeup {
+            wakeup.clear();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(Err(error)) = self.wakeup.as_ref().map(Wakeup::wake) {
+            tracing::warn!(%error, "the progress thread cannot be woken");
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The layer around every provider: a PE's operations on itself, and the atomics and signals that a provider lacks, made of
 //! what it has.
 
+mod company;
 mod letter;
+mod requester;
 mod service;
 
 use std::ptr;
@@ -12,7 +14,8 @@ use oxshmem_base::Error;
 
 use crate::driver::{Callers, Drive, Driver, Next};
 use crate::software::letter::TargetTask;
-use crate::software::service::{Requester, Service};
+use crate::software::requester::Requester;
+use crate::software::service::Service;
 use crate::{
     Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
     RegisteredMemory, Remote, Segment, SignalUpdate, Width, deliver_old,
@@ -74,7 +77,7 @@ impl Drive for Serving {
     }
 
     fn sleep(&self, most: Duration) {
-        self.drive.sleep(most);
+        self.service.sleep(|| self.drive.sleep(most));
     }
 
     fn wake(&self) {
@@ -103,7 +106,10 @@ impl Fabric for Filled {
     fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error> {
         self.fabric.connect(book)?;
         match (self.fabric.drive(), self.service.clone()) {
-            (Some(drive), Some(service)) => self.driver.start(Arc::new(Serving { drive, service }))?,
+            (Some(drive), Some(service)) => {
+                service.expect_thread(drive.clone());
+                self.driver.start(Arc::new(Serving { drive, service }))?;
+            }
             (Some(drive), None) => self.driver.start(drive)?,
             (None, Some(_)) => return Err(Error::new("the provider has messages and no thread that serves them")),
             (None, None) => {}
@@ -132,7 +138,7 @@ impl Fabric for Filled {
     fn progress(&self) -> usize {
         let done = self.fabric.progress();
         // A message that has just come is served at once.
-        done + self.service.as_ref().map_or(0, |service| usize::from(service.serve()))
+        done + self.service.as_ref().map_or(0, |service| usize::from(service.serve_caller()))
     }
 
     fn rest(&self, most: Duration) -> Option<usize> {
@@ -193,11 +199,12 @@ struct ByMessages {
 
 impl ByMessages {
     /// The requester, if it has a put of so many bytes to this PE told. A put that would have to wait for what was told before is told as
-    /// well: messages stay in order by themselves.
+    /// well: messages stay in order by themselves. So is one that can travel with others.
     fn tells_put(&self, pe: u32, n: usize) -> Option<&Requester> {
-        let fits = self.tells && (1..=self.requester.longest_put()).contains(&n);
-        let is_told = fits && (self.tells_puts || self.follows && self.requester.may_be_overtaken(pe));
-        is_told.then_some(&self.requester)
+        let requester = &self.requester;
+        let fits = self.tells && (1..=requester.longest_put()).contains(&n);
+        let waits = || self.follows && requester.may_be_overtaken(pe) || requester.gathers(pe, n);
+        (fits && (self.tells_puts || waits())).then_some(requester)
     }
 
     /// Has something done that needs no old value.
@@ -252,7 +259,11 @@ unsafe impl Lane for FilledLane {
         }
         self.may_put_to(to.pe)?;
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put(to, source, n) }
+        let issued = unsafe { self.lane.put(to, source, n)? };
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.tells) {
+            asked.requester.note_put(to.pe);
+        }
+        Ok(issued)
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {

@@ -22,6 +22,38 @@ pub(super) enum Letter<'d> {
     Answer { number: u64, outcome: Result<u64, OutOfRange> },
 }
 
+/// Several letters in one message: its kind, then each letter behind its length.
+pub(super) mod together {
+    /// No letter of [`Letter`](super::Letter) begins so.
+    pub(in super::super) const KIND: u8 = 7;
+    const LENGTH: usize = size_of::<u32>();
+
+    /// Adds a letter to a message, which begins empty.
+    pub(in super::super) fn add(message: &mut Vec<u8>, letter: &[u8]) {
+        if message.is_empty() {
+            message.push(KIND);
+        }
+        message.extend_from_slice(&(letter.len() as u32).to_le_bytes());
+        message.extend_from_slice(letter);
+    }
+
+    /// The length of a message when the letter has been added.
+    pub(in super::super) fn length(message: &[u8], letter: &[u8]) -> usize {
+        message.len().max(1) + LENGTH + letter.len()
+    }
+
+    /// The letters of a message behind its kind, up to the first that is not there as a whole.
+    pub(in super::super) fn letters(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_at_checked(LENGTH)?;
+            let length = u32::from_le_bytes(length.try_into().ok()?);
+            let (letter, behind) = behind.split_at_checked(usize::try_from(length).ok()?)?;
+            rest = behind;
+            Some(letter)
+        })
+    }
+}
+
 /// The kinds. An ask that is not answered has the flag as well.
 const AMO: u8 = 1;
 const PUT: u8 = 2;
@@ -134,8 +166,28 @@ mod tests {
             let letter = Letter::Answer { number: 8, outcome };
             assert_eq!(Letter::decode(&letter.encode()), Some(letter));
         }
-        for garbage in [&[0xFF; Letter::HEAD][..], &[], &[AMO; Letter::HEAD - 1], &[PUT_SIGNAL; Letter::HEAD]] {
+        for garbage in [
+            &[0xFF; Letter::HEAD][..],
+            &[],
+            &[AMO; Letter::HEAD - 1],
+            &[PUT_SIGNAL; Letter::HEAD],
+            &[together::KIND; Letter::HEAD],
+        ] {
             assert_eq!(Letter::decode(garbage), None);
         }
+    }
+
+    #[test]
+    fn letters_that_travel_together_end_where_one_is_cut() {
+        let mut message = Vec::new();
+        for letter in [&b"one"[..], b"", b"three"] {
+            let length = together::length(&message, letter);
+            together::add(&mut message, letter);
+            assert_eq!(message.len(), length);
+        }
+        let all = |message: &[u8]| together::letters(&message[1..]).map(<[u8]>::len).collect::<Vec<_>>();
+        assert_eq!(all(&message), [3, 0, 5]);
+        assert_eq!(all(&message[..message.len() - 1]), [3, 0]);
+        assert_eq!(all(&message[..3]), []);
     }
 }

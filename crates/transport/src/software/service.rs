@@ -1,17 +1,19 @@
-//! Atomics and short puts made of messages: the target's processor executes them ([`Service`]), a lane collects the answers
-//! ([`Requester`]).
+//! Atomics and short puts made of messages: the target's processor executes them, a lane collects the answers
+//! ([`requester`](super::requester)).
 //!
 //! Where messages stay in order, an operation that needs no old value can be *told*: no answer comes unless it fails, and the answer to a later
 //! question says that all that was told to this PE before has been done.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::letter::{Letter, TargetTask};
-use crate::{Account, Busy, NotIssued, OutOfRange, RegisteredMemory, Width, deliver_old};
+use super::company::Company;
+use super::letter::{Letter, TargetTask, together};
+use crate::driver::Drive;
+use crate::{NotIssued, OutOfRange, RegisteredMemory, Width};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -33,6 +35,12 @@ pub trait Messages: Send + Sync {
         false
     }
 
+    /// Whether short messages to a PE that nobody waits for in between are worth sending as one. Then [`Drive::wake`] ends the
+    /// sleep of the provider's thread, and messages stay in order.
+    fn gather(&self) -> bool {
+        false
+    }
+
     /// The next message and its sender, if one has come.
     fn receive(&self) -> Option<(u32, Vec<u8>)>;
 
@@ -46,19 +54,47 @@ pub trait Messages: Send + Sync {
 pub(super) struct Service {
     messages: Box<dyn Messages>,
     memory: Arc<RegisteredMemory>,
-    answers: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
+    pub(super) answers: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
     /// Answers to peers for which there was no room.
     unsent: Mutex<VecDeque<(u32, Vec<u8>)>>,
     /// The number of them, stored under their lock. Every poll loads it, because a lock would cost a tenth of a short put.
     /// Relaxed: a thread that has added one sends it itself, and one that sees an old number looks again.
     owed: AtomicUsize,
-    last: AtomicU64,
+    pub(super) last: AtomicU64,
+    /// Letters that wait for others, where messages gather.
+    company: Mutex<Company>,
+    gathers: bool,
+    /// Whether a letter waits. Stored under the lock of `company`; relaxed, but for the agreement of [`Service::remind`].
+    waits: AtomicBool,
+    /// How often messages have been moved on. Relaxed: a letter waits once too often or goes by itself once more.
+    steps: AtomicU64,
+    /// The thread sleeps, or is about to, and how to wake it.
+    asleep: AtomicBool,
+    thread: OnceLock<Arc<dyn Drive>>,
 }
 
 impl Service {
     pub(super) fn new(messages: Box<dyn Messages>, memory: Arc<RegisteredMemory>) -> Self {
-        let (answers, unsent) = (Mutex::default(), Mutex::default());
-        Self { messages, memory, answers, unsent, owed: AtomicUsize::new(0), last: AtomicU64::new(0) }
+        Self {
+            gathers: messages.gather(),
+            messages,
+            memory,
+            answers: Mutex::default(),
+            unsent: Mutex::default(),
+            owed: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            company: Mutex::default(),
+            waits: AtomicBool::new(false),
+            steps: AtomicU64::new(0),
+            asleep: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }
+    }
+
+    /// Names the thread that serves while callers compute.
+    pub(super) fn expect_thread(&self, drive: Arc<dyn Drive>) {
+        // A fabric is connected once.
+        let _ = self.thread.set(drive);
     }
 
     pub(super) fn messages(&self) -> &dyn Messages {
@@ -70,12 +106,31 @@ impl Service {
         self.messages.longest() - Letter::HEAD
     }
 
-    /// Takes one message. Returns whether there was one.
+    /// As [`Service::serve`], for a caller: who waits now may have told something that is waited for, so the next letter goes at
+    /// once. The thread is woken by letters themselves, and says nothing about callers.
+    pub(super) fn serve_caller(&self) -> bool {
+        if self.gathers {
+            self.steps.store(self.steps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+        self.serve()
+    }
+
+    /// Sends letters that wait and takes one message. Returns whether there was one.
     pub(super) fn serve(&self) -> bool {
-        let Some((from, letter)) = self.messages.receive() else {
+        self.send_waiting();
+        let Some((from, message)) = self.messages.receive() else {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
-        match Letter::decode(&letter) {
+        match message.split_first() {
+            Some((&together::KIND, letters)) => together::letters(letters).for_each(|letter| self.take(from, letter)),
+            _ => self.take(from, &message),
+        }
+        true
+    }
+
+    /// Takes one letter.
+    fn take(&self, from: u32, letter: &[u8]) {
+        match Letter::decode(letter) {
             Some(Letter::Ask { number, task, answered }) => {
                 let outcome = self.execute(task);
                 if answered || outcome.is_err() {
@@ -88,7 +143,94 @@ impl Service {
             }
             None => tracing::warn!(from, "a message that makes no sense was dropped"),
         }
-        true
+    }
+
+    /// Sends a letter behind those that wait for the same PE. One that nobody waits for (`told`) may wait itself.
+    pub(super) fn send(&self, pe: u32, letter: &[u8], told: bool) -> Result<(), NotIssued> {
+        if !self.gathers {
+            return self.messages.send(pe, letter);
+        }
+        let mut company = self.company.lock();
+        let step = self.steps.load(Ordering::Relaxed);
+        if told && company.is_for(pe, step, letter.len()) {
+            if company.is_full_for(pe, letter, self.messages.longest()) {
+                self.send_company(&mut company, pe)?;
+            }
+            company.add(pe, letter);
+            self.waits.store(true, Ordering::Relaxed);
+            drop(company);
+            self.remind();
+            return Ok(());
+        }
+        self.send_company(&mut company, pe)?;
+        self.messages.send(pe, letter)?;
+        if told {
+            company.note(pe, step);
+        }
+        Ok(())
+    }
+
+    /// Whether a letter with so many bytes of data is to wait for others.
+    pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
+        self.gathers && self.company.lock().is_for(pe, self.steps.load(Ordering::Relaxed), Letter::HEAD + n)
+    }
+
+    /// A put has gone in the place of a letter.
+    pub(super) fn note_put(&self, pe: u32) {
+        if self.gathers {
+            self.company.lock().note(pe, self.steps.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Sends the letters that wait for a PE.
+    fn send_company(&self, company: &mut Company, pe: u32) -> Result<(), NotIssued> {
+        if let Some(message) = company.waiting(pe) {
+            self.messages.send(pe, message)?;
+            company.clear(pe);
+        }
+        Ok(())
+    }
+
+    /// Sends all letters that wait, as far as there is room.
+    fn send_waiting(&self) {
+        if !self.waits.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut company = self.company.lock();
+        let mut left = false;
+        for pe in company.pes() {
+            match self.send_company(&mut company, pe) {
+                Ok(()) => {}
+                Err(NotIssued::Busy) => left = true,
+                Err(NotIssued::Failed(error)) => {
+                    tracing::error!(%error, pe, "letters could not be sent");
+                    company.clear(pe);
+                }
+            }
+        }
+        self.waits.store(left, Ordering::Relaxed);
+    }
+
+    /// A letter waits: if the thread is asleep, nobody else may be there to send it.
+    ///
+    /// Dekker's agreement with [`Service::sleep`]: each side writes before it reads what the other writes, with a fence between.
+    /// So either the thread sees the letter before it sleeps, or the caller sees that it sleeps and wakes it.
+    fn remind(&self) {
+        fence(Ordering::SeqCst);
+        let asleep = self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed);
+        if let Some(thread) = self.thread.get().filter(|_| asleep) {
+            thread.wake();
+        }
+    }
+
+    /// The thread sleeps, unless a letter waits.
+    pub(super) fn sleep(&self, sleep: impl FnOnce()) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if !self.waits.load(Ordering::Relaxed) {
+            sleep();
+        }
+        self.asleep.store(false, Ordering::Relaxed);
     }
 
     /// Does what was asked; returns an atomic's old value.
@@ -131,159 +273,3 @@ impl Service {
         unsent.len() < before
     }
 }
-
-/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
-/// thousands ahead of the target's processor, and whatever others ask comes behind all of it.
-const MOST_ASKED: usize = 128;
-
-/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded.
-const MOST_TOLD: u32 = 32;
-
-/// The requests of one lane to targets' processors.
-pub(super) struct Requester {
-    service: Arc<Service>,
-    pub(super) account: Account,
-    questions: Mutex<Requests>,
-}
-
-#[derive(Default)]
-struct Requests {
-    waiting: HashMap<u64, Waiting>,
-    /// How many of them expect no answer of their own.
-    told: usize,
-    /// How many of them have been told to a PE since it was asked something.
-    unasked: HashMap<u32, u32>,
-    /// Counts fences.
-    era: u64,
-}
-
-/// A message that is not known to be done.
-struct Waiting {
-    pe: u32,
-    era: u64,
-    width: Width,
-    old: *mut u8,
-    answered: bool,
-}
-
-// SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
-unsafe impl Send for Waiting {}
-
-impl Requester {
-    pub(super) fn new(service: Arc<Service>) -> Self {
-        Self { service, account: Account::default(), questions: Mutex::default() }
-    }
-
-    /// Longest put that one message carries.
-    pub(super) fn longest_put(&self) -> usize {
-        self.service.longest_put()
-    }
-
-    /// Asks a PE; the old value of an atomic goes to `old` unless that is null.
-    ///
-    /// # Safety
-    /// `old` is null or writable, for the width of the atomic, until completion.
-    pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask<'_>, old: *mut u8) -> Result<(), Busy> {
-        self.send(&mut self.questions.lock(), pe, task, old, true)
-    }
-
-    /// Has a PE do something that completes with the answer to a later question.
-    pub(super) fn tell(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
-        let mut questions = self.questions.lock();
-        let answered = questions.unasked.get(&pe).is_some_and(|&told| told >= MOST_TOLD);
-        if answered {
-            // Answers to those before have come meanwhile.
-            self.take_answers(&mut questions);
-        }
-        self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
-    }
-
-    /// Asks each PE whether it has done what it was told, as far as there is room.
-    fn mark(&self, questions: &mut Requests) {
-        while let Some(&pe) = questions.unasked.keys().next() {
-            if self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn send(
-        &self,
-        questions: &mut Requests,
-        pe: u32,
-        task: TargetTask<'_>,
-        old: *mut u8,
-        answered: bool,
-    ) -> Result<(), Busy> {
-        if questions.waiting.len() - questions.told >= MOST_ASKED {
-            return Err(Busy);
-        }
-        let number = self.service.last.fetch_add(1, Ordering::Relaxed);
-        // The lock is held until the request is noted: its answer is taken under the same lock.
-        let sent = self.service.messages.send(pe, &Letter::Ask { number, task, answered }.encode()).map(|()| {
-            self.account.issue(1);
-            let era = questions.era;
-            let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
-            questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
-            if answered {
-                questions.unasked.remove(&pe);
-            } else {
-                questions.told += 1;
-                *questions.unasked.entry(pe).or_default() += 1;
-            }
-        });
-        self.account.settle(sent, ())
-    }
-
-    /// Operations issued from now on must not overtake the requests made until now.
-    pub(super) fn fence(&self) {
-        if self.account.outstanding() > 0 {
-            self.questions.lock().era += 1;
-        }
-    }
-
-    /// Whether something that was asked of `pe` before the last fence could still take effect after what is issued now.
-    pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
-        self.account.outstanding() > 0 && {
-            let questions = self.questions.lock();
-            questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
-        }
-    }
-
-    /// Takes the answers that have come, and asks for those that nobody has asked for; returns how many operations are complete.
-    pub(super) fn collect(&self) -> usize {
-        self.service.serve();
-        if self.account.outstanding() == 0 {
-            return 0;
-        }
-        let mut questions = self.questions.lock();
-        self.mark(&mut questions);
-        self.take_answers(&mut questions)
-    }
-
-    fn take_answers(&self, questions: &mut Requests) -> usize {
-        let before = questions.waiting.len();
-        // The answers are gone through, not the questions, of which there may be many more.
-        self.service.answers.lock().retain(|number, outcome| {
-            // An answer without a question of this lane is another lane's.
-            let Some(asked) = questions.waiting.remove(number) else { return true };
-            match *outcome {
-                // SAFETY: the caller of `ask` keeps `old` until completion, which is counted below.
-                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
-                Err(wrong) => self.account.fail(wrong.error(asked.pe)),
-            }
-            questions.told -= usize::from(!asked.answered);
-            if questions.told > 0 {
-                questions.waiting.retain(|other, told| told.answered || told.pe != asked.pe || other > number);
-                questions.told = questions.waiting.values().filter(|told| !told.answered).count();
-            }
-            false
-        });
-        let done = before - questions.waiting.len();
-        self.account.complete(done as u64);
-        done
-    }
-}
-
-#[cfg(test)]
-mod tests;

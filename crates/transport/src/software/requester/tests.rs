@@ -1,13 +1,20 @@
 //! A PE that asks itself, by messages that the tests count.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
 use super::*;
-use crate::{Amo, Position, Region, Segment, SignalUpdate};
+use crate::driver::Drive;
+use crate::software::company::AT_ONCE;
+use crate::software::service::Messages;
+use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 
 /// The messages under way, and how many there have been.
 #[derive(Default)]
 struct Post {
     under_way: Mutex<VecDeque<Vec<u8>>>,
     sent: AtomicUsize,
+    gathers: bool,
 }
 
 impl Messages for Arc<Post> {
@@ -24,11 +31,19 @@ impl Messages for Arc<Post> {
     fn longest(&self) -> usize {
         100
     }
+
+    fn gather(&self) -> bool {
+        self.gathers
+    }
 }
 
 /// A requester of PE 0, which serves itself and has this memory as its heap.
 fn requester(memory: &mut [u64]) -> (Arc<Post>, Requester) {
-    let (post, registered) = (Arc::new(Post::default()), Arc::new(RegisteredMemory::default()));
+    requester_by(Post::default(), memory)
+}
+
+fn requester_by(post: Post, memory: &mut [u64]) -> (Arc<Post>, Requester) {
+    let (post, registered) = (Arc::new(post), Arc::new(RegisteredMemory::default()));
     let segment = Segment { base: memory.as_mut_ptr().cast(), len: size_of_val(memory) };
     registered.register(Region::Heap, segment).expect("it registers");
     (post.clone(), Requester::new(Arc::new(Service::new(Box::new(post), registered))))
@@ -49,17 +64,87 @@ fn complete(requester: &Requester) {
 fn one_answer_completes_what_was_told_before() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
-    for _ in 0..100 {
+    let told = 3 * (MOST_TOLD as usize + 1) + 1;
+    for _ in 0..told {
         requester.tell(0, add(8)).expect("there is room");
     }
-    assert_eq!(post.sent.load(Ordering::Relaxed), 100);
+    assert_eq!(post.sent.load(Ordering::Relaxed), told);
     while requester.service.serve() {}
-    // Every 33rd expects an answer.
-    assert_eq!(post.sent.load(Ordering::Relaxed), 103);
+    assert_eq!(post.sent.load(Ordering::Relaxed), told + 3, "some expect an answer");
     assert!(requester.account.outstanding() > 0, "nobody has asked for the last one");
     complete(&requester);
-    assert_eq!(post.sent.load(Ordering::Relaxed), 105, "one question about the last ones, and its answer");
-    assert_eq!(memory, [0, 100, 0, 0]);
+    assert_eq!(post.sent.load(Ordering::Relaxed), told + 5, "one question about the last ones, and its answer");
+    assert_eq!(memory, [0, told as u64, 0, 0]);
+}
+
+#[test]
+fn letters_that_follow_one_another_travel_together_and_first_of_all() {
+    let mut memory = [0_u64; 4];
+    let (post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
+    let sent = || post.sent.swap(0, Ordering::Relaxed);
+    let tell = |many: u32, offset| {
+        for _ in 0..many {
+            requester.tell(0, add(offset)).expect("there is room");
+        }
+    };
+    tell(AT_ONCE, 8);
+    assert_eq!(sent(), AT_ONCE as usize, "the first go at once");
+    tell(2, 8);
+    assert_eq!((sent(), requester.account.outstanding()), (0, u64::from(AT_ONCE) + 2));
+    tell(1, 8);
+    assert_eq!(sent(), 1, "a message has room for two");
+    requester.service.serve();
+    assert_eq!(sent(), 1, "the thread sends those that wait");
+    tell(1, 8);
+    assert_eq!(sent(), 0, "the thread says nothing about callers");
+    requester.service.serve_caller();
+    assert_eq!(sent(), 1);
+    tell(AT_ONCE + 1, 16);
+    assert_eq!(sent(), AT_ONCE as usize, "the first after a wait go at once");
+    let mut old = 0_u64;
+    // SAFETY: the place lives until completion.
+    unsafe { requester.ask(0, add(16), (&raw mut old).cast()) }.expect("there is room");
+    assert_eq!(sent(), 2, "a question comes behind what was told");
+    complete(&requester);
+    let (first, second) = (u64::from(AT_ONCE) + 4, u64::from(AT_ONCE) + 1);
+    assert_eq!((old, memory), (second, [0, first, second + 1, 0]));
+}
+
+#[test]
+fn a_letter_that_waits_wakes_the_thread_that_sleeps() {
+    #[derive(Default)]
+    struct Woken(crate::driver::Callers, AtomicBool);
+    impl Drive for Woken {
+        fn callers(&self) -> &crate::driver::Callers {
+            &self.0
+        }
+        fn turn(&self, _resumed: bool) -> crate::driver::Next {
+            unreachable!("nobody runs it")
+        }
+        fn sleep(&self, _most: std::time::Duration) {}
+        fn wake(&self) {
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+    let mut memory = [0_u64; 4];
+    let (_post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
+    let thread = Arc::<Woken>::default();
+    requester.service.expect_thread(thread.clone());
+    let mut slept = 0;
+    for _ in 0..AT_ONCE {
+        requester.tell(0, add(8)).expect("there is room");
+    }
+    requester.service.sleep(|| {
+        slept += 1;
+        requester.tell(0, add(8)).expect("there is room");
+        assert!(thread.1.load(Ordering::Relaxed), "it waits for somebody who sends it");
+    });
+    requester.service.sleep(|| slept += 1);
+    assert_eq!(slept, 1, "it does not sleep before it has sent the letter");
+    requester.service.serve();
+    requester.service.sleep(|| slept += 1);
+    assert_eq!(slept, 2);
+    complete(&requester);
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! The requests of a lane to targets' processors, and the answers to them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+
+use super::letter::{Letter, TargetTask};
+use super::service::Service;
+use crate::{Account, Busy, Width, deliver_old};
+
+/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
+/// thousands ahead of the target's processor, and whatever others ask comes behind all of it.
+const MOST_ASKED: usize = 128;
+
+/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded.
+const MOST_TOLD: u32 = 256;
+
+/// The requests of one lane to targets' processors.
+pub(super) struct Requester {
+    pub(super) service: Arc<Service>,
+    pub(super) account: Account,
+    questions: Mutex<Requests>,
+}
+
+#[derive(Default)]
+struct Requests {
+    waiting: HashMap<u64, Waiting>,
+    /// How many of them expect no answer of their own.
+    told: usize,
+    /// How many of them have been told to a PE since it was asked something.
+    unasked: HashMap<u32, u32>,
+    /// Counts fences.
+    era: u64,
+}
+
+/// A message that is not known to be done.
+struct Waiting {
+    pe: u32,
+    era: u64,
+    width: Width,
+    old: *mut u8,
+    answered: bool,
+}
+
+// SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
+unsafe impl Send for Waiting {}
+
+impl Requester {
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        Self { service, account: Account::default(), questions: Mutex::default() }
+    }
+
+    /// Longest put that one message carries.
+    pub(super) fn longest_put(&self) -> usize {
+        self.service.longest_put()
+    }
+
+    /// Asks a PE; the old value of an atomic goes to `old` unless that is null.
+    ///
+    /// # Safety
+    /// `old` is null or writable, for the width of the atomic, until completion.
+    pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask<'_>, old: *mut u8) -> Result<(), Busy> {
+        self.send(&mut self.questions.lock(), pe, task, old, true)
+    }
+
+    /// Whether a put that need not be a message is to wait for others, as one.
+    pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
+        self.service.gathers(pe, n)
+    }
+
+    /// Such a put has gone at once.
+    pub(super) fn note_put(&self, pe: u32) {
+        self.service.note_put(pe);
+    }
+
+    /// Has a PE do something that completes with the answer to a later question.
+    pub(super) fn tell(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
+        let mut questions = self.questions.lock();
+        let answered = questions.unasked.get(&pe).is_some_and(|&told| told >= MOST_TOLD);
+        if answered {
+            // Answers to those before have come meanwhile.
+            self.take_answers(&mut questions);
+        }
+        self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
+    }
+
+    /// Asks each PE whether it has done what it was told, as far as there is room.
+    fn mark(&self, questions: &mut Requests) {
+        while let Some(&pe) = questions.unasked.keys().next() {
+            if self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        questions: &mut Requests,
+        pe: u32,
+        task: TargetTask<'_>,
+        old: *mut u8,
+        answered: bool,
+    ) -> Result<(), Busy> {
+        if questions.waiting.len() - questions.told >= MOST_ASKED {
+            return Err(Busy);
+        }
+        let number = self.service.last.fetch_add(1, Ordering::Relaxed);
+        // The lock is held until the request is noted: its answer is taken under the same lock.
+        let letter = Letter::Ask { number, task, answered }.encode();
+        let sent = self.service.send(pe, &letter, !answered).map(|()| {
+            self.account.issue(1);
+            let era = questions.era;
+            let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
+            questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
+            if answered {
+                questions.unasked.remove(&pe);
+            } else {
+                questions.told += 1;
+                *questions.unasked.entry(pe).or_default() += 1;
+            }
+        });
+        self.account.settle(sent, ())
+    }
+
+    /// Operations issued from now on must not overtake the requests made until now.
+    pub(super) fn fence(&self) {
+        if self.account.outstanding() > 0 {
+            self.questions.lock().era += 1;
+        }
+    }
+
+    /// Whether something that was asked of `pe` before the last fence could still take effect after what is issued now.
+    pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
+        self.account.outstanding() > 0 && {
+            let questions = self.questions.lock();
+            questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
+        }
+    }
+
+    /// Takes the answers that have come, and asks for those that nobody has asked for; returns how many operations are complete.
+    pub(super) fn collect(&self) -> usize {
+        self.service.serve_caller();
+        if self.account.outstanding() == 0 {
+            return 0;
+        }
+        let mut questions = self.questions.lock();
+        self.mark(&mut questions);
+        self.take_answers(&mut questions)
+    }
+
+    fn take_answers(&self, questions: &mut Requests) -> usize {
+        let before = questions.waiting.len();
+        // The answers are gone through, not the questions, of which there may be many more.
+        self.service.answers.lock().retain(|number, outcome| {
+            // An answer without a question of this lane is another lane's.
+            let Some(asked) = questions.waiting.remove(number) else { return true };
+            match *outcome {
+                // SAFETY: the caller of `ask` keeps `old` until completion, which is counted below.
+                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
+                Err(wrong) => self.account.fail(wrong.error(asked.pe)),
+            }
+            questions.told -= usize::from(!asked.answered);
+            if questions.told > 0 {
+                questions.waiting.retain(|other, told| told.answered || told.pe != asked.pe || other > number);
+                questions.told = questions.waiting.values().filter(|told| !told.answered).count();
+            }
+            false
+        });
+        let done = before - questions.waiting.len();
+        self.account.complete(done as u64);
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests;
