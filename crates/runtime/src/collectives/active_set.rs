@@ -15,11 +15,12 @@
 mod across_nodes;
 mod key;
 mod place;
+mod recent;
 #[cfg(not(loom))]
 mod rendezvous;
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32 as Setting};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU32 as Setting};
 use std::collections::HashMap;
 
 use oxshmem_schedule::team::Triplet;
@@ -36,17 +37,9 @@ use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
 pub(crate) use place::{Door, Place, Places, Seat};
+use recent::{CalledBy, Name, Recent};
 #[cfg(not(loom))]
 use rendezvous::Rendezvous;
-
-/// How a call names a set. A part of a team has no such name.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Name {
-    start: i32,
-    log_stride: i32,
-    size: i32,
-    array: usize,
-}
 
 /// A place that this process has found.
 pub(crate) struct Known {
@@ -58,6 +51,13 @@ pub(crate) struct Known {
     /// The members, who count their meetings from the making of the place. Only one thread at a time is in a collective of
     /// a set.
     pub(crate) team: TeamState,
+}
+
+impl CalledBy for Known {
+    #[inline(always)]
+    fn name(&self) -> &Name {
+        &self.name
+    }
 }
 
 impl Known {
@@ -87,22 +87,14 @@ impl Known {
 /// The known places. They stay in memory until the next life, so that [`RECENT`] may point to them.
 static KNOWN: Mutex<Option<HashMap<Key, Box<Known>>>> = Mutex::new(None);
 
-/// Some of the known places, found without a lock by the name of the set.
-static RECENT: [AtomicPtr<Known>; 64] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 64];
-
-/// Where the place of this set would be. Arrays that follow each other in memory have entries of their own.
-#[inline(always)]
-fn entry(name: &Name) -> &'static AtomicPtr<Known> {
-    let mixed = name.array >> 6 ^ name.array >> 12 ^ name.start as usize ^ (name.size as usize) << 3;
-    &RECENT[mixed % RECENT.len()]
-}
+/// Some of the known places.
+static RECENT: Recent<Known> = Recent::new();
 
 /// The place where this set has last met.
 #[inline(always)]
 fn recent(name: &Name) -> Option<&'static Known> {
-    // SAFETY: `RECENT` points to boxes in `KNOWN`, which are dropped between lives only.
-    let known = unsafe { entry(name).load(Acquire).as_ref() };
-    known.filter(|known| known.name == *name)
+    // SAFETY: `RECENT` has boxes of `KNOWN`, which are dropped between lives only, or forgotten.
+    unsafe { RECENT.find(name) }
 }
 
 /// The place that this process has last found for the pair.
@@ -124,11 +116,7 @@ fn remember(key: &Key, found: Known) -> &'static Known {
     let mut map = KNOWN.lock();
     if let Some(before) = map.get_or_insert_default().insert(*key, found) {
         match before.door.alone {
-            true => {
-                let own = core::ptr::from_ref(&*before).cast_mut();
-                // Another set may have the entry.
-                let _ = entry(&before.name).compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed);
-            }
+            true => RECENT.forget(&before),
             false => drop(Box::leak(before)),
         }
     }
@@ -160,7 +148,9 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
 
 /// Ends a life: no set has met.
 pub(crate) fn end() {
-    RECENT.iter().for_each(|known| known.store(core::ptr::null_mut(), Relaxed));
+    RECENT.clear();
+    #[cfg(not(loom))]
+    across_nodes::end();
 }
 
 /// Where the members of a set are while they run a collective.
@@ -237,21 +227,25 @@ pub(crate) fn with_part<R>(
     result
 }
 
-/// Where a set meets that has not met lately.
+/// Where a set meets that has not met lately on one node.
 #[cold]
 #[inline(never)]
 fn find(call: &'static str, name: Name) -> Stay {
+    #[cfg(not(loom))]
+    if let Some(team) = across_nodes::recent(&name) {
+        return Stay::Slot(team);
+    }
     let (key, my) = identify(call, &name);
     let members = Members::Triplet { start: key.start, stride: key.stride as i32 };
     #[cfg(not(loom))]
     if members.span(key.size).is_some() {
-        return match across_nodes::team(call, &key, members, my) {
+        return match across_nodes::team(call, name, &key, members, my) {
             Ok(team) => Stay::Slot(team),
             Err(meeting) => Stay::Rendezvous(meeting),
         };
     }
     let known = meet(call, name, &key, members, my);
-    entry(&name).store(core::ptr::from_ref(known).cast_mut(), Release);
+    RECENT.keep(known);
     Stay::Place(known)
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::key::Key;
+use super::recent::{CalledBy, Name, Recent};
 use super::rendezvous::Rendezvous;
 use parking_lot::Mutex;
 
@@ -11,29 +12,59 @@ use crate::teams::leasing;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
 
-/// The teams of the pairs that this process has met. They stay until the next life.
-static SETS: Mutex<Option<HashMap<Key, &'static TeamState>>> = Mutex::new(None);
+/// The teams of the pairs that this process has met. They are known until the next life.
+static SETS: Mutex<Option<HashMap<Key, &'static SlotSet>>> = Mutex::new(None);
+
+/// Some of them, which a call finds without a look at its members.
+static RECENT: Recent<SlotSet> = Recent::new();
+
+/// A team, and how a call has named its set.
+struct SlotSet {
+    name: Name,
+    team: TeamState,
+}
+
+impl CalledBy for SlotSet {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+}
 
 /// Begins a life without active sets.
 pub(super) fn begin() {
     *SETS.lock() = None;
 }
 
+/// Ends a life: no set has met.
+pub(super) fn end() {
+    RECENT.clear();
+}
+
+/// The team of a set that has met lately.
+pub(super) fn recent(name: &Name) -> Option<&'static TeamState> {
+    // SAFETY: the sets kept here are leaked, so they stay in memory.
+    unsafe { RECENT.find(name) }.map(|set| &set.team)
+}
+
 /// The team of a pair; where no slot is free, a meeting for this one collective.
 pub(super) fn team(
     call: &'static str,
+    name: Name,
     key: &Key,
     members: Members,
     my: u32,
 ) -> Result<&'static TeamState, Box<Rendezvous>> {
-    if let Some(team) = SETS.lock().get_or_insert_default().get(key) {
-        return Ok(team);
+    if let Some(&set) = SETS.lock().get_or_insert_default().get(key) {
+        RECENT.keep(set);
+        return Ok(&set.team);
     }
     let meeting = Rendezvous::enter(call, key, members.clone(), my);
     let Some(lease) = leasing::meet(call, &meeting.team, key.array) else { return Err(meeting) };
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);
-    let team: &'static TeamState = Box::leak(Box::new(TeamState::new(members, key.size, my, slot, base)));
-    SETS.lock().get_or_insert_default().insert(*key, team);
-    Ok(team)
+    let team = TeamState::new(members, key.size, my, slot, base);
+    let set: &'static SlotSet = Box::leak(Box::new(SlotSet { name, team }));
+    SETS.lock().get_or_insert_default().insert(*key, set);
+    RECENT.keep(set);
+    Ok(&set.team)
 }
