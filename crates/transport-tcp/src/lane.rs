@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, LaneOptions, Remote, SignalUpdate, Width};
 
+use crate::link::Issue;
 use crate::net::Net;
 use crate::proto::codec::{BULK, Message, SMALL, Urgency};
 use crate::proto::session::Ticket;
@@ -38,7 +39,10 @@ impl TcpLane {
     /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
     fn issue(&self, pe: u32, rail: u16, count: u64, push: impl FnOnce(&mut Session) -> Ticket) -> Result<(), Busy> {
         match self.net.link(pe, rail) {
-            Some(link) => link.issue(&self.net.local, &self.account, count, push),
+            Some(link) => {
+                let turn = self.net.turns.load(Ordering::Relaxed);
+                link.issue(&self.net.local, Issue { account: &self.account, count, turn }, push)
+            }
             None => {
                 self.account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
                 Ok(())

@@ -44,6 +44,8 @@ struct LinkState {
     liveness: Liveness,
     heard: bool,
     error: Option<Error>,
+    /// The turn of callers in which an operation was issued last.
+    turn: u64,
 }
 
 /// Operations of one lane that are complete when a ticket is reached.
@@ -51,6 +53,14 @@ struct UnderWay {
     ticket: Ticket,
     account: Arc<Account>,
     count: u64,
+}
+
+/// Operations of a lane that are issued at once.
+pub(crate) struct Issue<'a> {
+    pub(crate) account: &'a Arc<Account>,
+    pub(crate) count: u64,
+    /// Which turn of callers was the last one.
+    pub(crate) turn: u64,
 }
 
 /// Whether the one who serves may soon have something to say to the peer.
@@ -72,6 +82,7 @@ impl Link {
             liveness: Liveness::new(limit),
             heard: false,
             error: None,
+            turn: u64::MAX,
         };
         Self { pe: route.to, due: AtomicBool::new(false), state: OperationLock::new(state) }
     }
@@ -80,8 +91,7 @@ impl Link {
     pub(crate) fn issue(
         &self,
         local: &LocalPe,
-        account: &Arc<Account>,
-        count: u64,
+        Issue { account, count, turn }: Issue<'_>,
         push: impl FnOnce(&mut Session) -> Ticket,
     ) -> Result<(), Busy> {
         let mut state = self.state.lock();
@@ -93,7 +103,9 @@ impl Link {
             state.ask();
             return Err(Busy);
         }
-        let alone = state.session.is_idle();
+        // A caller that has looked at the network since its last message may wait for an answer to this one.
+        let is_stream = std::mem::replace(&mut state.turn, turn) == turn;
+        let goes_behind = state.session.has_output() || is_stream && state.session.is_busy();
         account.issue(count);
         let ticket = push(&mut state.session);
         state.note(ticket, account, count);
@@ -101,12 +113,13 @@ impl Link {
             state.raise(local);
         }
         // The first message goes at once, and so does what follows data that goes now; those that come while it is under way
-        // share the next frame.
-        if alone || (state.session.has_output() && !state.carrier.is_blocked()) {
+        // share the next frame, or the next call of the kernel.
+        let joins = is_stream && state.session.awaits_company();
+        if !goes_behind || (state.session.has_output() && !state.carrier.is_blocked() && !joins) {
             state.session.seal();
-        }
-        if state.session.has_output() && !state.carrier.is_blocked() {
-            state.flush();
+            if !state.carrier.is_blocked() {
+                state.flush();
+            }
         }
         let left = state.session.is_collecting() || state.session.has_output();
         // In turn: a thread that issues without pause would take the lock again before those who wait for it are there.

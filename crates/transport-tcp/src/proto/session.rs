@@ -15,6 +15,9 @@ const FRAMES: usize = 1024;
 const FETCHES: usize = 1024;
 /// Frames without an urgent acknowledgement that are sent as they come. More are a stream, in which fewer frames cost less.
 const AT_ONCE: usize = 4;
+/// Bytes of a stream that are worth a call of the kernel. Broadcasts of 8 KiB from one root to another node took 8.7 us with a
+/// call each and 3.1 in calls of 96 KiB.
+const ENOUGH: usize = 96 << 10;
 /// Buffers of old batches that are kept for new ones.
 const SPARE: usize = 40;
 
@@ -195,10 +198,17 @@ impl Session {
         self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
     }
 
-    /// Whether the next message is best sent at once: everything sealed has been sent, and heard of as far as the peer tells soon.
-    /// Later messages of a stream that the peer need not acknowledge share frames.
-    pub fn is_idle(&self) -> bool {
-        self.urgent == 0 && self.frames.len() < AT_ONCE && !self.has_output()
+    /// Whether the peer has more to acknowledge than a few messages of which it need not tell soon.
+    pub fn is_busy(&self) -> bool {
+        self.urgent > 0 || self.frames.len() >= AT_ONCE
+    }
+
+    /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the
+    /// peer has not acknowledged and need not soon.
+    pub fn awaits_company(&self) -> bool {
+        let is_behind = self.urgent == 0 && self.sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
+        let waiting = || self.frames.range(self.sent..).map(Frame::len).sum::<usize>() + self.open.len();
+        is_behind && waiting() < ENOUGH
     }
 
     /// Whether the open batch holds something.

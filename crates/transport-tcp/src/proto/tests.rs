@@ -262,6 +262,42 @@ fn a_session_says_when_the_peer_is_slow() {
     }
 }
 
+#[test]
+fn messages_of_a_stream_share_calls_of_the_kernel() {
+    let push = |session: &mut Session, urgency| {
+        session.push_bulk_put(0, Region::Heap, 0, MemoryRange { at: SHARED, n: 20_000 }, urgency);
+    };
+    let send = |session: &mut Session| {
+        let length = |piece| match piece {
+            OutputPiece::Bytes(bytes) => bytes.len(),
+            OutputPiece::MemoryRange(place) => place.n,
+        };
+        let all = session.pieces().map(length).sum();
+        session.sent(all);
+    };
+    let mut session = Session::default();
+    for sent in 0..4 {
+        push(&mut session, Urgency::Later);
+        assert!(!session.awaits_company(), "message {sent} waits, and the peer has nothing else to do");
+        send(&mut session);
+    }
+    for _ in 0..4 {
+        push(&mut session, Urgency::Later);
+        assert!(session.awaits_company(), "a short message goes alone behind those that are under way");
+    }
+    push(&mut session, Urgency::Later);
+    assert!(!session.awaits_company(), "100,000 bytes wait for more");
+    session.sent(1);
+    assert!(!session.awaits_company(), "what has begun to be sent waits");
+    send(&mut session);
+    push(&mut session, Urgency::Soon);
+    assert!(!session.awaits_company(), "a message waits whose acknowledgement somebody may wait for");
+    send(&mut session);
+    session.acknowledged(10).expect("so many were sent");
+    push(&mut session, Urgency::Later);
+    assert!(!session.awaits_company(), "a message waits for nothing");
+}
+
 /// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
 fn carry(from: &mut Side, to: &mut Side) {
     from.session.seal();
