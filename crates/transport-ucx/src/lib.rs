@@ -2,7 +2,7 @@
 //!
 //! A PE has one worker that serves (`service`) and one for each lane (`channel`). A lane's worker reaches the serving
 //! worker of a peer: memory by puts and gets with the peer's keys, which are asked for when they are first needed
-//! (`keys`); atomics, signals and such questions by active messages (`message`). A thread and the callers that wait move
+//! (`keys`); atomics, signals and such questions by active messages (`message`), long ones by rendezvous (`rendezvous`). A thread and the callers that wait move
 //! the serving worker on (`progress`). `objects` owns UCX's objects, `load` opens the library, [`PROVIDER`] puts the
 //! parts together.
 //!
@@ -10,6 +10,7 @@
 //! whichever transport UCX has chosen: UCX does not say with respect to which other accesses its own are atomic. So these are used only for all
 //! of a job's at once (`channel::atomic`), those of a PE on itself too.
 
+mod backlog;
 mod channel;
 mod devices;
 mod keys;
@@ -22,7 +23,9 @@ mod objects;
 mod peers;
 mod progress;
 mod provider;
+mod receiver;
 mod region;
+mod rendezvous;
 mod service;
 mod shared_channel;
 mod tcp;

@@ -10,8 +10,8 @@ use oxshmem_transport::driver::Callers;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
+use crate::backlog::Backlog;
 use crate::channel::Channel;
-use crate::message::Ask;
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
@@ -29,6 +29,7 @@ pub(crate) struct Net {
     /// A lane has the serving channel.
     service_is_taken: AtomicBool,
     guests: Mutex<Guests>,
+    pub(crate) backlog: Backlog,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
     pub(crate) callers: Callers,
@@ -65,6 +66,7 @@ impl Net {
             service: Mutex::default(),
             service_is_taken: AtomicBool::new(false),
             guests: Mutex::default(),
+            backlog: Backlog::default(),
             channels: Mutex::default(),
             callers: Callers::default(),
             asleep: AtomicBool::new(false),
@@ -182,19 +184,19 @@ impl Net {
         self.regions.close();
     }
 
-    /// A question that has come: its sender is a guest until the good-bye.
-    pub(crate) fn note_guest(&self, pe: u32, ask: Ask) {
+    /// A question has come: its sender is a guest until the good-bye.
+    pub(crate) fn note_guest(&self, pe: u32) {
         let mut guests = self.guests.lock();
-        match ask {
-            Ask::Bye => {
-                guests.last = None;
-                guests.all.remove(&pe);
-            }
-            _ if guests.last == Some(pe) => {}
-            _ => {
-                guests.last = Some(pe);
-                guests.all.insert(pe);
-            }
+        if guests.last != Some(pe) {
+            guests.last = Some(pe);
+            guests.all.insert(pe);
         }
+    }
+
+    /// A guest has said good-bye.
+    pub(crate) fn forget_guest(&self, pe: u32) {
+        let mut guests = self.guests.lock();
+        guests.last = None;
+        guests.all.remove(&pe);
     }
 }

@@ -225,6 +225,11 @@ impl Worker {
         Ok(endpoint)
     }
 
+    /// Its handle, for code that its callbacks run.
+    pub(crate) fn handle(&self) -> ucp_worker_h {
+        self.handle
+    }
+
     /// Moves everything on; returns how much was done.
     pub(crate) fn progress(&self) -> usize {
         // SAFETY: a live worker, used by one thread at a time because nobody else has it.

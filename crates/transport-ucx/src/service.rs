@@ -9,14 +9,17 @@ use oxshmem_transport::{OutOfRange, Width};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS,
-    UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
+    UCS_INPROGRESS, UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
 
+use crate::backlog::{HeldData, HeldQuestion};
 use crate::channel::Channel;
 use crate::letters::Letters;
 use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
+use crate::receiver::{Announced, Receiver};
+use crate::rendezvous::Receipt;
 use crate::shared_channel::SharedChannel;
 
 /// Takes a question and answers it.
@@ -35,26 +38,34 @@ unsafe extern "C" fn on_ask(
     // parameters are valid in the call.
     let (net, header, param) =
         unsafe { (&*arg.cast::<Net>(), slice::from_raw_parts(header.cast::<u8>(), header_length), &*param) };
-    let whole = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+    let is_announced = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     let can_answer = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-    let Some(question) = AskMessage::decode(header).filter(|_| whole && can_answer) else {
+    let Some(question) = AskMessage::decode(header).filter(|_| can_answer) else {
         tracing::warn!(bytes = header_length, "UCX: a message that is no question was dropped");
         return UCS_OK;
     };
+    let (pe, reply) = (question.pe, param.reply_ep);
+    net.note_guest(pe);
+    let is_behind = net.backlog.is_due(pe);
+    if is_announced {
+        let announced = Announced { descriptor: data, bytes: length };
+        if is_behind {
+            net.backlog.add(HeldQuestion { question, reply, data: HeldData::Announced(announced) });
+            return UCS_INPROGRESS;
+        }
+        // SAFETY: this is a callback of the serving worker. UCX keeps the endpoint as long as its PE does, which is until it has its
+        // answer.
+        let receipt = unsafe { net.receive(question, reply, &announced) };
+        // UCX drops what is refused.
+        return if receipt == Receipt::Coming { UCS_INPROGRESS } else { UCS_OK };
+    }
     // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
     let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
-    net.note_guest(question.pe, question.ask);
-    let mut letters = Letters(data);
-    let many = matches!(question.ask, Ask::Many).then_some(letters.by_ref());
-    let one = if many.is_none() { Some((question, data)) } else { None };
-    for (question, data) in many.into_iter().flatten().chain(one) {
-        if let Some(answer) = net.take(question, data) {
-            // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
-            unsafe { send(net.context.ucx, param.reply_ep, answer) };
-        }
-    }
-    if matches!(question.ask, Ask::Many) && !letters.0.is_empty() {
-        tracing::warn!(bytes = letters.0.len(), "UCX: the rest of a message that is no question was dropped");
+    if is_behind {
+        net.backlog.add(HeldQuestion { question, reply, data: HeldData::Here(data.to_vec()) });
+    } else {
+        // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
+        unsafe { net.take_all(question, data, reply) };
     }
     UCS_OK
 }
@@ -66,12 +77,45 @@ impl Net {
         // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
         // that has the channel lets go of it before it lets go of the net.
         unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };
+        self.backlog.receive_by(Receiver::of(&channel.worker));
         *self.service.lock() = Some(Arc::new(SharedChannel::new(channel)));
         Ok(())
     }
 
+    /// Takes a question, or the many that are its data, and answers.
+    ///
+    /// # Safety
+    /// The endpoint `reply` is open.
+    pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
+        let mut letters = Letters(data);
+        let many = matches!(question.ask, Ask::Many).then_some(letters.by_ref());
+        let one = if many.is_none() { Some((question, data)) } else { None };
+        for (question, data) in many.into_iter().flatten().chain(one) {
+            if let Some(answer) = self.take(question, data) {
+                // SAFETY: the endpoint is open, by the caller's promise.
+                unsafe { send(self.context.ucx, reply, answer) };
+            }
+        }
+        if matches!(question.ask, Ask::Many) && !letters.0.is_empty() {
+            tracing::warn!(bytes = letters.0.len(), "UCX: the rest of a message that is no question was dropped");
+        }
+    }
+
+    /// Answers a question that cannot be done.
+    ///
+    /// # Safety
+    /// The endpoint `reply` is open.
+    pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: ucp_ep_h) {
+        let header = AnswerMessage { pe: self.peers.me, number: question.number, outcome: Err(wrong) }.encode();
+        // SAFETY: the endpoint is open, by the caller's promise.
+        unsafe { send(self.context.ucx, reply, SentAnswer { header, keys: Vec::new() }) };
+    }
+
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
     fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
+        if matches!(question.ask, Ask::Bye) {
+            self.forget_guest(question.pe);
+        }
         let (outcome, keys) = match self.answer(question.ask, data) {
             Ok((value, keys)) => (Ok(value), keys),
             Err(wrong) => (Err(wrong), Vec::new()),

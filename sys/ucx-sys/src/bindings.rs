@@ -704,6 +704,18 @@ unsafe extern "C" {
     ) -> ucs_status_ptr_t;
 }
 unsafe extern "C" {
+    pub fn ucp_am_recv_data_nbx(
+        worker: ucp_worker_h,
+        data_desc: *mut ::core::ffi::c_void,
+        buffer: *mut ::core::ffi::c_void,
+        count: usize,
+        param: *const ucp_request_param_t,
+    ) -> ucs_status_ptr_t;
+}
+unsafe extern "C" {
+    pub fn ucp_am_data_release(worker: ucp_worker_h, data: *mut ::core::ffi::c_void);
+}
+unsafe extern "C" {
     pub fn ucp_put_nbx(
         ep: ucp_ep_h,
         buffer: *const ::core::ffi::c_void,

@@ -117,6 +117,12 @@ functions! {
     am_send: unsafe extern "C" fn(
         ucp_ep_h, c_uint, *const c_void, usize, *const c_void, usize, Request,
     ) -> ucs_status_ptr_t, ucp_am_send_nbx c"ucp_am_send_nbx";
+    /// Receives the data of an active message that came by rendezvous.
+    am_recv_data: unsafe extern "C" fn(
+        ucp_worker_h, *mut c_void, *mut c_void, usize, Request,
+    ) -> ucs_status_ptr_t, ucp_am_recv_data_nbx c"ucp_am_recv_data_nbx";
+    /// Drops the data of such a message.
+    am_data_release: unsafe extern "C" fn(ucp_worker_h, *mut c_void), ucp_am_data_release c"ucp_am_data_release";
     /// Whether a request is complete.
     request_check_status: unsafe extern "C" fn(*mut c_void) -> ucs_status_t,
         ucp_request_check_status c"ucp_request_check_status";

@@ -13,9 +13,10 @@ use crate::letters;
 use crate::message::Ask;
 use crate::peers::Directory;
 
-/// Longest data of a letter, and how long letters become before they go.
-const LETTER: usize = 2 << 10;
-const FULL: usize = 8 << 10;
+/// Longest data of a letter, and how long letters become before they go. A copy costs less than a call of the kernel: broadcasts of
+/// 8 KiB from one root to another node took 7.1 us each by themselves and 3.0 as letters; of 32 KiB, 11.1 and 11.9.
+const LETTER: usize = 16 << 10;
+const FULL: usize = 64 << 10;
 
 impl Channel {
     /// Whether a message is to travel with others.

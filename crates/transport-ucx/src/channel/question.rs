@@ -10,8 +10,8 @@ use std::{mem, slice};
 use oxshmem_transport::{Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
-    UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK, ucp_am_recv_param_t,
-    ucp_request_param_t, ucs_status_t,
+    UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK,
+    ucp_am_recv_param_t, ucp_request_param_t, ucs_status_t,
 };
 
 use super::reached::ReachedPeer;
@@ -58,6 +58,8 @@ pub(super) enum Told<'a> {
     /// UCX reads it until the answer has come.
     Lent(&'a [u8]),
     Copied(&'a [u8]),
+    /// As `Lent`, by rendezvous.
+    Long(&'a [u8]),
     /// The letters that the peer has not been sent.
     Letters,
 }
@@ -65,7 +67,7 @@ pub(super) enum Told<'a> {
 impl Told<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
-            Told::Lent(data) | Told::Copied(data) => data,
+            Told::Lent(data) | Told::Copied(data) | Told::Long(data) => data,
             Told::Letters => &[],
         }
     }
@@ -121,8 +123,9 @@ impl Channel {
         (question.header, question.pe, question.number) = (header, pe, number);
         question.copy.clear();
         let bytes = data.bytes().len();
+        let way = if matches!(data, Told::Long(_)) { UCP_AM_SEND_FLAG_RNDV } else { UCP_AM_SEND_FLAG_EAGER };
         let lent = match data {
-            Told::Lent(data) => Some(data),
+            Told::Lent(data) | Told::Long(data) => Some(data),
             Told::Copied(data) => {
                 question.copy.extend_from_slice(data);
                 None
@@ -134,7 +137,7 @@ impl Channel {
         };
         let param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS,
-            flags: UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER,
+            flags: UCP_AM_SEND_FLAG_REPLY | way,
             ..blank()
         };
         if answered {

@@ -201,3 +201,73 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
     });
     assert!(!played || target[..112].iter().all(|&byte| byte == 7));
 }
+
+#[test]
+fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
+    const NAME: &str = "what_comes_behind_a_long_put_waits_until_it_has_arrived";
+    const BYTES: usize = 1 << 20;
+    const SIGNAL: u64 = 3 * BYTES as u64;
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; SIGNAL as usize + 64]);
+    let at = |offset| Remote { offset, ..HEAP };
+    let mut refused = None;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.tells = true;
+        let seen =
+            |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
+        let all = u64::from_ne_bytes([7; 8]);
+        let turn = |channel: &mut Channel| {
+            channel.step(&net.peers);
+            net.serve();
+            // The last words of arrays are there before what was told behind them, in its order.
+            let words = [BYTES as u64 - 8, SIGNAL, SIGNAL + 8, SIGNAL + 16, 2 * BYTES as u64 - 8, SIGNAL + 24];
+            let there = words.map(|word| seen(word) != 0);
+            assert!(there.is_sorted_by(|earlier, later| earlier >= later), "{there:?}");
+            there[5]
+        };
+        let add = |word| Some((at(word), SignalUpdate::Add(1)));
+        let whole = |channel: &mut Channel, offset, signal| {
+            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
+            unsafe { channel.tell_put(&net.peers, at(offset), source.as_ptr(), BYTES, signal) }.expect("there is room");
+        };
+        whole(channel, 0, add(SIGNAL));
+        for word in [SIGNAL + 8, SIGNAL + 16] {
+            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
+            unsafe { channel.tell_copy(&net.peers, at(word), source.as_ptr(), 8) }.expect("there is room");
+        }
+        whole(channel, BYTES as u64, None);
+        channel
+            .amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), std::ptr::null_mut())
+            .expect("there is room");
+        let mut waited = false;
+        while !turn(channel) {
+            waited |= net.backlog.is_due(0);
+        }
+        assert!(waited, "nothing came by rendezvous");
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect("nothing fails");
+            net.serve();
+        }
+        assert_eq!((seen(SIGNAL), seen(SIGNAL + 8), seen(SIGNAL + 24)), (1, all, 5));
+        // Puts to nowhere, one of them behind another put, do nothing and say so.
+        whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
+        whole(channel, SIGNAL - 8, add(SIGNAL + 40));
+        whole(channel, u64::MAX - 8, add(SIGNAL + 40));
+        whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
+        refused = Some(loop {
+            match channel.progress(&net.peers) {
+                Ok(_) => drop(net.serve()),
+                Err(error) => break error.to_string(),
+            }
+        });
+        while channel.outstanding() > 0 || channel.to_move() > 0 {
+            let _ = channel.progress(&net.peers);
+            net.serve();
+        }
+        assert_eq!((seen(SIGNAL + 32), seen(SIGNAL + 40)), (2, 0));
+        assert!(!net.backlog.is_due(0) && !channel.is_broken());
+    });
+    if let Some(refused) = refused {
+        assert!(refused.contains("outside its registered memory"), "{refused}");
+        assert!(target[..SIGNAL as usize].iter().all(|&byte| byte == 7), "puts have not arrived whole");
+    }
+}

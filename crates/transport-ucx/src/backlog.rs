@@ -1,0 +1,78 @@
+//! Whose long puts are on their way, and what waits behind them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oxshmem_ucx_sys::ucp_ep_h;
+use parking_lot::Mutex;
+
+use crate::message::AskMessage;
+use crate::receiver::{Announced, Receiver};
+
+/// The questions of PEs whose long puts are on their way, in their order.
+#[derive(Default)]
+pub(crate) struct Backlog {
+    queues: Mutex<HashMap<u32, VecDeque<HeldQuestion>>>,
+    /// How many there are. Whoever moves the serving channel on changes and reads it, so it is relaxed.
+    count: AtomicUsize,
+    /// The serving worker's, from before peers know its address.
+    receiver: OnceLock<Receiver>,
+}
+
+/// A question that waits, and the endpoint for its answer.
+pub(crate) struct HeldQuestion {
+    pub(crate) question: AskMessage,
+    pub(crate) reply: ucp_ep_h,
+    pub(crate) data: HeldData,
+}
+
+/// The data of a question that waits.
+pub(crate) enum HeldData {
+    Here(Vec<u8>),
+    Announced(Announced),
+}
+
+// SAFETY: endpoints and announcements belong to the serving worker; whoever moves it on uses them.
+unsafe impl Send for HeldQuestion {}
+
+impl Backlog {
+    /// Says whose data is received. Once.
+    pub(crate) fn receive_by(&self, receiver: Receiver) {
+        let first = self.receiver.set(receiver);
+        debug_assert!(first.is_ok(), "one worker serves");
+    }
+
+    /// Whether a put of this PE is on its way.
+    pub(crate) fn is_due(&self, pe: u32) -> bool {
+        self.count.load(Ordering::Relaxed) > 0 && self.queues.lock().contains_key(&pe)
+    }
+
+    /// Lets a question wait for the put that is on its way.
+    pub(crate) fn add(&self, held: HeldQuestion) {
+        self.expect(held.question.pe, Some(held));
+    }
+
+    /// The serving worker's, once it serves.
+    pub(crate) fn receiver(&self) -> Option<Receiver> {
+        self.receiver.get().copied()
+    }
+
+    /// Notes that a put of this PE is on its way, and what waits for it.
+    pub(crate) fn expect(&self, pe: u32, behind: Option<HeldQuestion>) {
+        let mut queues = self.queues.lock();
+        queues.entry(pe).or_default().extend(behind);
+        self.count.store(queues.len(), Ordering::Relaxed);
+    }
+
+    /// Takes the next question of this PE, whose put has arrived.
+    pub(crate) fn next(&self, pe: u32) -> Option<HeldQuestion> {
+        let mut queues = self.queues.lock();
+        let next = queues.get_mut(&pe)?.pop_front();
+        if next.is_none() {
+            queues.remove(&pe);
+            self.count.store(queues.len(), Ordering::Relaxed);
+        }
+        next
+    }
+}

@@ -1,0 +1,112 @@
+//! Long puts of peers, which UCX receives to their places.
+//!
+//! A long put comes by rendezvous: UCX says that it is there, and receives it where it belongs, with no copy. A question that the same
+//! PE asks before it has arrived waits for it (`backlog`), so that the questions of a PE take effect in their order.
+
+use std::ffi::c_void;
+
+use oxshmem_ucx_sys::inline::Started;
+use oxshmem_ucx_sys::{UCS_OK, ucp_ep_h, ucs_status_t};
+
+use crate::backlog::{HeldData, HeldQuestion};
+use crate::message::{Ask, AskMessage};
+use crate::net::Net;
+use crate::objects::{finish, meaning};
+use crate::receiver::Announced;
+
+/// A receipt, as it has begun.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Receipt {
+    Coming,
+    /// The put has been taken.
+    Over,
+    /// The put is for no place that it may write; UCX has kept its announcement.
+    Refused,
+}
+
+/// A put on its way, as its callback needs it.
+struct Coming {
+    net: *const Net,
+    question: AskMessage,
+    reply: ucp_ep_h,
+}
+
+impl Net {
+    /// Begins to receive an announced put.
+    ///
+    /// # Safety
+    /// The caller is a callback of the serving worker. The endpoint `reply` is open until the asking PE has its answer.
+    pub(crate) unsafe fn receive(&self, question: AskMessage, reply: ucp_ep_h, announced: &Announced) -> Receipt {
+        let (Ask::Put { to, .. }, Some(receiver)) = (question.ask, self.backlog.receiver()) else {
+            tracing::warn!("UCX: an announced message that is no put was dropped");
+            return Receipt::Refused;
+        };
+        let place = match self.regions.memory.find(to.region, to.offset, announced.bytes) {
+            Ok(place) => place,
+            Err(wrong) => {
+                // SAFETY: the endpoint is open, by the caller's promise.
+                unsafe { self.refuse(question, wrong, reply) };
+                return Receipt::Refused;
+            }
+        };
+        let coming = Box::new(Coming { net: self, question, reply });
+        // SAFETY: the caller is a callback of the worker. `find` bounds the place by a segment that its owner keeps mapped, `arrived`
+        // takes a boxed `Coming`, and the net outlives its serving worker.
+        match unsafe { receiver.receive(announced, place, coming, arrived) } {
+            Started::Request(_) => {
+                self.backlog.expect(question.pe, None);
+                Receipt::Coming
+            }
+            Started::Done => {
+                // SAFETY: the endpoint is open, by the caller's promise.
+                unsafe { self.take_all(question, &[], reply) };
+                Receipt::Over
+            }
+            Started::Failed(status) => {
+                tracing::warn!("UCX: a put could not be received: {}", meaning(self.context.ucx, status));
+                Receipt::Over
+            }
+        }
+    }
+
+    /// Takes what a PE has asked behind a put that has arrived, up to the next one that has not.
+    ///
+    /// # Safety
+    /// The caller is a callback of the serving worker.
+    unsafe fn take_waiting(&self, pe: u32) {
+        while let Some(HeldQuestion { question, reply, data }) = self.backlog.next(pe) {
+            match data {
+                // SAFETY: the asking PE keeps its side of the endpoint until it has its answers and has said good-bye.
+                HeldData::Here(data) => unsafe { self.take_all(question, &data, reply) },
+                HeldData::Announced(announced) => {
+                    // SAFETY: the caller is a callback of the worker; the endpoint as above.
+                    match unsafe { self.receive(question, reply, &announced) } {
+                        Receipt::Coming => return,
+                        Receipt::Over => {}
+                        Receipt::Refused => {
+                            if let Some(receiver) = self.backlog.receiver() {
+                                // SAFETY: the caller is a callback of the worker, and the data is not received.
+                                unsafe { receiver.release(announced) };
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn arrived(request: *mut c_void, status: ucs_status_t, _bytes: usize, coming: *mut c_void) {
+    // SAFETY: `coming` is the box of `receive`, which UCX hands back once.
+    let Coming { net, question, reply } = *unsafe { Box::from_raw(coming.cast::<Coming>()) };
+    // SAFETY: the request is the one of this callback.
+    unsafe { finish(request, status, |why| tracing::warn!("UCX: a put was lost on its way: {why}")) };
+    // SAFETY: the net outlives its serving worker, whose callback this is.
+    let net = unsafe { &*net };
+    if status == UCS_OK {
+        // SAFETY: the asking PE keeps its side of the endpoint until it has its answer.
+        unsafe { net.take_all(question, &[], reply) };
+    }
+    // SAFETY: this is a callback of the serving worker.
+    unsafe { net.take_waiting(question.pe) };
+}
