@@ -42,9 +42,13 @@ void after_fork(void)
             fail("accept");
         connections[other] = heard;
     }
-    for (int other = 0; other < count; other++)
+    for (int other = 0; other < count; other++) {
         if (other != me && setsockopt(connections[other], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one))
             fail("TCP_NODELAY");
+        /* The default may pace, which a limit should not. */
+        if (other != me && setsockopt(connections[other], IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno")))
+            fail("TCP_CONGESTION");
+    }
 }
 
 void exchange(int to, size_t out, int from, size_t in)

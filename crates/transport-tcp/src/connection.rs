@@ -53,6 +53,11 @@ impl Connection {
         if let Err(e) = socket::probe_when_idle(stream.as_fd(), give_up) {
             tracing::debug!("a connection without probes: {e}");
         }
+        if stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
+            && let Err(e) = socket::send_unpaced(stream.as_fd())
+        {
+            tracing::debug!("a connection over loopback that may be paced: {e}");
+        }
         let (sealer, opener) = seals.unzip();
         let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
         Self { stream, receiver: FrameReceiver::new(opener), seal }

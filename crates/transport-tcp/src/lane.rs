@@ -16,7 +16,7 @@ use crate::proto::{MemoryRange, Session};
 pub(crate) const INJECT: usize = 32 << 10;
 
 /// Bytes of one operation over one rail that are issued at once.
-const TOGETHER: usize = 16 * BULK;
+pub(crate) const TOGETHER: usize = 16 * BULK;
 
 pub(crate) struct TcpLane {
     net: Arc<Net>,
@@ -140,7 +140,7 @@ unsafe impl Lane for TcpLane {
     }
 
     /// Data and signal go out with one call of the kernel: short data in the signal's own frame, long data in
-    /// one before it.
+    /// frames before it.
     unsafe fn put_signal(
         &self,
         to: Remote,
@@ -150,17 +150,22 @@ unsafe impl Lane for TcpLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
+        // So much is lent, and its owner waits until the peer has it.
+        let urgency = if n < BULK { self.urgency } else { Urgency::Now };
         self.issue(pe, 0, 1, |session| {
             if n > SMALL {
-                let place = MemoryRange { at: source.expose_provenance(), n };
-                session.push_bulk_put(lane, to.region, to.offset, place, self.urgency);
+                for start in (0..n).step_by(BULK) {
+                    let at = source.wrapping_add(start).expose_provenance();
+                    let place = MemoryRange { at, n: BULK.min(n - start) };
+                    session.push_bulk_put(lane, to.region, to.offset.wrapping_add(start as u64), place, self.urgency);
+                }
             } else if n > 0 {
                 // SAFETY: the source is readable for `n` bytes until completion, and copied here.
                 let data = unsafe { self.small(source, n) };
                 session.push(&Message::Put { lane, region: to.region, offset: to.offset, data }, self.urgency);
             }
             let (width, amo) = (Width::Eight, update.amo());
-            session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false }, self.urgency)
+            session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false }, urgency)
         })
     }
 

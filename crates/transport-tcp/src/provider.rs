@@ -21,12 +21,12 @@ use ring::rand::SystemRandom;
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
 use crate::interfaces::{self, Address};
-use crate::lane::{INJECT, TcpLane};
+use crate::lane::{INJECT, TOGETHER, TcpLane};
 use crate::lanes::LaneTable;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
-use crate::proto::codec::{BULK, SMALL};
+use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
@@ -98,7 +98,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     };
     let features = Features::GROWS;
     // Where there are several rails, long data is dealt over all of them.
-    let (features, signal) = if rails == 1 { (features | Features::ORDERED, BULK) } else { (features, SMALL) };
+    let (features, signal) = if rails == 1 { (features | Features::ORDERED, TOGETHER) } else { (features, SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
     software::fill(me, participant.give_up(), Box::new(Tcp { net: Arc::new(net), capabilities }), None)
 }

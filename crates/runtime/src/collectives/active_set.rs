@@ -37,7 +37,8 @@ use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
 pub(crate) use place::{Door, Place, Places, Seat};
-use recent::{CalledBy, Name, Recent};
+pub(crate) use recent::Name;
+use recent::{CalledBy, Recent};
 #[cfg(not(loom))]
 use rendezvous::Rendezvous;
 

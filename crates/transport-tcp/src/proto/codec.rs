@@ -17,8 +17,9 @@ pub const BULK: usize = 256 << 10;
 
 const MAGIC: [u8; 2] = *b"ox";
 const VERSION: u8 = 1;
-/// In the byte of a frame's kind: its acknowledgement may come later.
+/// In the byte of a frame's kind: its acknowledgement may come later, or is to come at once.
 const LATER: u8 = 0x80;
+const NOW: u8 = 0x40;
 
 /// Bytes that are no frame or no message. The connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,12 +48,14 @@ pub enum FrameKind {
 }
 
 /// When the peer is to acknowledge a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Urgency {
-    /// As soon as it has executed it: a caller may wait for its completion.
-    Soon,
     /// With what it says next, or when it is asked.
     Later,
+    /// As soon as it has nothing else to execute: a caller may wait for its completion.
+    Soon,
+    /// At once, before it does anything else: a caller waits for its completion.
+    Now,
 }
 
 /// The header of a frame.
@@ -76,7 +79,12 @@ impl Header {
         let mut bytes = [0; FRAME];
         bytes[..2].copy_from_slice(&MAGIC);
         bytes[2] = VERSION;
-        bytes[3] = self.kind as u8 | if self.urgency == Urgency::Later { LATER } else { 0 };
+        let flag = match self.urgency {
+            Urgency::Later => LATER,
+            Urgency::Soon => 0,
+            Urgency::Now => NOW,
+        };
+        bytes[3] = self.kind as u8 | flag;
         bytes[4..8].copy_from_slice(&(self.length as u32).to_le_bytes());
         bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
         bytes[16..].copy_from_slice(&self.ack.to_le_bytes());
@@ -88,8 +96,12 @@ impl Header {
         if bytes[..2] != MAGIC || bytes[2] != VERSION {
             return Err(Garbage("no frame begins like this"));
         }
-        let urgency = if bytes[3] & LATER == 0 { Urgency::Soon } else { Urgency::Later };
-        let (kind, shortest, longest) = match bytes[3] & !LATER {
+        let (urgency, kind) = match bytes[3] {
+            byte if byte & LATER != 0 => (Urgency::Later, byte & !LATER),
+            byte if byte & NOW != 0 => (Urgency::Now, byte & !NOW),
+            byte => (Urgency::Soon, byte),
+        };
+        let (kind, shortest, longest) = match kind {
             1 => (FrameKind::Batch, MESSAGE, BATCH),
             2 => (FrameKind::Bulk, MESSAGE, MESSAGE + BULK),
             3 => (FrameKind::Ack, 0, 0),

@@ -59,8 +59,10 @@ enum Purpose {
 const BUFFER: usize = 64 << 10;
 /// The headers of a bulk frame, behind which its data has a place.
 const HEADERS: usize = FRAME + MESSAGE;
-/// Received where a bulk frame is likely to follow: a signal, and the headers of that frame.
-const SIGNAL_AND_HEADERS: usize = FRAME + 2 * MESSAGE + HEADERS;
+/// Received where a bulk frame is likely to follow: the signal behind the last one, mail, and the headers of the next one.
+const BETWEEN_BULKS: usize = 256;
+/// So many batches after a bulk frame the next one is likely to follow: a collective has a signal behind it and mail before it.
+const LIKELY: u32 = 4;
 
 impl FrameReceiver {
     /// The end of a new connection. With an opener, all frames are sealed.
@@ -90,11 +92,11 @@ impl FrameReceiver {
         }
         match &self.bulk {
             Some(Receiving { at: Some(at), rest, .. }) => {
-                (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..SIGNAL_AND_HEADERS])
+                (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..BETWEEN_BULKS])
             }
-            // A put of long data with a signal is likely to be followed by another one, whose data then needs no copy.
-            None if self.filled == 0 && self.batches < 2 && self.opener.is_none() => {
-                (None, &mut self.buffer[..SIGNAL_AND_HEADERS])
+            // Long data is likely to be followed by more, which then needs no copy.
+            None if self.filled == 0 && self.batches < LIKELY && self.opener.is_none() => {
+                (None, &mut self.buffer[..BETWEEN_BULKS])
             }
             _ => (None, &mut self.buffer[self.filled..]),
         }

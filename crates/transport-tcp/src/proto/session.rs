@@ -95,9 +95,7 @@ impl Session {
     /// Appends a message of at most [`SMALL`] bytes of data.
     pub fn push(&mut self, message: &Message<'_>, urgency: Urgency) -> Ticket {
         self.make_room();
-        if urgency == Urgency::Soon {
-            self.open_urgency = urgency;
-        }
+        self.open_urgency = self.open_urgency.max(urgency);
         message.encode(&mut self.open);
         self.ticket()
     }
@@ -188,7 +186,7 @@ impl Session {
 
     fn keep(&mut self, frame: Frame) {
         self.kept += frame.bytes.len();
-        self.urgent += usize::from(frame.urgency == Urgency::Soon);
+        self.urgent += usize::from(frame.urgency > Urgency::Later);
         self.next += 1;
         self.frames.push_back(frame);
     }
@@ -342,7 +340,7 @@ impl Session {
         while self.acked < ack {
             let frame = self.frames.pop_front().expect("as many frames are kept as numbers are out");
             self.kept -= frame.bytes.len();
-            self.urgent -= usize::from(frame.urgency == Urgency::Soon);
+            self.urgent -= usize::from(frame.urgency > Urgency::Later);
             self.acked += 1;
             self.sent -= 1;
             if self.spare.len() < SPARE {
@@ -360,7 +358,8 @@ impl Session {
     /// A numbered frame has been executed.
     pub fn executed_one(&mut self, urgency: Urgency) {
         self.executed += 1;
-        self.wants_ack |= urgency == Urgency::Soon;
+        self.wants_ack |= urgency > Urgency::Later;
+        self.is_asked |= urgency == Urgency::Now;
     }
 
     /// Where the next answer goes.

@@ -70,7 +70,7 @@ impl Side {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
-        let urgency = if dice.below(2) == 0 { Urgency::Soon } else { Urgency::Later };
+        let urgency = [Urgency::Soon, Urgency::Later, Urgency::Soon, Urgency::Now][dice.below(4)];
         match dice.below(4) {
             0 if n <= SMALL => {
                 let data: Vec<u8> = (0..n).map(|_| dice.below(256) as u8).collect();
@@ -342,6 +342,37 @@ fn operations_of_contexts_complete_unasked() {
 }
 
 #[test]
+fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
+    for (urgencies, soon, at_once) in [
+        ([Urgency::Later, Urgency::Later], false, false),
+        ([Urgency::Soon, Urgency::Later], true, false),
+        ([Urgency::Now, Urgency::Soon], true, true),
+    ] {
+        let (mut a, mut b) = (Side::new(), Side::new());
+        connect(&mut a, &mut b, false, 0);
+        for urgency in urgencies {
+            a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
+        }
+        a.session.seal();
+        let frame: Vec<u8> = a
+            .session
+            .pieces()
+            .flat_map(|piece| match piece {
+                OutputPiece::Bytes(bytes) => bytes.to_vec(),
+                OutputPiece::MemoryRange(place) => a.host.at(place).to_vec(),
+            })
+            .collect();
+        a.session.sent(frame.len());
+        fuzz::receive(&frame, 1 << 20, &mut b.receiver, &mut b.session, &mut b.host).expect("no garbage");
+        assert_eq!((b.session.wants_ack(), b.session.is_asked()), (soon, at_once), "{urgencies:?}");
+        b.session.acknowledge();
+        assert!(b.session.has_output() && !b.session.wants_ack() && !b.session.is_asked());
+        a.session.ask();
+        assert_eq!(a.session.has_output(), !soon, "whoever acknowledges unasked is not asked: {urgencies:?}");
+    }
+}
+
+#[test]
 fn a_get_alone_completes_unasked() {
     for n in [8, SMALL, 100_000] {
         let (mut a, mut b) = (Side::new(), Side::new());
@@ -560,8 +591,8 @@ proptest! {
     }
 
     #[test]
-    fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64, later: bool) {
-        let urgency = if later { Urgency::Later } else { Urgency::Soon };
+    fn headers_survive(length in MESSAGE..1000usize, number: u64, ack: u64, urgency in 0usize..3) {
+        let urgency = [Urgency::Later, Urgency::Soon, Urgency::Now][urgency];
         let header = Header { kind: FrameKind::Batch, urgency, length, number, ack };
         prop_assert_eq!(Header::decode(&header.encode(), 0), Ok(header));
     }

@@ -54,7 +54,7 @@ impl End {
             return;
         }
         let (lane, region) = (u16::from(what), Region::Heap);
-        let urgency = if place & 1 == 0 { Urgency::Soon } else { Urgency::Later };
+        let urgency = [Urgency::Soon, Urgency::Later, Urgency::Soon, Urgency::Now][usize::from(place & 3)];
         match what % 4 {
             0 => {
                 let (n, offset) = (usize::from(size), u64::from(place) * 32);
