@@ -187,6 +187,9 @@ impl Rivals {
     fn our_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
         let mut command = Command::new(self.prefix.join("bin/oshrun"));
         command.envs(DEVICES).env("SHMEM_TRANSPORT", carrier.ours).args(["--timeout", "300"]);
+        if have_processors(pes) {
+            command.arg("--bind");
+        }
         command.args(["-n", &pes.to_string(), "--nodes", &pes.to_string()]).arg(&self.ours).arg(only);
         command
     }
@@ -196,6 +199,11 @@ impl Rivals {
         command.arg(&self.theirs).arg(only);
         command
     }
+}
+
+/// Whether each PE can have a processor of its own, to which it is then bound.
+fn have_processors(pes: u32) -> bool {
+    std::thread::available_parallelism().is_ok_and(|count| pes as usize <= count.get())
 }
 
 fn bare_job(program: &Path, pes: u32, only: &str) -> Command {
@@ -290,8 +298,7 @@ impl OpenMpi {
         for (name, value) in COMPONENTS.iter().chain(carrier.components) {
             command.args(["--mca", name, value]);
         }
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        match pes <= processors {
+        match have_processors(pes) {
             true => command.args(["--bind-to", "core"]),
             false => command.args(["--bind-to", "none", "--oversubscribe"]),
         };

@@ -146,14 +146,16 @@ enum Left {
 }
 
 /// The rungs after the first. Whoever serves peers climbs down again: the next message is likely to follow at once.
+///
+/// Most waits end in the first looks, which do without a clock and whatever else only a longer wait needs.
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
-    let begin = Instant::now();
-    let mut watch = LongWait::begin();
+    let mut slow: Option<SlowWait> = None;
     loop {
         let Some(since) = spin(ready) else { return };
+        let slow = slow.get_or_insert_with(|| SlowWait { begin: since, watch: LongWait::begin() });
         let mut in_vain = Instant::now();
         let left = match give_way(bell.is_some(), ready) {
-            Left::Idle => sleep(reason, bell, ready, begin, &mut in_vain, &mut watch),
+            Left::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
             over => over,
         };
         if !pace::crowded() {
@@ -165,14 +167,20 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     }
 }
 
+/// A wait that has outlived its first looks.
+struct SlowWait {
+    begin: Instant,
+    watch: LongWait,
+}
+
 /// Looks with pause until patience ends. What comes over the network renews it. Returns since when nothing has come; `None`:
 /// the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
-    let mut since = Instant::now();
     if pace::crowded() {
-        return Some(since);
+        return Some(Instant::now());
     }
-    while since.elapsed() < Duration::from_micros(pace::patience().into()) {
+    let mut since = None;
+    loop {
         for _ in 0..32 {
             let served = network::progress();
             aside::move_on();
@@ -181,13 +189,16 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
                 return None;
             }
             if served {
-                since = Instant::now();
+                since = None;
                 pace::note_caught();
             }
             core::hint::spin_loop();
         }
+        let since = *since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= Duration::from_micros(pace::patience().into()) {
+            return Some(since);
+        }
     }
-    Some(since)
 }
 
 /// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind naps.
@@ -214,16 +225,15 @@ fn sleep(
     reason: Reason<'_>,
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> bool,
-    begin: Instant,
     in_vain: &mut Instant,
-    watch: &mut LongWait,
+    SlowWait { begin, watch }: &mut SlowWait,
 ) -> Left {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
         // Nobody rings for sure: then the nap grows with the time already waited.
         *in_vain = Instant::now();
-        let most = ((*in_vain - begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        let most = ((*in_vain - *begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
         let most = if bell.is_some() { Duration::from_millis(10) } else { most };
         // Other PEs may wait for a collective that has been set aside here.
         let most = if aside::any() { SHORT_NAP } else { most };

