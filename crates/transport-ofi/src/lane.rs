@@ -177,6 +177,16 @@ unsafe impl Lane for OfiLane {
             None => Ok(done as usize),
         }
     }
+
+    /// A put that is to be read back has left its source before.
+    fn let_go(&self) -> Result<bool, Error> {
+        let mut unread = 0;
+        self.net.drain_with(|engine| unread = self.state(engine).unread.len() as u64);
+        match self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure()) {
+            Some(error) => Err(error),
+            None => Ok(self.outstanding() == unread),
+        }
+    }
 }
 
 impl Drop for OfiLane {

@@ -234,6 +234,17 @@ impl Channel {
         }
     }
 
+    /// Moves everything on, and asks nobody whether it has done what it was told. Returns whether no local buffer is in use: UCX
+    /// has read what it has sent.
+    pub(crate) fn let_go(&mut self, peers: &Directory) -> Result<bool, Error> {
+        self.begin_flush(peers);
+        self.step(peers);
+        match &*self.inbox.error.borrow() {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.transfers() + self.inbox.unsent.get() == 0 && !self.inbox.expects_values()),
+        }
+    }
+
     /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
     pub(crate) fn step(&mut self, peers: &Directory) -> usize {
         self.steps += 1;

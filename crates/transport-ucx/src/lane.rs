@@ -88,6 +88,10 @@ unsafe impl Lane for UcxLane {
     fn progress(&self) -> Result<usize, Error> {
         self.channel.lock().progress(&self.net.peers)
     }
+
+    fn let_go(&self) -> Result<bool, Error> {
+        self.channel.lock().let_go(&self.net.peers)
+    }
 }
 
 impl Drop for UcxLane {

@@ -184,4 +184,11 @@ pub unsafe trait Lane: Send + Sync {
     /// Moves operations on. Returns how many completed. The first error of an operation of this lane is final and comes
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
+
+    /// Moves operations on, and asks peers for nothing that only their completion needs. Returns whether the local buffers of all
+    /// that was issued may be reused, which they may when it is complete at the latest.
+    fn let_go(&self) -> Result<bool, Error> {
+        self.progress()?;
+        Ok(self.outstanding() == 0)
+    }
 }

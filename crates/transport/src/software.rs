@@ -371,4 +371,13 @@ unsafe impl Lane for FilledLane {
         let asked = requester.and_then(|requester| requester.account.error());
         asked.or_else(|| self.own.error()).map_or(Ok(collected + done), Err)
     }
+
+    /// A message has a copy of what it carries, but for the place of an old value.
+    fn let_go(&self) -> Result<bool, Error> {
+        let requester = self.asked.as_ref().map(|asked| &asked.requester);
+        let expects = requester.is_some_and(Requester::expects_values);
+        let free = self.lane.let_go()?;
+        let asked = requester.and_then(|requester| requester.account.error());
+        asked.or_else(|| self.own.error()).map_or(Ok(free && !expects), Err)
+    }
 }

@@ -49,6 +49,7 @@ pub const TESTS: &[Test] = &[
     ("a_fence_separates_puts_and_atomics", ordering::a_fence_separates_puts_and_atomics),
     ("lanes_do_not_disturb_each_other", reach::lanes_do_not_disturb_each_other),
     ("a_lane_that_rarely_waits_completes", reach::a_lane_that_rarely_waits_completes),
+    ("what_a_lane_lets_go_may_be_reused", reach::what_a_lane_lets_go_may_be_reused),
     ("an_operation_takes_one_lock", reach::an_operation_takes_one_lock),
     ("who_never_waits_is_held_back", reach::who_never_waits_is_held_back),
     ("a_pe_that_computes_is_served", reach::a_pe_that_computes_is_served),

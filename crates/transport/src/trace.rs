@@ -180,4 +180,8 @@ unsafe impl Lane for TracedLane {
     fn progress(&self) -> Result<usize, Error> {
         self.lane.progress().inspect_err(|error| tracing::error!(%error, "lane"))
     }
+
+    fn let_go(&self) -> Result<bool, Error> {
+        self.lane.let_go().inspect_err(|error| tracing::error!(%error, "lane"))
+    }
 }

@@ -20,6 +20,7 @@ mod casts;
 pub(crate) mod eager;
 
 mod lending;
+mod lent;
 mod mail;
 mod meeting;
 mod parts;
@@ -47,6 +48,7 @@ use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
+use lent::Lent;
 use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
@@ -90,7 +92,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
 }
 
 /// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.
-/// Returns whether the network may still be reading the caller's arrays: until it is [complete](lane::complete).
+/// Returns what the network may still be reading of the caller's arrays.
 ///
 /// # Safety
 /// As for [`executor::run`], with the leaders as members.
@@ -102,10 +104,10 @@ unsafe fn run(
     share: Share<'_>,
     arrays: Arrays,
     there: There,
-) -> bool {
+) -> Lent {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
-        return false;
+        return Lent::default();
     }
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
     let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
@@ -117,7 +119,7 @@ unsafe fn run(
     // looked at the room of the landing zone.
     unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
-    wire.has_lent()
+    wire.lent()
 }
 
 const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
@@ -158,7 +160,7 @@ unsafe fn gather_parts(
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,
-) -> bool {
+) -> Lent {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
     let before = |window: u32| match node.checked_sub(window) {

@@ -121,6 +121,16 @@ impl ContextLane {
             self.is_idle().then_some(())
         });
     }
+
+    /// Returns when no local buffer of what this thread has issued is in use.
+    fn let_go(&self, call: &'static str) {
+        let mut patience = Patience::new(self);
+        wait::until(self.reason(call, Needs::Anyone), None, || {
+            let is_free = self.lane.let_go().unwrap_or_else(|error| errors::fail(&error));
+            patience.look();
+            is_free.then_some(())
+        });
+    }
 }
 
 /// How long a thread waits for a lane before it makes others hold back, until the wait is over.
@@ -176,6 +186,11 @@ pub(crate) fn issue<R>(call: &'static str, act: impl FnOnce(&Issuer<'_>) -> R) -
 /// Returns when everything that the runtime has issued is complete.
 pub(crate) fn complete(call: &'static str) {
     own().drain(call, Needs::Anyone);
+}
+
+/// Returns when the network has read all that the runtime has lent to it. The targets may not have it yet.
+pub(crate) fn let_go(call: &'static str) {
+    own().let_go(call);
 }
 
 /// All lanes, for the last finalize to complete them.

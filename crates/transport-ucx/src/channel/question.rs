@@ -195,6 +195,12 @@ impl Inbox {
         self.unanswered.borrow_mut().insert(number, question);
     }
 
+    /// Whether the answer to some question goes to a place of the caller's.
+    pub(super) fn expects_values(&self) -> bool {
+        let fills = |expected: &Expected| matches!(expected, Expected::Old(_, old) if !old.is_null());
+        self.unanswered.borrow().values().any(|question| fills(&question.expected))
+    }
+
     /// The question of this number is over, and with it what its answer would have told of.
     fn settle(&self, number: u64) -> Option<Unanswered> {
         let question = self.unanswered.borrow_mut().remove(&number)?;

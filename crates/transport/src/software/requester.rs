@@ -150,6 +150,16 @@ impl Requester {
         self.take_answers(&mut questions)
     }
 
+    /// Takes the answers that have come. Returns whether an old value is still to come.
+    pub(super) fn expects_values(&self) -> bool {
+        if self.account.outstanding() == 0 {
+            return false;
+        }
+        let mut questions = self.questions.lock();
+        self.take_answers(&mut questions);
+        questions.waiting.values().any(|waiting| !waiting.old.is_null())
+    }
+
     fn take_answers(&self, questions: &mut Requests) -> usize {
         let before = questions.waiting.len();
         // The answers are gone through, not the questions, of which there may be many more.

@@ -196,6 +196,46 @@ pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     pe.wait("what a dropped lane has put", |pe| pe.word(data).load(Ordering::Acquire) == 7);
 }
 
+/// A lane that rarely waits says when sources may be reused, which may be before their puts are complete.
+pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
+    let counter = 8192;
+    let data = 16 << 10;
+    for (turn, size) in [100, 5_000, 40_000, 300_000, 2_000_001].into_iter().enumerate() {
+        if cfg!(miri) && size > 6_000 {
+            continue;
+        }
+        pe.word(counter).store(0, Ordering::Release);
+        pe.meet();
+        let lane =
+            pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
+        let mut source = vec![0; size];
+        let count = rounds(10) as u64;
+        for round in 0..count {
+            source.copy_from_slice(&pattern((turn as u64) << 40 | u64::from(pe.me) << 20 | round, size));
+            issue(&*pe.fabric, &*lane, |lane| {
+                let (to, signal) = (heap(pe.next(), data), heap(pe.next(), counter));
+                // SAFETY: the source lives, and stays as it is until the lane has let go of it.
+                unsafe { lane.put_signal(to, source.as_ptr(), size, signal, SignalUpdate::Add(1)) };
+            });
+            let start = Instant::now();
+            while !lane.let_go().expect("no operation fails") {
+                pe.fabric.progress();
+                assert!(start.elapsed() < PATIENCE, "the source of a put of {size} bytes is never free");
+            }
+            source.fill(0xDD);
+            pe.wait("a put whose source was let go", |pe| pe.word(counter).load(Ordering::Acquire) > round);
+            let expected = pattern((turn as u64) << 40 | u64::from(pe.previous()) << 20 | round, size);
+            assert!(pe.bytes(Region::Heap, data, size) == expected, "a put of {size} bytes lost its source");
+            pe.meet();
+        }
+        while lane.outstanding() > 0 {
+            lane.progress().expect("no operation fails");
+            pe.fabric.progress();
+        }
+        pe.meet();
+    }
+}
+
 /// PE 0 looks at nothing but its own memory until the others have put to it, got from it and updated it.
 pub(super) fn a_pe_that_computes_is_served(pe: &mut SuitePe) {
     let (done, data) = (64, 4096);

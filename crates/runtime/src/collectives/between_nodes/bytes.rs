@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use super::{Lent, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -123,26 +123,22 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
         // SAFETY: the source, or what the leader has got, is ready; nobody changes it before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
     }
-    if lent {
-        fetched(call);
-    }
+    lent.take_back(call);
     meet_here(call, span);
     true
 }
 
-/// The members of the node take what their leader has in `dest`, and the leader, if it has `lent`, waits for the network.
+/// The members of the node take what their leader has in `dest`, and the leader takes back what it has `lent`.
 ///
 /// # Safety
 /// `dest` is symmetric, has `bytes` bytes and may be written.
-pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: bool) {
+pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: Lent) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
         // SAFETY: the caller promises that `dest` is symmetric and has `bytes` bytes; the leader does not leave before all
         // have met again.
         unsafe { ptr::copy_nonoverlapping(call.at(span.my_leader(), dest, bytes), dest, bytes) };
     }
-    if lent {
-        fetched(call);
-    }
+    lent.take_back(call);
     meet_here(call, span);
 }

@@ -42,6 +42,7 @@ use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
+use super::lent::Lent;
 use super::reach::{Reach, There};
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
@@ -135,8 +136,8 @@ pub(super) struct Leaders<'a> {
     dest_there: Option<(Region, u64)>,
     /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
     on_boards: bool,
-    /// Whether the network may still be reading what was put.
-    lent: Cell<bool>,
+    /// Bytes that the network may still be reading.
+    lent: Cell<usize>,
 }
 
 impl<'a> Leaders<'a> {
@@ -170,7 +171,7 @@ impl<'a> Leaders<'a> {
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
-        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(false), Cell::new(0));
+        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
         let (dest_there, on_boards) = match there {
             There::Nowhere => (None, false),
             There::Dest(region, offset) => (Some((region, offset)), false),
@@ -212,9 +213,9 @@ impl<'a> Leaders<'a> {
         self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
     }
 
-    /// Whether what was put must stay as it is until the network has completed it.
-    pub(super) fn has_lent(&self) -> bool {
-        self.lent.get()
+    /// What was put and must stay as it is until it is taken back.
+    pub(super) fn lent(&self) -> Lent {
+        Lent(self.lent.get())
     }
 
     fn word(&self, word: u32) -> &AtomicU64 {
@@ -346,9 +347,9 @@ impl Wire for Leaders<'_> {
             });
         }
         if bytes > COPIED && self.way.schedule.lends() {
-            self.lent.set(true);
-            // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, which then
-            // waits until the transfer is complete.
+            self.lent.set(self.lent.get() + bytes);
+            // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
+            // takes back what was lent.
             return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
         }
         lane::issue(self.call.name, |lane| {

@@ -7,7 +7,6 @@
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
-use super::bytes::fetched;
 use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, lending, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -93,9 +92,8 @@ impl NodeParts<'_> {
         let room = plan.count as usize * span.nodes() as usize;
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
         // SAFETY: everything has been laid down; nobody looks at what comes before the release.
-        if unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) } {
-            fetched(call);
-        }
+        let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) };
+        lent.take_back(call);
         if leads {
             // SAFETY: the network has written all parts of this leader's board, each with its head.
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };

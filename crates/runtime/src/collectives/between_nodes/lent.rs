@@ -1,0 +1,28 @@
+//! Arrays that a run has lent to the network.
+
+use core::ops::AddAssign;
+
+use crate::collectives::call::Call;
+use crate::collectives::limits::LET_GO;
+use crate::network::lane;
+
+/// How many bytes of the caller's arrays the network may still be reading.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Lent(pub(super) usize);
+
+impl Lent {
+    /// Returns when the arrays are the caller's again.
+    pub(super) fn take_back(self, call: Call<'_>) {
+        match self.0 {
+            0 => {}
+            1..=LET_GO => lane::let_go(call.name),
+            _ => lane::complete(call.name),
+        }
+    }
+}
+
+impl AddAssign for Lent {
+    fn add_assign(&mut self, more: Self) {
+        self.0 += more.0;
+    }
+}
