@@ -48,7 +48,7 @@ use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
-use lent::Lent;
+use lent::LentBytes;
 use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
@@ -104,10 +104,10 @@ unsafe fn run(
     share: Share<'_>,
     arrays: Arrays,
     there: There,
-) -> Lent {
+) -> LentBytes {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
-        return Lent::default();
+        return LentBytes::default();
     }
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
     let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
@@ -160,7 +160,7 @@ unsafe fn gather_parts(
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,
-) -> Lent {
+) -> LentBytes {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
     let before = |window: u32| match node.checked_sub(window) {

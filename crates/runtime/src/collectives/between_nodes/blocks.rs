@@ -6,7 +6,7 @@ use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
 use super::parts::PartsWay;
-use super::{Lent, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
+use super::{LentBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -38,7 +38,7 @@ pub(crate) unsafe fn gather_blocks(
         None => {
             // SAFETY: the node's blocks are there, because its members have met.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };
-            Lent::default()
+            LentBytes::default()
         }
     };
     // SAFETY: the caller promises that `dest` is symmetric and has all blocks.

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{Lent, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use super::{LentBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -132,7 +132,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
 ///
 /// # Safety
 /// `dest` is symmetric, has `bytes` bytes and may be written.
-pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: Lent) {
+pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: LentBytes) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
         // SAFETY: the caller promises that `dest` is symmetric and has `bytes` bytes; the leader does not leave before all

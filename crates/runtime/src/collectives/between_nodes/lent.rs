@@ -8,9 +8,9 @@ use crate::network::lane;
 
 /// How many bytes of the caller's arrays the network may still be reading.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Lent(pub(super) usize);
+pub(super) struct LentBytes(pub(super) usize);
 
-impl Lent {
+impl LentBytes {
     /// Returns when the arrays are the caller's again.
     pub(super) fn take_back(self, call: Call<'_>) {
         match self.0 {
@@ -21,7 +21,7 @@ impl Lent {
     }
 }
 
-impl AddAssign for Lent {
+impl AddAssign for LentBytes {
     fn add_assign(&mut self, more: Self) {
         self.0 += more.0;
     }

@@ -42,7 +42,7 @@ use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
-use super::lent::Lent;
+use super::lent::LentBytes;
 use super::reach::{Reach, There};
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
@@ -213,9 +213,9 @@ impl<'a> Leaders<'a> {
         self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
     }
 
-    /// What was put and must stay as it is until it is taken back.
-    pub(super) fn lent(&self) -> Lent {
-        Lent(self.lent.get())
+    /// The arrays that were put from, which stay as they are until they are taken back.
+    pub(super) fn lent(&self) -> LentBytes {
+        LentBytes(self.lent.get())
     }
 
     fn word(&self, word: u32) -> &AtomicU64 {

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
-use super::{Lent, NO_SHARE, Reach, There, lending, meet_here, run, way};
+use super::{LentBytes, NO_SHARE, Reach, There, lending, meet_here, run, way};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor::Arrays;
@@ -53,7 +53,7 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }
     meet_here(call, span);
-    let mut lent = Lent::default();
+    let mut lent = LentBytes::default();
     for at in (0..plan.count).step_by(way.piece as usize) {
         let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
         let offset = at as usize * element;
