@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdbool.h>
 
-enum { MAX_PES = 64 };
+enum { MAX_PES = 256 };
 
 struct members {
     int size;
