@@ -11,8 +11,9 @@
 //! **A call's number** is part of every signal, and signals are never reset. A slot that passes to another team goes on
 //! from a number that no member of the new team has seen in any word of its slots: each PE remembers the highest number
 //! of the teams that have given a slot back, and the greatest one is agreed on together with the lease (`leasing`). All
-//! signals of a destroyed team have arrived, because destroy synchronises after its last call, and a call's puts are
-//! over when the call is.
+//! signals of a destroyed team have arrived, because destroy synchronises after its last call, and a call is over at a
+//! member when all that was put to it has come: each put has a signal, which the member waits for. The caller of a put may leave
+//! before that, once the network has read what it put.
 //!
 //! **Counters** also only grow, and do so by what the callers' schedules say, whatever the team. So what the owner has
 //! waited for is kept beside the counter and passes on with the slot.
