@@ -44,6 +44,8 @@ pub(crate) struct CastTree {
 pub(crate) struct CastRoom {
     /// Bytes behind the start of the zone's broadcasts.
     pub(crate) at: usize,
+    /// Bytes of the room.
+    pub(crate) bytes: usize,
     /// The half in which the one before was: who has taken what is there tells its parent so.
     pub(crate) left: Option<usize>,
     /// The half in which this one is the first since the team has left it: all children must have said so.
@@ -80,7 +82,7 @@ impl Ring {
         if self.used + bytes <= HALF {
             let at = self.half * HALF + self.used;
             self.used += bytes;
-            return Some(CastRoom { at, left: None, again: None });
+            return Some(CastRoom { at, bytes, left: None, again: None });
         }
         let is_used = self.changes > 0;
         if is_used && self.mixed {
@@ -88,7 +90,7 @@ impl Ring {
         }
         let left = (!self.mixed).then_some(self.half);
         (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
-        Some(CastRoom { at: self.half * HALF, left, again: is_used.then_some(self.half) })
+        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
     }
 }
 
@@ -186,7 +188,7 @@ mod tests {
     fn halves_change_by_agreement_of_one_tree() {
         let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
         let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
-        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, left, again });
+        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
         assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
         assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
         assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));

@@ -160,4 +160,6 @@ impl Wire for Leader<'_> {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
