@@ -274,15 +274,17 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team ends: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
-pub(crate) fn give_back(team: &TeamState) {
+/// A team ends in `call`: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
+pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
         control::mail(window, slot).clear();
         if let Some(zone) = team.zone.zone() {
-            control::zones(window, zone).forget_casts();
+            let zones = control::zones(window, zone);
+            casts::acknowledge_all(call, team, zones);
+            zones.forget_casts();
         }
     }
     team.zone.give_back();

@@ -4,7 +4,11 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::memory::control::mail::{CAST, HALF, ZONES};
+use crate::memory::control::mail::ZONES;
+
+pub(crate) mod rooms;
+
+use rooms::{CastRoom, CastTree, OwedAcknowledgements, Ring};
 
 /// A bit for each zone of this PE that no team has. While the members of a team agree, all of them are theirs to choose
 /// from: threads of other teams find none for so long, so that no zone is promised twice.
@@ -27,71 +31,10 @@ pub(crate) struct Lent {
     zone: AtomicU32,
     /// How often the team has wanted one in vain.
     missed: AtomicU32,
-    /// Where the team's broadcasts go. The lock is for form: one thread at a time is in a collective of a team.
+    /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
+    /// a team, so nobody waits for these locks.
     ring: Mutex<Ring>,
-}
-
-/// The tree that a broadcast goes down among the leaders.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastTree {
-    /// The root's node.
-    pub(crate) root: u32,
-    pub(crate) radix: u32,
-}
-
-/// Where a broadcast goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastRoom {
-    /// Bytes behind the start of the zone's broadcasts.
-    pub(crate) at: usize,
-    /// Bytes of the room.
-    pub(crate) bytes: usize,
-    /// The half in which the one before was: who has taken what is there tells its parent so.
-    pub(crate) left: Option<usize>,
-    /// The half in which this one is the first since the team has left it: all children must have said so.
-    pub(crate) again: Option<usize>,
-}
-
-/// The rooms of broadcasts, in two halves that take turns. All members count alike. `between_nodes::casts` has the argument.
-#[derive(Default)]
-struct Ring {
-    /// The number of the last synchronising run: with it both halves became free.
-    run: u32,
-    /// The half in use, how much of it is used, and how often they have changed.
-    half: usize,
-    used: usize,
-    changes: u32,
-    /// The tree of the first broadcast since, and whether all have gone down that one.
-    tree: Option<CastTree>,
-    mixed: bool,
-}
-
-impl Ring {
-    /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
-    /// next one.
-    fn room(&mut self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
-        if self.run != run {
-            *self = Self { run, ..Self::default() };
-        }
-        let bytes = bytes.next_multiple_of(CAST);
-        self.mixed |= *self.tree.get_or_insert(tree) != tree;
-        // Halves are used again by agreement of parents and children of one tree.
-        if bytes > HALF || self.mixed && self.changes > 1 {
-            return None;
-        }
-        if self.used + bytes <= HALF {
-            let at = self.half * HALF + self.used;
-            self.used += bytes;
-            return Some(CastRoom { at, bytes, left: None, again: None });
-        }
-        let is_used = self.changes > 0;
-        if is_used && self.mixed {
-            return None;
-        }
-        let left = (!self.mixed).then_some(self.half);
-        (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
-        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
-    }
+    owed: Mutex<OwedAcknowledgements>,
 }
 
 impl Lent {
@@ -126,7 +69,17 @@ impl Lent {
         self.ring.lock().room(run, bytes, tree)
     }
 
-    /// The team has ended: nothing is on its way to its zone, and nobody looks at it any more.
+    /// [`OwedAcknowledgements::owe`] of the team.
+    pub(crate) fn owe(&self, half: usize, parent: u32, run: u32) {
+        self.owed.lock().owe(half, parent, run);
+    }
+
+    /// [`OwedAcknowledgements::due`] of the team.
+    pub(crate) fn due(&self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
+        self.owed.lock().due(run, have_children)
+    }
+
+    /// The team has ended: nothing but acknowledgements is on its way to its zone, and nobody looks at it any more.
     pub(crate) fn give_back(&self) {
         if let Some(zone) = self.zone() {
             self.zone.store(0, Relaxed);
@@ -161,45 +114,6 @@ mod tests {
         assert_eq!((offered, late.settle(offered, 0)), (1 << 5, None));
         let offered = late.offer();
         assert_eq!((late.settle(offered, offered), late.zone()), (Some(5), Some(5)));
-    }
-
-    const TREE: CastTree = CastTree { root: 0, radix: 4 };
-
-    #[test]
-    fn broadcasts_lie_apart_in_each_half() {
-        let mut ring = Ring::default();
-        for run in [0, 1, 2, 7] {
-            for half in [0, 1, 0, 1, 0] {
-                let first = ring.room(run, 3000, TREE).unwrap();
-                let mut end = first.at + 3000;
-                assert_eq!(first.at, half * HALF);
-                for _ in 1..HALF / 3072 {
-                    let room = ring.room(run, 3000, TREE).unwrap();
-                    assert!(room.at >= end && (room.left, room.again) == (None, None), "{room:?}");
-                    end = room.at + 3000;
-                }
-                assert!(end <= (half + 1) * HALF);
-            }
-        }
-        assert_eq!((ring.room(8, HALF + 1, TREE), ring.room(8, HALF, TREE).map(|room| room.at)), (None, Some(0)));
-    }
-
-    #[test]
-    fn halves_change_by_agreement_of_one_tree() {
-        let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
-        let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
-        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
-        assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
-        assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), Some(1)));
-        // Nobody knows what the children of another tree have taken, and nobody will.
-        assert_eq!(half(&mut ring, 3, other), None);
-        assert_eq!(half(&mut ring, 3, TREE), None);
-        // After a run everything is free once, whatever the tree.
-        assert_eq!(half(&mut ring, 4, other), room(0, None, None));
-        assert_eq!(half(&mut ring, 4, TREE), room(1, None, None));
-        assert_eq!(half(&mut ring, 4, TREE), None);
     }
 
     #[test]

@@ -3,17 +3,30 @@
 //! The payload goes down a tree of leaders, from room to room of their zones, and everybody takes it from the leader's. It is
 //! put from where it lies, and the signal behind it is a stamp beside the rooms: the number of the call with its signature.
 //!
-//! **Why a room may be written again.** Rooms lie one behind the other in two halves. Whoever has left a synchronising run
-//! knows that all have entered it, so all have taken what was broadcast before, and both halves are free. Without such a run
-//! the halves take turns. The first broadcast in one half is where each leader, when its node has counted in and so has taken
-//! everything in the other half, says so to its parent in the tree. The parent waits for all its children when it is about to
-//! use that half again: a half later, so the words have long come, and nobody has stopped. By then the children have also
-//! received what the parent put from its own half. That holds among a parent and its children, so while halves take turns
-//! all broadcasts go down one tree (`zones::Ring`); what goes down another one needs a synchronising run first.
+//! **When a room may be written again.** Rooms lie one behind the other in two halves. A leader that has left a synchronising run
+//! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
+//! and both halves are free. Without such a run the halves take turns, and a half is written again when it has been acknowledged:
 //!
-//! **Why what children say may be counted.** A child says it of a half again only when it has taken what the parent put there
-//! after having waited for all its children. So nothing but what is owed reaches the sum that a parent waits for. What is
-//! owed only grows, from team to team, because a word may come after the run that made it useless.
+//! - A leader acknowledges a half to its parent when two things are true: its node has taken every broadcast in it, and its own
+//!   children have acknowledged it. The first holds when the node has counted in at the first broadcast in the other half. The
+//!   second matters because the leader forwards from its room, and the network may read a put's source late: behind a full socket,
+//!   in a batch, or again after a broken connection. A put that has been received is not read again.
+//! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
+//!   that uses the half again. So the sources of its own puts are free, and the rooms of its children may be written.
+//!
+//! A leader sends an acknowledgement when it finds at the beginning or the end of a broadcast that its children's have come. It sends
+//! it at the latest when it waits for them itself, in the call in which its parent waits for it. Waits go down the tree only, so
+//! they end.
+//!
+//! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`zones::rooms`); another tree needs
+//! a synchronising run first. After a run a leader sends what it still owes without a look at its children, in the first broadcast,
+//! which waits for no acknowledgement. So no acknowledgement waits for another tree.
+//!
+//! **Why acknowledgements may be counted.** A child acknowledges a half again only when it has taken what its parent put there after
+//! all its children had acknowledged the half. So the sum that a parent waits for has no acknowledgement of a later turn in place of
+//! a missing one. The sum only grows, from team to team, because an acknowledgement may arrive after the end of its team.
+//!
+//! `model` has all of this, under a network that is as late and as far out of order as a lane may be.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -28,11 +41,12 @@ use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays, Wire};
 use crate::collectives::limits::EAGER_BROADCAST;
 use crate::collectives::signature::{number_of, signature_of};
-use crate::collectives::zones::CastTree;
+use crate::collectives::zones::rooms::CastTree;
 use crate::memory::control;
 use crate::memory::control::mail::{CAST, Zones};
 use crate::network::lane;
 use crate::teams::span::Span;
+use crate::teams::team::TeamState;
 use crate::wait::{self, Reason};
 
 /// The root `lay`s the payload down, everybody `take`s it. Returns whether there was room, on all members alike.
@@ -65,6 +79,9 @@ pub(super) fn cast(
     {
         wire.wait_for_children(half);
     }
+    if leads {
+        acknowledge(call, zones);
+    }
     if team.my == root {
         lay(wire.room());
     }
@@ -72,20 +89,50 @@ pub(super) fn cast(
     gather(call, span, number);
     if leads {
         if let Some(half) = room.left {
-            wire.tell_parent(half, tree, &plan);
+            wire.owe_parent(half, tree, &plan);
+            acknowledge(call, zones);
         }
         let arrays = Arrays { dest: wire.room(), room: bytes, source: wire.room(), ..NO_ARRAYS };
         // The payload is already where the root's node takes it from.
         let plan = Plan { call: turn.call, root_apart: true, ..plan };
         // SAFETY: `team.zone.cast` has given a room of as many bytes as the plan has, in the zones of all leaders. The root has
-        // laid the payload down in its leader's, and the head of the file says why the others may be written.
+        // laid the payload down in its leader's, and the head of the file says when rooms may be written.
         unsafe {
             executor::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays)
         };
     }
     release(call, span, number, |words| &words.announced);
     take(wire.room());
+    if leads {
+        acknowledge(call, zones);
+    }
     true
+}
+
+/// Sends the acknowledgements that the caller, a leader, owes and that are due.
+fn acknowledge(call: Call<'_>, zones: &Zones) {
+    let (run, lent) = (call.team.synchronising_runs(), &call.team.zone);
+    send_acknowledgements(call.name, zones, lent.due(run, |half| have_children(zones, half)));
+}
+
+/// A team ends, after a synchronising run: sends all that its leader owes.
+pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, zones: &Zones) {
+    send_acknowledgements(call, zones, team.zone.due(team.synchronising_runs(), |_| true));
+}
+
+/// Whether all children have acknowledged a half.
+fn have_children(zones: &Zones, half: usize) -> bool {
+    zones.acknowledged[half].load(Acquire) >= zones.expected[half].load(Relaxed)
+}
+
+fn send_acknowledgements(call: &'static str, zones: &Zones, parents: [Option<u32>; 2]) {
+    for (parent, count) in parents.into_iter().zip(&zones.acknowledged) {
+        if let Some(pe) = parent {
+            let word = Remote { pe, region: Region::Control, offset: control::offset(count) };
+            // SAFETY: a word of the parent's zone; no old value is asked for.
+            lane::issue(call, |lane| unsafe { lane.amo(word, Width::Eight, Amo::Add(1), ptr::null_mut()) });
+        }
+    }
 }
 
 /// One broadcast, among the leaders.
@@ -114,22 +161,20 @@ impl Leader<'_> {
         Reason { call: self.call.name, address: ptr::from_ref(word) as usize, needs: self.call.team.needed() }
     }
 
-    /// The node has taken all broadcasts in a half, and its children will have.
-    fn tell_parent(&self, half: usize, tree: Tree, plan: &Plan) {
-        let owed = &self.zones.owed[half];
-        let children = tree.children(plan, self.span.node());
-        owed.store(owed.load(Relaxed) + u64::from(children), Relaxed);
-        if let Some(parent) = tree.parent(plan, self.span.node()) {
-            let word = self.remote(parent, &raw const self.zones.taken[half]);
-            // SAFETY: a word of the parent's zone; no old value is asked for.
-            lane::issue(self.call.name, |lane| unsafe { lane.amo(word, Width::Eight, Amo::Add(1), ptr::null_mut()) });
+    /// The node has taken all broadcasts in a half: the leader owes its parent an acknowledgement, and its children owe it theirs.
+    fn owe_parent(&self, half: usize, tree: Tree, plan: &Plan) {
+        let (team, node) = (self.call.team, self.span.node());
+        let expected = &self.zones.expected[half];
+        expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
+        if let Some(parent) = tree.parent(plan, node) {
+            team.zone.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
         }
     }
 
-    /// Returns when all children have said that they have taken what was in a half.
+    /// Returns when all children have acknowledged a half.
     fn wait_for_children(&self, half: usize) {
-        let (taken, owed) = (&self.zones.taken[half], self.zones.owed[half].load(Relaxed));
-        wait::until(self.reason(taken), None, || (taken.load(Acquire) >= owed).then_some(()));
+        let reason = self.reason(&self.zones.acknowledged[half]);
+        wait::until(reason, None, || have_children(self.zones, half).then_some(()));
     }
 }
 
@@ -138,8 +183,8 @@ impl Wire for Leader<'_> {
         let room = self.remote(to, self.room().wrapping_add(offset).cast_const());
         let stamp = self.remote(to, &raw const self.zones.stamps[self.at / CAST]);
         lane::issue(self.call.name, |lane| {
-            // SAFETY: `from` is the caller's room, which is not written before the children have received what is put here; the
-            // target's room may be written, as the head of the file says.
+            // SAFETY: `from` is the caller's room. The head of the file says why it is not written before the child has received
+            // what is put here, and why the child's room may be written.
             unsafe { lane.put_signal(room, from, bytes, stamp, SignalUpdate::Set(self.stamp)) }
         });
     }

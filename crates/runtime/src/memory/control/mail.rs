@@ -69,10 +69,10 @@ pub(crate) struct Zones {
     pub(crate) casts: UnsafeCell<[u8; 2 * HALF]>,
     /// The stamp of the broadcast that begins at each multiple of [`CAST`]; set after the broadcast is there.
     pub(crate) stamps: [AtomicU64; 2 * HALF / CAST],
-    /// How often a child has said that its node has taken what was in a half.
-    pub(crate) taken: [AtomicU64; 2],
-    /// How often children have said so when all that are about to have done it. The owner's alone to change.
-    pub(crate) owed: [AtomicU64; 2],
+    /// Acknowledgements of each half that have come from children.
+    pub(crate) acknowledged: [AtomicU64; 2],
+    /// How many have come when no child owes one. The owner's alone to change.
+    pub(crate) expected: [AtomicU64; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
@@ -84,8 +84,8 @@ impl Zones {
         self.board[parity].get().cast()
     }
 
-    /// Forgets the broadcasts of a team that has ended, so that no stamp of another team looks like one of theirs. What is
-    /// owed stays: what a child has said may come later than the end of its team.
+    /// Forgets the broadcasts of a team that has ended, so that no stamp of another team looks like one of theirs. The counts of
+    /// acknowledgements stay: one may come later than the end of its team.
     pub(crate) fn forget_casts(&self) {
         self.stamps.iter().for_each(|stamp| stamp.store(0, Relaxed));
     }

@@ -2,10 +2,12 @@
 //! all moves of small trees and random ones of large trees.
 //!
 //! A put is two events, as late and as far out of order as the lane permits: first the network reads the source and the bytes
-//! land, later the stamp appears. An acknowledgement is one. Between two calls, and between any two steps of a call, a leader may
-//! stop for as long as it likes. Members of a node take a broadcast as late as they may: until they count in at their next call.
+//! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in at their next call.
+//! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
+//! worse than a message that arrives later, so a leader does them at once.
 
-use crate::collectives::zones::{CastRoom, CastTree, Lent};
+use crate::collectives::zones::Lent;
+use crate::collectives::zones::rooms::{CastRoom, CastTree, OwedAcknowledgements};
 use crate::memory::control::mail::{CAST, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
@@ -19,14 +21,24 @@ const _: () = assert!(UNIT.is_multiple_of(CAST));
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Fault {
     None,
+    /// A half is used again without its acknowledgements.
     NobodyWaits,
+    /// Halves take turns although broadcasts go down several trees.
     OtherTreesCount,
+    /// A leader acknowledges a half before its children have.
+    AtOnce,
+    /// A leader that has entered a broadcast acknowledges the half before it, although its node has not counted in.
+    BeforeTheNode,
+    /// After a synchronisation a leader still waits for its children before it acknowledges.
+    ChildrenAfterARun,
+    /// Acknowledgements that are owed are forgotten with a synchronisation.
+    Forgotten,
 }
 
 /// A call that all leaders make.
 #[derive(Clone, Copy, Debug)]
 enum ModelCall {
-    Cast { root: u32, room: CastRoom },
+    Cast { root: u32, room: CastRoom, run: u32 },
     Synchronisation,
 }
 
@@ -48,7 +60,7 @@ impl History {
                 Some((root, lent.cast(run, bytes, CastTree { root: shown, radix })?))
             });
             match room {
-                Some((root, room)) => ModelCall::Cast { root, room },
+                Some((root, room)) => ModelCall::Cast { root, room, run },
                 None => {
                     run += 1;
                     ModelCall::Synchronisation
@@ -93,6 +105,7 @@ struct ModelLeader {
     taken: u8,
     acknowledged: [u8; 2],
     expected: [u8; 2],
+    owed: OwedAcknowledgements,
 }
 
 /// A message under way.
@@ -113,8 +126,8 @@ pub(super) struct State {
 /// One event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Move {
-    /// The leader goes one step.
-    Step(usize),
+    /// The leader's node counts in.
+    CountIn(usize),
     /// The message with this number arrives.
     Arrive(usize),
 }
@@ -129,8 +142,10 @@ impl State {
             taken: 0,
             acknowledged: [0; 2],
             expected: [0; 2],
+            owed: OwedAcknowledgements::default(),
         };
-        Self { leaders: vec![leader; history.leaders as usize], messages: Vec::new() }
+        let mut first = Self { leaders: vec![leader; history.leaders as usize], messages: Vec::new() };
+        first.settle(history).map(|()| first).expect("nobody has counted in")
     }
 
     pub(super) fn is_over(&self, history: &History) -> bool {
@@ -141,9 +156,10 @@ impl State {
         self.messages.len()
     }
 
-    /// The leaders that can go one step.
-    pub(super) fn steps<'a>(&'a self, history: &'a History) -> impl Iterator<Item = Move> + 'a {
-        (0..self.leaders.len()).filter(|&rank| self.can_step(history, rank)).map(Move::Step)
+    /// The nodes that can count in.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Move> + '_ {
+        let stops = |rank: &usize| self.leaders[*rank].stage == Stage::Gather;
+        (0..self.leaders.len()).filter(stops).map(Move::CountIn)
     }
 
     /// Every message can arrive.
@@ -153,12 +169,23 @@ impl State {
 
     pub(super) fn apply(&mut self, history: &History, event: Move) -> Result<(), String> {
         match event {
-            Move::Step(rank) => self.step(history, rank),
+            Move::CountIn(rank) => self.step(history, rank)?,
             Move::Arrive(number) => {
                 let message = self.messages.remove(number);
-                self.arrive(history, message)
+                self.arrive(history, message)?;
             }
         }
+        self.settle(history)
+    }
+
+    /// All leaders go on until their nodes have to count in or they have to wait.
+    fn settle(&mut self, history: &History) -> Result<(), String> {
+        let goes =
+            |state: &Self, rank: usize| state.leaders[rank].stage != Stage::Gather && state.can_step(history, rank);
+        while let Some(rank) = (0..self.leaders.len()).find(|&rank| goes(self, rank)) {
+            self.step(history, rank)?;
+        }
+        Ok(())
     }
 
     fn send(&mut self, message: Message) {
@@ -211,16 +238,26 @@ impl State {
     fn step(&mut self, history: &History, rank: usize) -> Result<(), String> {
         let leader = &mut self.leaders[rank];
         let (call, number) = (history.calls[leader.call as usize], leader.call);
-        let ModelCall::Cast { root, room } = call else {
-            if leader.stage == Stage::Enter {
-                (leader.stage, leader.taken) = (Stage::Met, number);
-            } else {
-                (leader.call, leader.stage) = (number + 1, Stage::Enter);
+        let ModelCall::Cast { root, room, run } = call else {
+            match leader.stage {
+                Stage::Enter => leader.stage = Stage::Gather,
+                Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
+                _ if history.fault == Fault::Forgotten => {
+                    (leader.call, leader.stage) = (number + 1, Stage::Enter);
+                    leader.owed = OwedAcknowledgements::default();
+                }
+                _ => (leader.call, leader.stage) = (number + 1, Stage::Enter),
             }
             return Ok(());
         };
         match leader.stage {
-            Stage::Enter => leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather },
+            Stage::Enter => {
+                leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
+                if let (Some(half), Fault::BeforeTheNode) = (room.left, history.fault) {
+                    self.owe(history, rank, root, half, run)?;
+                }
+                self.acknowledge(history, rank, run);
+            }
             Stage::Lay => {
                 let room = &mut leader.payload[history.units(number)];
                 if room.iter().any(|&there| there > leader.taken) {
@@ -231,16 +268,18 @@ impl State {
             }
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
-                if let Some(half) = room.left {
-                    let plan = history.plan(root);
-                    leader.expected[half] += history.tree.children(&plan, rank as u32) as u8;
-                    if let Some(parent) = history.tree.parent(&plan, rank as u32) {
-                        self.send(Message::Acknowledgement { to: parent as u8, half: half as u8 });
-                    }
+                if let Some(half) = room.left
+                    && history.fault != Fault::BeforeTheNode
+                {
+                    self.owe(history, rank, root, half, run)?;
+                    self.acknowledge(history, rank, run);
                 }
             }
             Stage::Run(pc) => match history.step(root, rank, pc) {
-                Step::Done => (leader.call, leader.stage) = (number + 1, Stage::Enter),
+                Step::Done => {
+                    (leader.call, leader.stage) = (number + 1, Stage::Enter);
+                    self.acknowledge(history, rank, run);
+                }
                 step => {
                     leader.stage = Stage::Run(pc + 1);
                     if let Step::Put { to, .. } = step {
@@ -251,6 +290,32 @@ impl State {
             Stage::Met => unreachable!("only a synchronisation meets"),
         }
         Ok(())
+    }
+
+    /// The node has taken what was in a half.
+    fn owe(&mut self, history: &History, rank: usize, root: u32, half: usize, run: u32) -> Result<(), String> {
+        let (leader, plan) = (&mut self.leaders[rank], history.plan(root));
+        leader.expected[half] += history.tree.children(&plan, rank as u32) as u8;
+        if let Some(parent) = history.tree.parent(&plan, rank as u32) {
+            if leader.owed.owes(half) {
+                return Err(format!("{rank} leaves half {half} again before it has acknowledged it"));
+            }
+            leader.owed.owe(half, parent, run);
+        }
+        Ok(())
+    }
+
+    /// Sends the acknowledgements that are due.
+    fn acknowledge(&mut self, history: &History, rank: usize, run: u32) {
+        let leader = &mut self.leaders[rank];
+        let run = if history.fault == Fault::ChildrenAfterARun { leader.owed.last_run().unwrap_or(run) } else { run };
+        let (acknowledged, expected) = (leader.acknowledged, leader.expected);
+        let due = leader.owed.due(run, |half| history.fault == Fault::AtOnce || acknowledged[half] >= expected[half]);
+        for (half, to) in due.into_iter().enumerate() {
+            if let Some(to) = to {
+                self.send(Message::Acknowledgement { to: to as u8, half: half as u8 });
+            }
+        }
     }
 }
 

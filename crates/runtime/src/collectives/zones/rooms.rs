@@ -1,0 +1,163 @@
+//! The rooms of a zone's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
+//! `between_nodes::casts` has the argument.
+
+use crate::memory::control::mail::{CAST, HALF};
+
+/// The tree that a broadcast goes down among the leaders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CastTree {
+    /// The root's node.
+    pub(crate) root: u32,
+    pub(crate) radix: u32,
+}
+
+/// Where a broadcast goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CastRoom {
+    /// Bytes behind the start of the zone's broadcasts.
+    pub(crate) at: usize,
+    /// Bytes of the room.
+    pub(crate) bytes: usize,
+    /// The half in which the one before was. Leaders acknowledge it to their parents when they may.
+    pub(crate) left: Option<usize>,
+    /// The half in which this one is the first since the team has left it: all children must have acknowledged it.
+    pub(crate) again: Option<usize>,
+}
+
+/// Which room is next. All members count alike.
+#[derive(Default)]
+pub(super) struct Ring {
+    /// The number of the last synchronising run: with it both halves became free.
+    run: u32,
+    /// The half in use, how much of it is used, and how often they have changed.
+    half: usize,
+    used: usize,
+    changes: u32,
+    /// The tree of the first broadcast since, and whether all have gone down that one.
+    tree: Option<CastTree>,
+    mixed: bool,
+}
+
+impl Ring {
+    /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
+    /// next one.
+    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
+        if self.run != run {
+            *self = Self { run, ..Self::default() };
+        }
+        let bytes = bytes.next_multiple_of(CAST);
+        self.mixed |= *self.tree.get_or_insert(tree) != tree;
+        // Halves are used again by agreement of parents and children of one tree.
+        if bytes > HALF || self.mixed && self.changes > 1 {
+            return None;
+        }
+        if self.used + bytes <= HALF {
+            let at = self.half * HALF + self.used;
+            self.used += bytes;
+            return Some(CastRoom { at, bytes, left: None, again: None });
+        }
+        let is_used = self.changes > 0;
+        if is_used && self.mixed {
+            return None;
+        }
+        let left = (!self.mixed).then_some(self.half);
+        (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
+        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
+    }
+}
+
+/// The acknowledgements that a leader owes its parents, by half.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct OwedAcknowledgements([Option<Owed>; 2]);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Owed {
+    parent: u32,
+    /// The number of the last synchronising run.
+    run: u32,
+}
+
+impl OwedAcknowledgements {
+    /// The leader's node has taken what was in `half`, which has come from `parent` since synchronising run number `run`.
+    pub(crate) fn owe(&mut self, half: usize, parent: u32, run: u32) {
+        debug_assert!(!self.owes(half), "a half is left again only after its acknowledgement");
+        self.0[half] = Some(Owed { parent, run });
+    }
+
+    /// The number of the run after which the first of them was owed.
+    #[cfg(test)]
+    pub(crate) fn last_run(&self) -> Option<u32> {
+        self.0.iter().flatten().map(|owed| owed.run).next()
+    }
+
+    /// Whether it has not acknowledged a half.
+    pub(crate) fn owes(&self, half: usize) -> bool {
+        self.0[half].is_some()
+    }
+
+    /// The parents to which the halves can be acknowledged now, which no more owe it; `run` is the number of the last
+    /// synchronising run. A half can be acknowledged once all children have acknowledged it (`have_children`), or after a later
+    /// run.
+    pub(crate) fn due(&mut self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
+        let mut halves = 0..2;
+        self.0.each_mut().map(|owed| {
+            let half = halves.next().expect("an array has two halves");
+            owed.take_if(|owed| owed.run != run || have_children(half)).map(|owed| owed.parent)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: CastTree = CastTree { root: 0, radix: 4 };
+
+    #[test]
+    fn broadcasts_lie_apart_in_each_half() {
+        let mut ring = Ring::default();
+        for run in [0, 1, 2, 7] {
+            for half in [0, 1, 0, 1, 0] {
+                let first = ring.room(run, 3000, TREE).unwrap();
+                let mut end = first.at + 3000;
+                assert_eq!(first.at, half * HALF);
+                for _ in 1..HALF / 3072 {
+                    let room = ring.room(run, 3000, TREE).unwrap();
+                    assert!(room.at >= end && (room.left, room.again) == (None, None), "{room:?}");
+                    end = room.at + 3000;
+                }
+                assert!(end <= (half + 1) * HALF);
+            }
+        }
+        assert_eq!((ring.room(8, HALF + 1, TREE), ring.room(8, HALF, TREE).map(|room| room.at)), (None, Some(0)));
+    }
+
+    #[test]
+    fn halves_change_by_agreement_of_one_tree() {
+        let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
+        let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
+        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
+        assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
+        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
+        assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));
+        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), Some(1)));
+        // Nobody knows what the children of another tree have taken, and nobody will.
+        assert_eq!(half(&mut ring, 3, other), None);
+        assert_eq!(half(&mut ring, 3, TREE), None);
+        // After a run everything is free once, whatever the tree.
+        assert_eq!(half(&mut ring, 4, other), room(0, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), room(1, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), None);
+    }
+
+    #[test]
+    fn a_half_is_acknowledged_after_the_children_or_after_a_run() {
+        let mut owed = OwedAcknowledgements::default();
+        owed.owe(0, 7, 3);
+        owed.owe(1, 8, 3);
+        assert_eq!(owed.due(3, |_| false), [None, None]);
+        assert_eq!(owed.due(3, |half| half == 1), [None, Some(8)]);
+        assert_eq!(owed.due(4, |_| false), [Some(7), None]);
+        assert_eq!(owed.due(4, |_| true), [None, None]);
+    }
+}
