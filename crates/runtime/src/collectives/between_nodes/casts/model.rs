@@ -17,9 +17,9 @@ pub(super) const UNIT: usize = HALF / 2;
 const UNITS: usize = 2 * HALF / UNIT;
 const _: () = assert!(UNIT.is_multiple_of(CAST));
 
-/// The faults that the model must find.
+/// Rules that are too weak, which the model must find.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Fault {
+pub(super) enum WeakerRule {
     None,
     /// A half is used again without its acknowledgements.
     NobodyWaits,
@@ -47,16 +47,16 @@ pub(super) struct History {
     calls: Vec<ModelCall>,
     leaders: u32,
     tree: Tree,
-    fault: Fault,
+    rule: WeakerRule,
 }
 
 impl History {
     /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a room is one, too.
-    pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], fault: Fault) -> Self {
+    pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
         let (lent, mut run) = (Lent::default(), 0);
         let calls = calls.iter().map(|call| {
             let room = call.and_then(|(root, bytes)| {
-                let shown = if fault == Fault::OtherTreesCount { 0 } else { root };
+                let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
                 Some((root, lent.cast(run, bytes, CastTree { root: shown, radix })?))
             });
             match room {
@@ -67,7 +67,7 @@ impl History {
                 }
             }
         });
-        Self { calls: calls.collect(), leaders, tree: Tree { radix }, fault }
+        Self { calls: calls.collect(), leaders, tree: Tree { radix }, rule }
     }
 
     fn plan(&self, root: u32) -> Plan {
@@ -81,7 +81,7 @@ impl History {
     }
 }
 
-/// What a leader does next.
+/// The next thing that a leader does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Stage {
     Enter,
@@ -118,21 +118,21 @@ enum Message {
 
 /// All leaders, and what is under way, in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct State {
+pub(super) struct CastState {
     leaders: Vec<ModelLeader>,
     messages: Vec<Message>,
 }
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Move {
+pub(super) enum CastEvent {
     /// The leader's node counts in.
     CountIn(usize),
     /// The message with this number arrives.
     Arrive(usize),
 }
 
-impl State {
+impl CastState {
     pub(super) fn first(history: &History) -> Self {
         let leader = ModelLeader {
             call: 0,
@@ -157,20 +157,20 @@ impl State {
     }
 
     /// The nodes that can count in.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Move> + '_ {
+    pub(super) fn steps(&self) -> impl Iterator<Item = CastEvent> + '_ {
         let stops = |rank: &usize| self.leaders[*rank].stage == Stage::Gather;
-        (0..self.leaders.len()).filter(stops).map(Move::CountIn)
+        (0..self.leaders.len()).filter(stops).map(CastEvent::CountIn)
     }
 
     /// Every message can arrive.
-    pub(super) fn arrivals(&self) -> impl Iterator<Item = Move> + use<> {
-        (0..self.messages.len()).map(Move::Arrive)
+    pub(super) fn arrivals(&self) -> impl Iterator<Item = CastEvent> + use<> {
+        (0..self.messages.len()).map(CastEvent::Arrive)
     }
 
-    pub(super) fn apply(&mut self, history: &History, event: Move) -> Result<(), String> {
+    pub(super) fn apply(&mut self, history: &History, event: CastEvent) -> Result<(), String> {
         match event {
-            Move::CountIn(rank) => self.step(history, rank)?,
-            Move::Arrive(number) => {
+            CastEvent::CountIn(rank) => self.step(history, rank)?,
+            CastEvent::Arrive(number) => {
                 let message = self.messages.remove(number);
                 self.arrive(history, message)?;
             }
@@ -225,7 +225,7 @@ impl State {
                 self.leaders.iter().all(met)
             }
             (ModelCall::Cast { room: CastRoom { again: Some(half), .. }, .. }, Stage::Enter) => {
-                leader.acknowledged[half] >= leader.expected[half] || history.fault == Fault::NobodyWaits
+                leader.acknowledged[half] >= leader.expected[half] || history.rule == WeakerRule::NobodyWaits
             }
             (ModelCall::Cast { root, .. }, Stage::Run(pc)) => match history.step(root, rank, pc) {
                 Step::Wait { .. } => leader.stamp[history.units(leader.call).start] == leader.call + 1,
@@ -242,7 +242,7 @@ impl State {
             match leader.stage {
                 Stage::Enter => leader.stage = Stage::Gather,
                 Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
-                _ if history.fault == Fault::Forgotten => {
+                _ if history.rule == WeakerRule::Forgotten => {
                     (leader.call, leader.stage) = (number + 1, Stage::Enter);
                     leader.owed = OwedAcknowledgements::default();
                 }
@@ -253,7 +253,7 @@ impl State {
         match leader.stage {
             Stage::Enter => {
                 leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
-                if let (Some(half), Fault::BeforeTheNode) = (room.left, history.fault) {
+                if let (Some(half), WeakerRule::BeforeTheNode) = (room.left, history.rule) {
                     self.owe(history, rank, root, half, run)?;
                 }
                 self.acknowledge(history, rank, run);
@@ -269,7 +269,7 @@ impl State {
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
                 if let Some(half) = room.left
-                    && history.fault != Fault::BeforeTheNode
+                    && history.rule != WeakerRule::BeforeTheNode
                 {
                     self.owe(history, rank, root, half, run)?;
                     self.acknowledge(history, rank, run);
@@ -308,9 +308,11 @@ impl State {
     /// Sends the acknowledgements that are due.
     fn acknowledge(&mut self, history: &History, rank: usize, run: u32) {
         let leader = &mut self.leaders[rank];
-        let run = if history.fault == Fault::ChildrenAfterARun { leader.owed.last_run().unwrap_or(run) } else { run };
+        let run =
+            if history.rule == WeakerRule::ChildrenAfterARun { leader.owed.last_run().unwrap_or(run) } else { run };
         let (acknowledged, expected) = (leader.acknowledged, leader.expected);
-        let due = leader.owed.due(run, |half| history.fault == Fault::AtOnce || acknowledged[half] >= expected[half]);
+        let due =
+            leader.owed.due(run, |half| history.rule == WeakerRule::AtOnce || acknowledged[half] >= expected[half]);
         for (half, to) in due.into_iter().enumerate() {
             if let Some(to) = to {
                 self.send(Message::Acknowledgement { to: to as u8, half: half as u8 });

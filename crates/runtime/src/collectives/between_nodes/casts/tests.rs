@@ -1,6 +1,6 @@
 //! Nobody writes a room that somebody still needs: every order of events in small trees, random orders in large ones.
 
-use super::model::{Fault, History, Move, State, UNIT};
+use super::model::{CastEvent, CastState, History, UNIT, WeakerRule};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,9 +9,9 @@ const HALF: usize = 2 * UNIT;
 /// Takes every order of events. Returns how many states there are, or what is wrong in one of them.
 fn search(history: &History) -> Result<usize, String> {
     let (mut known, hasher) = (HashSet::new(), RandomState::new());
-    let mut open = vec![State::first(history)];
+    let mut open = vec![CastState::first(history)];
     while let Some(state) = open.pop() {
-        let events: Vec<Move> = state.steps().chain(state.arrivals()).collect();
+        let events: Vec<CastEvent> = state.steps().chain(state.arrivals()).collect();
         if events.is_empty() && !state.is_over(history) {
             return Err(format!("nobody can go on: {state:?}"));
         }
@@ -46,9 +46,9 @@ impl Dice {
 
 /// One random order of events. The node of `slow` counts in rarely.
 fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dice) -> Result<(), String> {
-    let mut state = State::first(history);
+    let mut state = CastState::first(history);
     while !state.is_over(history) {
-        let steps: Vec<Move> = state.steps().collect();
+        let steps: Vec<CastEvent> = state.steps().collect();
         let arrives = match network {
             _ if steps.is_empty() => true,
             Network::Lazy => false,
@@ -56,12 +56,12 @@ fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dic
         };
         let event = if !arrives {
             let event = steps[dice.pick(steps.len())];
-            if slow.is_some_and(|slow| event == Move::CountIn(slow)) && steps.len() > 1 && dice.pick(30) > 0 {
+            if slow.is_some_and(|slow| event == CastEvent::CountIn(slow)) && steps.len() > 1 && dice.pick(30) > 0 {
                 continue;
             }
             event
         } else if state.under_way() > 0 {
-            Move::Arrive(dice.pick(state.under_way()))
+            CastEvent::Arrive(dice.pick(state.under_way()))
         } else if steps.is_empty() {
             return Err(format!("nobody can go on: {state:?}"));
         } else {
@@ -73,7 +73,7 @@ fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dic
 }
 
 /// Histories of 40 calls in trees of up to 40 leaders, with each kind of network. Returns how often a half was used again.
-fn random(fault: Fault, histories: u64) -> Result<usize, String> {
+fn random(rule: WeakerRule, histories: u64) -> Result<usize, String> {
     let mut again = 0;
     for seed in 0..histories {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -86,7 +86,7 @@ fn random(fault: Fault, histories: u64) -> Result<usize, String> {
             (dice.pick(15) > 0).then_some((root as u32, bytes))
         };
         let calls: Vec<_> = (0..40).map(|_| call(&mut dice)).collect();
-        let history = History::new(leaders as u32, radix, &calls, fault);
+        let history = History::new(leaders as u32, radix, &calls, rule);
         let network = [Network::OneIn(3), Network::OneIn(40), Network::OneIn(400), Network::Lazy][dice.pick(4)];
         let slow = (dice.pick(2) == 0).then(|| dice.pick(leaders));
         walk(&history, network, slow, &mut dice).map_err(|wrong| format!("seed {seed}, {network:?}: {wrong}"))?;
@@ -97,7 +97,7 @@ fn random(fault: Fault, histories: u64) -> Result<usize, String> {
 
 /// The histories that are searched as a whole: (leaders, radix), and calls that use both halves again, with and without a
 /// synchronisation, and change roots.
-fn small(fault: Fault) -> Vec<History> {
+fn small(rule: WeakerRule) -> Vec<History> {
     let (half, unit) = (|root| Some((root, HALF)), |root| Some((root, UNIT)));
     let halves = [
         vec![half(0), half(0), half(0), half(0)],
@@ -108,13 +108,13 @@ fn small(fault: Fault) -> Vec<History> {
     let units = vec![unit(0); 5];
     let all = halves.iter().flat_map(|calls| [((2, 2), calls), ((3, 2), calls), ((4, 2), calls)]);
     let all = all.chain([((2, 2), &units), ((3, 2), &units), ((4, 3), &halves[0])]);
-    all.map(|((leaders, radix), calls)| History::new(leaders, radix, calls, fault)).collect()
+    all.map(|((leaders, radix), calls)| History::new(leaders, radix, calls, rule)).collect()
 }
 
 #[test]
 fn nobody_writes_a_room_that_somebody_still_needs_in_any_order_of_small_trees() {
     let (mut states, mut again) = (0, 0);
-    for history in small(Fault::None) {
+    for history in small(WeakerRule::None) {
         states += search(&history).unwrap_or_else(|wrong| panic!("{wrong}"));
         again += history.again();
     }
@@ -123,22 +123,22 @@ fn nobody_writes_a_room_that_somebody_still_needs_in_any_order_of_small_trees() 
 
 #[test]
 fn nobody_writes_a_room_that_somebody_still_needs_in_large_trees() {
-    let again = random(Fault::None, 3000).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let again = random(WeakerRule::None, 3000).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert!(again > 1000, "{again}");
 }
 
 #[test]
 fn every_weaker_agreement_is_found() {
-    let faults = [
-        Fault::NobodyWaits,
-        Fault::OtherTreesCount,
-        Fault::AtOnce,
-        Fault::BeforeTheNode,
-        Fault::ChildrenAfterARun,
-        Fault::Forgotten,
+    let rules = [
+        WeakerRule::NobodyWaits,
+        WeakerRule::OtherTreesCount,
+        WeakerRule::AtOnce,
+        WeakerRule::BeforeTheNode,
+        WeakerRule::ChildrenAfterARun,
+        WeakerRule::Forgotten,
     ];
-    for fault in faults {
-        assert!(small(fault).iter().any(|history| search(history).is_err()), "{fault:?} in small trees");
-        assert!(random(fault, 3000).is_err(), "{fault:?} in large trees");
+    for rule in rules {
+        assert!(small(rule).iter().any(|history| search(history).is_err()), "{rule:?} in small trees");
+        assert!(random(rule, 3000).is_err(), "{rule:?} in large trees");
     }
 }
