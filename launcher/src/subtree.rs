@@ -136,7 +136,7 @@ impl Subtree {
                 Some((i, event)) = self.events.recv() => self.process_event(i, event),
                 Some((index, news)) = self.news.recv() => self.branch_news(index, news),
                 Some(report) = self.side.recv() => self.ready.push_back(report),
-                () = self.processes.written(), if self.finishing => self.is_clean(),
+                () = self.processes.written(), if self.finishing => self.end(),
                 _ = self.look.tick(), if !self.remotes.is_empty() => self.look_at_branches(),
             }
         }
@@ -220,7 +220,7 @@ impl Subtree {
     }
 
     /// Everything that was written here is on its way: nothing more will come.
-    fn is_clean(&mut self) {
+    fn end(&mut self) {
         self.finishing = false;
         while let Ok(report) = self.side.try_recv() {
             self.ready.push_back(report);

@@ -69,15 +69,15 @@ impl TcpLane {
         })?;
         Ok(n)
     }
+}
 
-    /// A put of at most [`SMALL`] bytes, which are copied.
-    ///
-    /// # Safety
-    /// `source` is readable for `n` bytes.
-    unsafe fn small(&self, source: *const u8, n: usize) -> &[u8] {
-        // SAFETY: the source is readable for `n` bytes, and nobody writes to it while its put is issued.
-        if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
-    }
+/// The source of a put of at most [`SMALL`] bytes, which are copied.
+///
+/// # Safety
+/// `source` is readable for `n` bytes, and not written, as long as the slice is used.
+unsafe fn small<'s>(source: *const u8, n: usize) -> &'s [u8] {
+    // SAFETY: the caller promises readable bytes that nobody writes.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
 }
 
 // SAFETY: sources are read by `issue` or, in place, until the peer has acknowledged them or the link has failed and
@@ -94,7 +94,7 @@ unsafe impl Lane for TcpLane {
         self.issue(pe, 0, pieces().count() as u64, |session| {
             let tickets = pieces().map(|start| {
                 // SAFETY: a piece of what the caller promised.
-                let data = unsafe { self.small(source.add(start), SMALL.min(n - start)) };
+                let data = unsafe { small(source.add(start), SMALL.min(n - start)) };
                 session
                     .push(&Message::Put { lane, region, offset: offset.wrapping_add(start as u64), data }, self.urgency)
             });
@@ -161,7 +161,7 @@ unsafe impl Lane for TcpLane {
                 }
             } else if n > 0 {
                 // SAFETY: the source is readable for `n` bytes until completion, and copied here.
-                let data = unsafe { self.small(source, n) };
+                let data = unsafe { small(source, n) };
                 session.push(&Message::Put { lane, region: to.region, offset: to.offset, data }, self.urgency);
             }
             let (width, amo) = (Width::Eight, update.amo());

@@ -252,8 +252,13 @@ mod tests {
         }
     }
 
+    /// A thread that is still not there after this time never comes.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     fn until(done: impl Fn() -> bool) {
+        let begun = std::time::Instant::now();
         while !done() {
+            assert!(begun.elapsed() < PATIENCE, "the thread has not come in {PATIENCE:?}");
             thread::yield_now();
         }
     }

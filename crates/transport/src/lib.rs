@@ -7,8 +7,8 @@
 //!
 //! A provider never waits: a lane without room returns [`Busy`], and [`Issuer`] tries again in the way its caller waits.
 //! Software above the trait ([`software`]) does a PE's operations on itself and fills in the operations that a provider
-//! lacks, by its [`Capabilities`] and not by its name. A lane counts its operations in an [`Account`]. [`loopback`] is a provider whose PEs are threads of one process, [`trace`] counts and logs what
-//! passes through any provider, and [`suite`] (a feature, for tests) is what every provider has to pass.
+//! lacks, by its [`Capabilities`] and not by its name. A lane counts its operations in an [`Account`]. [`loopback`] is a
+//! provider whose PEs are threads of one process, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod account;
 mod capabilities;
@@ -24,7 +24,6 @@ mod provider;
 pub mod software;
 #[cfg(feature = "suite")]
 pub mod suite;
-pub mod trace;
 
 pub use account::Account;
 pub use capabilities::{AmoDomain, Capabilities, Features};

@@ -5,7 +5,6 @@
 
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::loopback::{Options, PROVIDER, fabrics};
-use oxshmem_transport::trace::Traced;
 use oxshmem_transport::{Agreed, Amo, AmoDomain, Fabric, Region, Remote, Segment, Width, software, suite};
 
 fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
@@ -95,30 +94,4 @@ fn a_processor_that_updates_what_the_card_has_is_found_out() {
         word.into_inner() < 100
     });
     assert!(lost, "an adversary that loses nothing finds nothing");
-}
-
-#[test]
-fn watched() {
-    suite::threads(2, |pes| {
-        plain(Options::default())(pes)
-            .into_iter()
-            .map(|fabric| Box::new(Traced::over(fabric)) as Box<dyn Fabric>)
-            .collect()
-    });
-}
-
-#[test]
-fn the_watch_counts() {
-    let traced = Traced::over(plain(Options::default())(1).remove(0));
-    let mut memory = [0u64; 4];
-    traced.register(Region::Heap, Segment { base: memory.as_mut_ptr().cast(), len: 32 }).expect("it registers");
-    let lane = traced.lane(Default::default()).expect("there are lanes");
-    let to = Remote { pe: 0, region: Region::Heap, offset: 8 };
-    // SAFETY: the source is as long as it is said to be.
-    assert_eq!(unsafe { lane.put(to, [7u8; 8].as_ptr(), 8) }, Ok(8));
-    assert_eq!(lane.fence(), Ok(()));
-    assert_eq!(traced.counts().put.now(), (1, 8));
-    assert_eq!(traced.counts().fence.now(), (1, 0));
-    assert_eq!(traced.counts().amo.now(), (0, 0));
-    assert_eq!(memory[1], 0x0707_0707_0707_0707);
 }

@@ -25,6 +25,9 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         if found.is_empty() { counts.passed += 1 } else { counts.failed += 1 }
     };
     report("dependencies that no file uses", unused(&metadata, |folder, build| words_below(&folder, build)));
+    let page =
+        std::fs::read_to_string(top().join("ARCHITECTURE.md")).map_err(|error| format!("ARCHITECTURE.md: {error}"))?;
+    report("dependencies without a row in ARCHITECTURE.md", without_a_row(&metadata, &page));
     report("licences that deny.toml does not allow", strange_licences(&metadata, &allowed(&policy)));
     counts += deny()?;
     Ok(counts)
@@ -86,6 +89,20 @@ fn collect_words(file: &Path, words: &mut BTreeSet<String>) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     // A file that does not lex does not compile either: the compiler says so.
     walk(text.parse().unwrap_or_default(), words);
+}
+
+/// Dependencies of our packages that no row of ARCHITECTURE.md's table of dependencies names.
+fn without_a_row(metadata: &Value, page: &str) -> Vec<String> {
+    let rows = page.split("## What we depend on").nth(1).unwrap_or_default().lines();
+    let first_cells = rows.filter_map(|row| row.strip_prefix("| ")?.split(" |").next());
+    let named: BTreeSet<&str> = first_cells.flat_map(|cell| cell.split([',', ' '])).collect();
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let ours = packages.filter(|package| package["source"].is_null());
+    let dependencies = ours.flat_map(|package| package["dependencies"].as_array().into_iter().flatten());
+    let from_elsewhere = dependencies.filter(|dependency| dependency["path"].is_null());
+    let names: BTreeSet<&str> = from_elsewhere.filter_map(|dependency| dependency["name"].as_str()).collect();
+    let missing = names.into_iter().filter(|name| !named.contains(name));
+    missing.map(|name| format!("ARCHITECTURE.md: no row says why there is `{name}`")).collect()
 }
 
 /// Dependencies of our packages whose name stands in no Rust file of the package.
@@ -210,6 +227,17 @@ mod tests {
         for bad in bad {
             assert!(!is_allowed(bad, &list), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_dependency_without_a_row_is_found() {
+        let metadata = serde_json::json!({ "packages": [
+            { "source": null, "dependencies": [{ "name": "libc" }, { "name": "tokio" }, { "name": "ours", "path": "crates/ours" }] },
+            { "source": "registry", "dependencies": [{ "name": "theirs" }] },
+        ]});
+        let page = "| tokio | earlier table |\n## What we depend on, and why\n| crate |\n| libc, rustix (build) | os | calls |\n";
+        let found = without_a_row(&metadata, page);
+        assert_eq!(found, ["ARCHITECTURE.md: no row says why there is `tokio`"]);
     }
 
     #[test]

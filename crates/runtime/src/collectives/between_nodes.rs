@@ -55,9 +55,9 @@ use reach::{Reach, There};
 
 pub(crate) use boards::exchange;
 
-/// The most PEs of a job over several nodes. Nothing has room for so many: it is the largest job that the tests look at.
+/// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
-/// The most nodes of a job: so many leaders find a payload's room in their mail.
+/// The most nodes of a job: a payload from each of their leaders fits the mail.
 pub(crate) const MOST_NODES: u32 = 16_384;
 /// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
