@@ -1,6 +1,7 @@
 //! The command line of `oshrun`.
 
 mod advice;
+mod simulated;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -100,8 +101,14 @@ pub struct OshrunOptions {
     display: Option<Display>,
 
     /// Let the PEs count as so many nodes, in equal blocks: they reach each other by the network, as on several hosts
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
-    nodes: u32,
+    /// [default: 1; with --sim one for each PE]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: Option<u32>,
+
+    /// Let a simulated network, the worst that the standard permits, carry the job; SEED, or a strategy (lazy, eager, random,
+    /// priority, starved-pe, starved-pair) and perhaps :SEED, decides what happens. `oxshmem sim` tries many
+    #[arg(long, value_name = "SEED|STRATEGY", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    sim: Option<String>,
 
     /// Say at the start which transport the job takes and why no other one, as SHMEM_INFO does, without the list of variables
     #[arg(long)]
@@ -188,6 +195,7 @@ impl JobPlan {
         for section in sections {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command())?)?.app);
         }
+        let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         if options.explain {
             apps.iter_mut().for_each(|app| app.variables.push(EXPLAIN.to_owned()));
         }
@@ -200,7 +208,7 @@ impl JobPlan {
             (None, Some(file)) => Some(hosts::from_file(file)?),
             (None, None) => None,
         };
-        if hosts.is_some() && options.nodes > 1 {
+        if hosts.is_some() && nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
         }
         let stray = match (&apps[..], hosts.is_none() && options.per_host.is_none()) {
@@ -226,7 +234,7 @@ impl JobPlan {
             grace: options.grace,
             bind: options.bind,
             display: options.display,
-            nodes: options.nodes,
+            nodes,
             places: HostOptions {
                 hosts,
                 per_host: options.per_host,

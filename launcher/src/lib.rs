@@ -18,6 +18,7 @@ pub mod node;
 pub mod plan;
 pub mod profile;
 pub mod schedules;
+pub mod sim;
 pub mod start;
 pub mod top;
 pub mod tune;

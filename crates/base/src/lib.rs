@@ -1,7 +1,9 @@
 //! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
-//! of sizes, the search for the name somebody meant to type, and the reading of files that users name.
+//! of sizes, the search for the name somebody meant to type, the reading of files that users name, and the place where a
+//! program called.
 #![forbid(unsafe_code)]
 
+pub mod call_site;
 mod error;
 pub mod file;
 pub mod knobs;

@@ -27,6 +27,15 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
+/// Kills this process at once, as the kernel kills one for which there is no memory.
+pub fn kill_self() -> ! {
+    // It cannot fail for one's own process, and nothing runs after it.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+    loop {
+        std::thread::park();
+    }
+}
+
 /// Lets the calling thread's naps last as long as it says. Otherwise the kernel may add some 50 us, to wake several threads
 /// at once.
 pub fn nap_exactly() -> io::Result<()> {

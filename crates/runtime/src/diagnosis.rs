@@ -2,7 +2,6 @@
 //! words of [`oxshmem_flight::report`]), and those of `SHMEM_DEBUG` ([`debug`]).
 
 mod backtrace;
-pub(crate) mod call_site;
 pub(crate) mod deadlock;
 pub(crate) mod debug;
 pub(crate) mod errors;

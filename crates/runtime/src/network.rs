@@ -125,6 +125,25 @@ pub(crate) fn progress() -> bool {
     fabric().is_some_and(|fabric| fabric.progress() > 0)
 }
 
+/// Whether PEs take turns: then a wait is over when its turn has come, and nobody sleeps or spins.
+pub(crate) fn takes_turns() -> bool {
+    fabric().is_some_and(|fabric| fabric.turns().is_some())
+}
+
+/// A wait has looked at its condition, for the first time or `again` in vain. Returns when it is this thread's turn again.
+pub(crate) fn look(again: bool) {
+    if let Some(turns) = fabric().and_then(Fabric::turns) {
+        turns.look(again);
+    }
+}
+
+/// The caller is about to wait for PEs of other nodes by other means than the network.
+pub(crate) fn step_out() {
+    if let Some(turns) = fabric().and_then(Fabric::turns) {
+        turns.step_out();
+    }
+}
+
 /// Longest put whose source is copied, so that it can be reused at once.
 pub(crate) fn inject() -> usize {
     fabric().map_or(0, |fabric| fabric.capabilities().inject)

@@ -149,6 +149,9 @@ enum Left {
 ///
 /// Most waits end in the first looks, which do without a clock and whatever else only a longer wait needs.
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
+    if network::takes_turns() {
+        return take_turns(reason, ready);
+    }
     let mut slow: Option<SlowWait> = None;
     loop {
         let Some(since) = spin(ready) else { return };
@@ -165,6 +168,49 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
             return;
         }
     }
+}
+
+/// The ladder where PEs take turns: a look in vain gives the turn away, and there is nothing to sleep for.
+#[cold]
+fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
+    let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
+    let (begin, mut watch) = (Instant::now(), LongWait::begin());
+    let (mut again, mut checked) = (false, begin);
+    loop {
+        network::look(again);
+        again = true;
+        aside::move_on();
+        if ready() {
+            return;
+        }
+        // Others have had their turns in between, which takes its time.
+        if checked.elapsed() > Duration::from_millis(20) {
+            checked = Instant::now();
+            if outlives(&reason, own, &mut watch, begin.elapsed(), ready) {
+                return;
+            }
+        }
+    }
+}
+
+/// Looks whether a wait can still end, and tells of one that takes long. Returns whether it is over.
+fn outlives(
+    reason: &Reason<'_>,
+    own: &'static ControlBlock,
+    watch: &mut LongWait,
+    waited: Duration,
+    ready: &mut dyn FnMut() -> bool,
+) -> bool {
+    if ControlBlock::if_open().is_none() {
+        errors::not_initialised(reason.call);
+    }
+    job::end_if_orphaned();
+    check_needed(reason, ready);
+    if watch.look(own, || reason.describe(), waited, ready) {
+        return true;
+    }
+    intruder::look_for(reason.call, own);
+    false
 }
 
 /// A wait that has outlived its first looks.
@@ -251,16 +297,8 @@ fn sleep(
         if ready() {
             return Left::Ready;
         }
-        if begin.elapsed() > Duration::from_millis(20) {
-            if ControlBlock::if_open().is_none() {
-                errors::not_initialised(reason.call);
-            }
-            job::end_if_orphaned();
-            check_needed(&reason, ready);
-            if watch.look(own, || reason.describe(), begin.elapsed(), ready) {
-                return Left::Ready;
-            }
-            intruder::look_for(reason.call, own);
+        if begin.elapsed() > Duration::from_millis(20) && outlives(&reason, own, watch, begin.elapsed(), ready) {
+            return Left::Ready;
         }
         if served {
             return Left::Served;

@@ -73,6 +73,11 @@ pub trait Fabric: Send + Sync {
         None
     }
 
+    /// The turns of its PEs, if only one of them runs at a time.
+    fn turns(&self) -> Option<&dyn Turns> {
+        None
+    }
+
     /// Why a PE of the job can no longer be reached, if that has come to light. A wait that may be for it asks.
     fn lost(&self) -> Option<Error> {
         None
@@ -91,6 +96,15 @@ pub trait Fabric: Send + Sync {
 
     /// One line for `SHMEM_INFO`: device, address, what was rejected and why.
     fn describe(&self) -> String;
+}
+
+/// PEs that take turns, so that a run can be repeated ([`Fabric::turns`]). A thread has its turn until its next call.
+pub trait Turns: Send + Sync {
+    /// A wait has looked at its condition: for the first time, or `again` in vain. Returns when it is the caller's turn again.
+    fn look(&self, again: bool);
+
+    /// The caller is about to wait for something outside of the network, which other PEs bring about.
+    fn step_out(&self);
 }
 
 /// The lane has no room for an operation now. Whoever gets this calls [`Lane::progress`], serves peers, and tries again.

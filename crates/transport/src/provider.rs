@@ -33,6 +33,8 @@ pub struct Participant<'p> {
     pub me: u32,
     /// Number of PEs of the job.
     pub pes: u32,
+    /// The node of this PE: PEs of one node reach each other's memory without a provider.
+    pub node: u32,
     /// The user's variables.
     pub settings: &'p Settings,
     /// A secret of the job's PEs: 16 bytes that identify the job, and a key of 32 bytes.
@@ -46,9 +48,9 @@ pub struct Participant<'p> {
 }
 
 impl<'p> Participant<'p> {
-    /// A PE that knows neither cards nor a launcher.
+    /// A PE on a node of its own that knows neither cards nor a launcher.
     pub fn new(me: u32, pes: u32, settings: &'p Settings, secret: &'p [u8; 48]) -> Self {
-        Self { me, pes, settings, secret, cards: &[], cards_each: 1, reached: None }
+        Self { me, pes, node: me, settings, secret, cards: &[], cards_each: 1, reached: None }
     }
 
     /// The time after which a silent peer is given up.

@@ -18,7 +18,7 @@ use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
     Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
-    RegisteredMemory, Remote, Segment, SignalUpdate, Width, deliver_old,
+    RegisteredMemory, Remote, Segment, SignalUpdate, Turns, Width, deliver_old,
 };
 
 pub use service::Messages;
@@ -143,6 +143,10 @@ impl Fabric for Filled {
 
     fn rest(&self, most: Duration) -> Option<usize> {
         self.fabric.rest(most)
+    }
+
+    fn turns(&self) -> Option<&dyn Turns> {
+        self.fabric.turns()
     }
 
     fn lost(&self) -> Option<Error> {

@@ -11,6 +11,7 @@ use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::profile::TraceArgs;
 use oxshmem_launcher::schedules::Simulation;
+use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
@@ -37,6 +38,8 @@ enum ToolTask {
     Why(WhyArgs),
     /// Show what the PEs of a running job do, again and again
     Top(TopArgs),
+    /// Run a program over a simulated network, the worst that the standard permits, with many seeds, and explain what fails
+    Sim(SimArgs),
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
@@ -197,6 +200,11 @@ fn main() -> ExitCode {
             Ok((text, false)) => return faulty(&text),
             Err(error) => Err(error),
         },
+        ToolTask::Sim(sim) => match sim.run() {
+            Ok((text, true)) => Ok(text),
+            Ok((text, false)) => return faulty(&text),
+            Err(error) => Err(error),
+        },
         ToolTask::Why(why) => why.run(),
         ToolTask::Top(top) => top.run(),
         ToolTask::Inspect => doctor::inspect(),
@@ -227,7 +235,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The diagnosis of a machine on which jobs cannot run.
+/// A report that something is wrong: with the machine, or with the program.
 fn faulty(text: &str) -> ExitCode {
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::FAILURE

@@ -8,6 +8,7 @@ use core::marker::PhantomData;
 use self::queue::Words;
 use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
+use crate::calls::p2p::polled;
 use crate::diagnosis::{errors, recorder};
 use crate::memory::control::ControlBlock;
 use crate::network;
@@ -16,7 +17,6 @@ use crate::start::state;
 use crate::teams::context::Context;
 use crate::teams::via::World;
 use crate::transfers::direct::FAST;
-use crate::wait::pace;
 use crate::wait::{self, Needs, Reason};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
@@ -165,8 +165,8 @@ pub fn set_any<H: Half>(call: &'static str, address: usize) {
 /// Takes a lock of any width if it is free; 1 if it is not.
 pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     let taken = queue::test(&Variable::<H>::new(call, address), me());
-    if !taken && pace::crowded() {
-        std::thread::yield_now();
+    if !taken {
+        polled();
     }
     (!taken).into()
 }

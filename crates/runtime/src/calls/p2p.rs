@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::calls::amo::Atomic;
 use crate::diagnosis::errors;
+use crate::network;
 use crate::wait::pace;
 use crate::wait::{self, Needs, Reason};
 use oxshmem_flight::waits::Comparand;
@@ -113,6 +114,15 @@ pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -
 #[inline(always)]
 pub(crate) fn polled() {
     if pace::crowded() {
+        let_others_run();
+    }
+}
+
+#[cold]
+fn let_others_run() {
+    if network::takes_turns() {
+        network::progress();
+    } else {
         std::thread::yield_now();
     }
 }

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use oxshmem_base::Error;
-
-use crate::diagnosis::call_site::CallSite;
+use oxshmem_base::call_site::CallSite;
 
 /// The least length of the zone before a block, and the length of the one behind it.
 pub(crate) const ZONE: u64 = 64;

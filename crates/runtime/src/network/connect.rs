@@ -40,7 +40,8 @@ pub(crate) fn open(
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
     let Chosen { fabric, rejected, crowded, one_host, atomics } = vote::choose(&joining, epoch, circle)?;
-    windows.share_processors(crowded);
+    // PEs that take turns never run side by side.
+    windows.share_processors(crowded || fabric.turns().is_some());
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };

@@ -52,6 +52,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
     let (cards, cards_each) = placement::cards();
     let reached = oxshmem_bootstrap::reached();
     let participant = Participant {
+        node: job.node().index,
         cards: &cards,
         cards_each,
         reached,

@@ -185,6 +185,7 @@ fn end(others: Others) {
         // The messages of the last synchronisation must arrive, and be acknowledged, before anybody stops serving.
         Context::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
+        network::step_out();
         if let Some(Err(error)) = job::joined().map(Job::fence) {
             errors::fail(&error);
         }

@@ -5,11 +5,11 @@ use std::fmt;
 
 /// The stack at a call. Names are looked up when it is shown, which takes long.
 #[derive(Debug)]
-pub(crate) struct CallSite(Backtrace);
+pub struct CallSite(Backtrace);
 
 impl CallSite {
     /// The call that this PE is in.
-    pub(crate) fn here() -> CallSite {
+    pub fn here() -> CallSite {
         CallSite(Backtrace::force_capture())
     }
 }

@@ -1,0 +1,17 @@
+/* A barrier completes puts. */
+#include "luck.h"
+static long dest[WORDS];
+int main(void)
+{
+    long source[WORDS];
+    shmem_init();
+    const int me = shmem_my_pe(), npes = shmem_n_pes();
+    for (int i = 0; i < WORDS; i++)
+        source[i] = 100 * me + i;
+    shmem_long_put_nbi(dest, source, WORDS, (me + 1) % npes);
+    shmem_barrier_all();
+    const int from = (me + npes - 1) % npes;
+    for (int i = 0; i < WORDS; i++)
+        EXPECT(dest[i], 100 * from + i);
+    shmem_finalize();
+}

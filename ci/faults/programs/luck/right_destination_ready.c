@@ -1,0 +1,16 @@
+/* All destinations are ready before anybody puts. */
+#include "luck.h"
+int main(void)
+{
+    shmem_init();
+    long *inbox = shmem_malloc(sizeof(long));
+    const int me = shmem_my_pe(), npes = shmem_n_pes();
+    *inbox = 0;
+    shmem_barrier_all();
+    shmem_long_p(inbox, 5, (me + 1) % npes);
+    (void)shmem_long_g(inbox, me);
+    shmem_barrier_all();
+    EXPECT(*inbox, 5);
+    shmem_free(inbox);
+    shmem_finalize();
+}

@@ -1,0 +1,200 @@
+//! The operations of one context: each call is a step, and what it issues waits in the queue of its PE.
+
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oxshmem_base::Error;
+use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, Width};
+
+use crate::network::{Pe, describe};
+use crate::operation::{Action, Part, Source, parts};
+use crate::queue::{Place, Queue};
+use crate::turns::Call;
+
+/// Puts up to this length promise that each aligned 8-byte word lands whole.
+const SHORT: usize = 4096;
+/// What a get or a fetch has not delivered reads so.
+const POISON: u8 = 0xA5;
+
+/// The operations of one context.
+pub(crate) struct SimLane {
+    pe: Arc<Pe>,
+    number: u64,
+    account: Arc<Account>,
+    /// Taken once for an operation, as by every provider.
+    issuing: OperationLock<()>,
+    /// Fences so far, and those with the fences of puts. Relaxed: a thread orders its own operations.
+    era: AtomicU64,
+    put_era: AtomicU64,
+}
+
+impl SimLane {
+    pub(crate) fn new(pe: Arc<Pe>) -> Self {
+        let number = pe.queue.lock().new_lane();
+        let [era, put_era] = [0; 2].map(AtomicU64::new);
+        Self { pe, number, account: Arc::default(), issuing: OperationLock::default(), era, put_era }
+    }
+
+    /// Issues what `begin` puts into the queue, unless there is no room, or the network pretends that there is none.
+    fn issue<R>(&self, begin: impl FnOnce(&mut Queue) -> R) -> Result<R, Busy> {
+        let pe = &self.pe;
+        let is_full = pe.queue.lock().is_full(self.number);
+        // Whoever finds no room waits for the network, as in a look in vain.
+        pe.step(if is_full { Call::LookAgain } else { Call::Act });
+        let _operation = self.issuing.lock();
+        let mut queue = pe.queue.lock();
+        if queue.is_full(self.number) || self.is_moody() && pe.chance().one_in(24) {
+            return Err(Busy);
+        }
+        let result = begin(&mut queue);
+        pe.count(&queue);
+        drop(queue);
+        // A kind network has done it before its caller goes on.
+        while !self.is_moody() && self.account.outstanding() > 0 {
+            pe.effect();
+        }
+        Ok(result)
+    }
+
+    /// Whether the network does what it may do, and not what it should.
+    fn is_moody(&self) -> bool {
+        !self.pe.plan.is_kind(self.pe.arena().step.load(Relaxed))
+    }
+
+    fn place(&self, after: Option<u64>) -> Place {
+        let [era, put_era] = [&self.era, &self.put_era].map(|counter| counter.load(Relaxed));
+        Place { lane: self.number, era, put_era, after }
+    }
+
+    fn push(&self, queue: &mut Queue, after: Option<u64>, to: Remote, action: Action, parts: Vec<Part>) -> u64 {
+        let site = self.pe.story.as_ref().map_or_else(String::new, |story| story.site());
+        let n = parts.last().map_or(0, |part| part.bytes.end);
+        let number = queue.push(&self.account, self.place(after), to, action, parts, site);
+        if let Some(issued) = queue.operations.last() {
+            self.pe.note(|| format!("issues {} of {n} bytes", describe(issued)));
+        }
+        number
+    }
+
+    /// How much of `n` bytes is issued at once: sometimes less than all of them, in whole words where words must land whole.
+    fn at_once(&self, n: usize, offset: u64) -> usize {
+        let chance = self.pe.chance();
+        if n <= 16 || !self.is_moody() || !chance.one_in(8) {
+            return n;
+        }
+        let less = 1 + chance.below(n - 1);
+        if n > SHORT { less } else { n.min((8 - offset as usize % 8) + less / 8 * 8) }
+    }
+
+    fn cut(&self, n: usize, offset: u64) -> Vec<Part> {
+        parts(n, offset, !self.is_moody(), &self.pe.chance())
+    }
+
+    /// A step of a caller that waits for the lane.
+    fn poll(&self) {
+        if self.account.outstanding() > 0 {
+            self.pe.step(Call::Poll);
+        }
+    }
+
+    fn error(&self) -> Result<(), Error> {
+        self.account.error().map_or(Ok(()), Err)
+    }
+}
+
+// SAFETY: buffers are touched only while the operation is in the queue, or in the call; remote memory only through
+// `RegisteredMemory` of its owner.
+unsafe impl Lane for SimLane {
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        self.issue(|queue| {
+            let n = self.at_once(n, to.offset);
+            let mut copy = vec![0; n].into_boxed_slice();
+            // SAFETY: the caller promises that the source is readable for at least `n` bytes; `copy` has as many.
+            unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
+            self.push(queue, None, to, Action::Put(Source::Copied(copy)), self.cut(n, to.offset));
+            n
+        })
+    }
+
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        self.issue(|queue| {
+            let n = self.at_once(n, to.offset);
+            self.push(queue, None, to, Action::Put(Source::Borrowed(source)), self.cut(n, to.offset));
+            n
+        })
+    }
+
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        self.issue(|queue| {
+            let n = self.at_once(n, from.offset);
+            if self.is_moody() {
+                // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
+                unsafe { ptr::write_bytes(dest, POISON, n) };
+            }
+            self.push(queue, None, from, Action::Get(dest), self.cut(n, from.offset));
+            n
+        })
+    }
+
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        self.issue(|queue| {
+            if self.is_moody() && !old.is_null() {
+                // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.
+                unsafe { ptr::write_bytes(old, POISON, width.bytes()) };
+            }
+            self.push(queue, None, to, Action::Amo(width, amo, old), parts(width.bytes(), 0, true, &self.pe.chance()));
+        })
+    }
+
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy> {
+        self.issue(|queue| {
+            let data = (n > 0)
+                .then(|| self.push(queue, None, to, Action::Put(Source::Borrowed(source)), self.cut(n, to.offset)));
+            let action = Action::Amo(Width::Eight, update.amo(), ptr::null_mut());
+            self.push(queue, data, signal, action, parts(8, 0, true, &self.pe.chance()));
+        })
+    }
+
+    fn fence(&self) -> Result<(), Busy> {
+        self.pe.step(Call::Act);
+        self.era.fetch_add(1, Relaxed);
+        self.put_era.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn fence_puts(&self) -> Result<(), Busy> {
+        self.pe.step(Call::Act);
+        self.put_era.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.account.outstanding()
+    }
+
+    fn progress(&self) -> Result<usize, Error> {
+        self.poll();
+        self.error().map(|()| 0)
+    }
+
+    fn let_go(&self) -> Result<bool, Error> {
+        self.poll();
+        self.error()?;
+        let mut queue = self.pe.queue.lock();
+        let its = || queue.operations.iter().filter(|operation| operation.lane == self.number);
+        let is_free = !its().any(|operation| operation.needs_caller());
+        if is_free {
+            let its = queue.operations.iter_mut().filter(|operation| operation.lane == self.number);
+            its.for_each(|operation| operation.kept = true);
+        }
+        Ok(is_free)
+    }
+}

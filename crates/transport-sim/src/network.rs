@@ -1,0 +1,254 @@
+//! The network of one PE: its operations under way, one effect at a time, and the service thread that reaches its memory.
+
+use std::path::PathBuf;
+use std::slice;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use oxshmem_base::Error;
+use oxshmem_os::futex;
+use oxshmem_transport::{OutOfRange, Participant, RegisteredMemory, deliver_old};
+use parking_lot::Mutex;
+
+use crate::arena::{Arena, ArenaMap, Holder, NetworkSlot};
+use crate::chance::Chance;
+use crate::mailbox::Access;
+use crate::operation::{Action, Operation, Source};
+use crate::options::Options;
+use crate::queue::{Queue, Step};
+use crate::story::Story;
+use crate::strategy::{Order, Plan};
+use crate::watch::{LOOK, Watch};
+
+/// One PE of a simulated job.
+pub(crate) struct Pe {
+    pub(crate) me: u32,
+    pub(crate) node: u32,
+    pub(crate) pes: u32,
+    /// Tells the fabrics of one process apart.
+    pub(crate) life: u64,
+    pub(crate) plan: Plan,
+    pub(crate) memory: RegisteredMemory,
+    pub(crate) queue: Mutex<Queue>,
+    pub(crate) story: Option<Story>,
+    pub(crate) summary: Option<PathBuf>,
+    /// Whether a thread of this PE has come to its first step.
+    pub(crate) joined: AtomicBool,
+    /// The arena that PE 0 has made; the others map it when they connect.
+    pub(crate) arena: OnceLock<ArenaMap>,
+    pub(crate) closed: AtomicBool,
+    pub(crate) service: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Pe {
+    pub(crate) fn new(participant: &Participant<'_>, life: u64, options: Options) -> Self {
+        let Participant { me, pes, node, .. } = *participant;
+        let plan = Plan::new(&options, pes);
+        Self {
+            me,
+            node,
+            pes,
+            life,
+            plan,
+            memory: RegisteredMemory::default(),
+            queue: Mutex::default(),
+            story: options.story.map(|path| Story::new(path, me)),
+            summary: options.summary,
+            joined: AtomicBool::new(false),
+            arena: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            service: Mutex::default(),
+        }
+    }
+
+    /// The arena. Lanes and steps exist only while the fabric is connected.
+    pub(crate) fn arena(&self) -> &Arena {
+        self.arena.get().expect("a fabric is connected before it is used")
+    }
+
+    pub(crate) fn chance(&self) -> Chance<'_> {
+        Chance(&self.arena().chance)
+    }
+
+    pub(crate) fn slot(&self) -> &NetworkSlot {
+        &self.arena().networks[self.me as usize]
+    }
+
+    /// Starts the thread that answers for this PE's memory and takes the turns of its network.
+    pub(crate) fn start_service(self: &Arc<Self>) -> Result<(), Error> {
+        let pe = self.clone();
+        let thread = thread::Builder::new().name("oxshmem-sim".into()).spawn(move || pe.serve());
+        let thread = thread.map_err(|error| Error::new("sim: the service thread cannot be started").because(error))?;
+        *self.service.lock() = Some(thread);
+        Ok(())
+    }
+
+    fn serve(&self) {
+        let slot = self.slot();
+        let mut watch = Watch::default();
+        while !self.closed.load(Acquire) {
+            let bell = slot.bell.load(Acquire);
+            slot.answer(&self.memory);
+            if self.arena().turn() == Holder::Network(self.me) {
+                self.effect();
+                self.give_on(None);
+                continue;
+            }
+            // Where all PEs compute or poll their memory, nobody waits for a turn: then the network goes on by this thread.
+            if !futex::wait(&slot.bell, bell, Some(2 * LOOK)) {
+                watch.look(self.arena());
+                self.take_over();
+            }
+        }
+    }
+
+    /// Does one thing for one operation. The caller has the turn, or has it for this network.
+    pub(crate) fn effect(&self) {
+        let mut queue = self.queue.lock();
+        let starves = |operation: &Operation| self.plan.starves(self.me, operation.to.pe);
+        let mut steps = queue.steps(|operation| !starves(operation));
+        if steps.is_empty() {
+            steps = queue.steps(|_| true);
+        }
+        if let Some(step) = self.choose(&steps) {
+            self.take(&mut queue, step);
+        }
+        self.count(&queue);
+    }
+
+    fn choose(&self, steps: &[Step]) -> Option<Step> {
+        let chance = self.chance();
+        let step = self.arena().step.load(Relaxed);
+        if self.plan.is_kind(step) {
+            // In the order of issue, and nothing that has not to be.
+            return steps.iter().copied().find(|step| !matches!(step, Step::Read { .. } | Step::Lose { .. }));
+        }
+        let operation_of = |step: &Step| match *step {
+            Step::Read { operation, .. }
+            | Step::Land { operation, .. }
+            | Step::Lose { operation, .. }
+            | Step::Complete { operation } => operation,
+        };
+        let operation = match self.plan.order {
+            Order::Oldest => operation_of(steps.first()?),
+            Order::Newest => operation_of(steps.last()?),
+            Order::Any => operation_of(steps.get(chance.below(steps.len()))?),
+        };
+        let its: Vec<Step> = steps.iter().copied().filter(|step| operation_of(step) == operation).collect();
+        let chosen = its[chance.below(its.len())];
+        match chosen {
+            // A connection breaks seldom.
+            Step::Lose { .. } if !chance.one_in(4) => Some(its[0]),
+            _ => Some(chosen),
+        }
+    }
+
+    fn take(&self, queue: &mut Queue, step: Step) {
+        let arena = self.arena();
+        let act = |pe: u32| arena.activity(pe).fetch_add(1, Relaxed);
+        match step {
+            Step::Read { operation, part } => {
+                let operation = &mut queue.operations[operation];
+                let bytes = source(operation, part);
+                self.note(|| format!("reads {} of {}", range(operation, part), describe(operation)));
+                operation.parts[part].read = Some(bytes);
+                // A caller may wait until its buffers have been read.
+                act(self.me);
+            }
+            Step::Lose { operation, part } => {
+                let operation = &mut queue.operations[operation];
+                self.note(|| format!("loses {} of {}, to read it again", range(operation, part), describe(operation)));
+                operation.parts[part].read = None;
+            }
+            Step::Land { operation, part } => {
+                let operation = &mut queue.operations[operation];
+                self.note(|| format!("lands {} of {}", range(operation, part), describe(operation)));
+                let landed = self.land(operation, part);
+                act(if operation.is_ordered() { operation.to.pe } else { self.me });
+                operation.parts.swap_remove(part);
+                if let Err(wrong) = landed {
+                    operation.parts.clear();
+                    operation.account.fail(wrong.error(operation.to.pe));
+                }
+            }
+            Step::Complete { operation } => {
+                let operation = queue.operations.remove(operation);
+                self.note(|| format!("completes {}", describe(&operation)));
+                operation.account.complete(1);
+                act(self.me);
+            }
+        }
+    }
+
+    /// Lets a part take effect. The target may be gone: then nothing happens.
+    fn land(&self, operation: &mut Operation, part: usize) -> Result<(), OutOfRange> {
+        let target = &self.arena().networks[operation.to.pe as usize];
+        let bytes = operation.parts[part].bytes.clone();
+        let to = oxshmem_transport::Remote { offset: operation.to.offset + bytes.start as u64, ..operation.to };
+        let answer = match &operation.action {
+            Action::Put(_) => {
+                let data = operation.parts[part].read.take().unwrap_or_else(|| source(operation, part));
+                target.ask(to, Access::Put(&data))
+            }
+            Action::Get(dest) => {
+                let mut data = vec![0; bytes.len()];
+                let answer = target.ask(to, Access::Get(&mut data));
+                if matches!(answer, Some(Ok(_))) {
+                    // SAFETY: the caller of `get_nbi` keeps the destination, of which this is a part, until completion.
+                    unsafe { dest.add(bytes.start).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
+                }
+                answer
+            }
+            &Action::Amo(width, amo, old) => {
+                let answer = target.ask(operation.to, Access::Amo(width, amo));
+                if let Some(Ok(value)) = answer {
+                    // SAFETY: the caller of `amo` keeps `old`, or gave null, until completion.
+                    unsafe { deliver_old(old, width, value) };
+                }
+                answer
+            }
+        };
+        answer.map_or(Ok(()), |answer| answer.map(drop))
+    }
+
+    /// Tells the scheduler how many operations are under way.
+    pub(crate) fn count(&self, queue: &Queue) {
+        let held = queue.count(|operation| self.plan.starves(self.me, operation.to.pe));
+        self.slot().held.store(held, Relaxed);
+        self.slot().pending.store(queue.operations.len() as u32 - held, Relaxed);
+    }
+
+    /// Writes what the network does at this step, if there is a story.
+    pub(crate) fn note(&self, what: impl FnOnce() -> String) {
+        if let Some(story) = &self.story {
+            story.write(self.arena().step.load(Relaxed), "network", &what());
+        }
+    }
+}
+
+/// The bytes of a part, read now.
+fn source(operation: &Operation, part: usize) -> Box<[u8]> {
+    let bytes = operation.parts[part].bytes.clone();
+    match &operation.action {
+        Action::Put(Source::Copied(copy)) => copy[bytes].into(),
+        Action::Put(Source::Borrowed(start)) => {
+            // SAFETY: the caller of `put_nbi` keeps the source readable until completion, and this is a part of it. A program
+            // that writes it meanwhile is wrong; then any bytes are as good.
+            unsafe { slice::from_raw_parts(start.add(bytes.start), bytes.len()) }.into()
+        }
+        Action::Get(_) | Action::Amo(..) => Box::default(),
+    }
+}
+
+fn range(operation: &Operation, part: usize) -> String {
+    let bytes = &operation.parts[part].bytes;
+    format!("bytes {}..{}", bytes.start, bytes.end)
+}
+
+/// An operation as the story names it.
+pub(crate) fn describe(operation: &Operation) -> String {
+    let Operation { number, to, site, .. } = operation;
+    format!("{} #{number} to PE {} {:?}+{:#x} ({site})", operation.name(), to.pe, to.region, to.offset)
+}

@@ -1,0 +1,145 @@
+//! An operation under way: its parts, and what has happened to each of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use oxshmem_transport::{Account, Amo, Remote, Width};
+
+use crate::chance::Chance;
+
+/// An operation of a lane that is not complete.
+pub(crate) struct Operation {
+    pub(crate) number: u64,
+    pub(crate) lane: u64,
+    pub(crate) account: Arc<Account>,
+    /// The fences of its lane before it.
+    pub(crate) era: u64,
+    /// The fences and the fences of puts before it.
+    pub(crate) put_era: u64,
+    /// The put whose data must land before this signal.
+    pub(crate) after: Option<u64>,
+    pub(crate) to: Remote,
+    pub(crate) action: Action,
+    /// Parts that have not landed.
+    pub(crate) parts: Vec<Part>,
+    /// Its lane has said that buffers may be reused: what has been read is not read again.
+    pub(crate) kept: bool,
+    /// The program's line, for the story.
+    pub(crate) site: String,
+}
+
+/// The action of an operation.
+pub(crate) enum Action {
+    /// Parts of the source land at the target.
+    Put(Source),
+    /// Parts of the target's memory come here.
+    Get(*mut u8),
+    /// An object is updated, and its old value comes here unless that is null.
+    Amo(Width, Amo, *mut u8),
+}
+
+/// The source of a put.
+pub(crate) enum Source {
+    /// A copy, made in the call.
+    Copied(Box<[u8]>),
+    /// The caller's memory, until completion.
+    Borrowed(*const u8),
+}
+
+// SAFETY: the pointers are buffers of a lane's caller, who keeps them valid until completion on whatever thread.
+unsafe impl Send for Action {}
+
+/// A run of bytes that moves at one time.
+pub(crate) struct Part {
+    pub(crate) bytes: Range<usize>,
+    /// Its bytes, if they have been read and have not landed.
+    pub(crate) read: Option<Box<[u8]>>,
+}
+
+impl Operation {
+    /// Whether everything has landed, so that only completion is left.
+    pub(crate) fn has_landed(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether it still needs a buffer of its caller.
+    pub(crate) fn needs_caller(&self) -> bool {
+        match &self.action {
+            Action::Put(Source::Copied(_)) => false,
+            Action::Put(Source::Borrowed(_)) => self.parts.iter().any(|part| part.read.is_none()),
+            Action::Get(_) => !self.has_landed(),
+            Action::Amo(_, _, old) => !old.is_null() && !self.has_landed(),
+        }
+    }
+
+    /// Whether a fence keeps things behind it. A fence orders puts, atomics and signals, and no gets.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !matches!(self.action, Action::Get(_))
+    }
+
+    /// Its name in the story.
+    pub(crate) fn name(&self) -> &'static str {
+        match &self.action {
+            Action::Put(Source::Copied(_)) => "put",
+            Action::Put(Source::Borrowed(_)) => "put_nbi",
+            Action::Get(_) => "get_nbi",
+            Action::Amo(..) if self.after.is_some() => "signal",
+            Action::Amo(..) => "atomic",
+        }
+    }
+}
+
+/// Puts up to this length promise that each aligned 8-byte word lands whole.
+const SHORT: usize = 4096;
+
+/// Cuts `n` bytes that go to `offset` into parts. Words of a short run stay whole: up to 64 bytes each word is a part of its
+/// own, and longer runs are cut at a few places.
+pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> Vec<Part> {
+    let ahead = (8 - offset as usize % 8) % 8;
+    let mut cuts: Vec<usize> = match n {
+        _ if whole || n <= 1 => Vec::new(),
+        2..=64 => (ahead..n).step_by(8).filter(|&at| at > 0).collect(),
+        _ => (0..chance.below(7))
+            .map(|_| chance.below(n))
+            .map(|at| if n <= SHORT { ahead + at / 8 * 8 } else { at })
+            .collect(),
+    };
+    cuts.push(0);
+    cuts.push(n);
+    cuts.retain(|&at| at <= n);
+    cuts.sort_unstable();
+    cuts.dedup();
+    if n == 0 {
+        // A signal without data: there is nothing to land.
+        return Vec::new();
+    }
+    cuts.windows(2).map(|ends| Part { bytes: ends[0]..ends[1], read: None }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[test]
+    fn parts_cover_all_bytes_once_and_words_of_short_runs_are_whole() {
+        let state = AtomicU64::new(9);
+        let chance = Chance(&state);
+        for n in [0, 1, 4, 7, 8, 9, 16, 63, 64, 65, 100, 4096, 4097, 100_000] {
+            for offset in 0..16 {
+                let parts = parts(n, offset, false, &chance);
+                let mut next = 0;
+                for part in &parts {
+                    assert_eq!(part.bytes.start, next);
+                    next = part.bytes.end;
+                    let inner = part.bytes.end < n && n <= SHORT;
+                    assert!(!inner || (offset as usize + part.bytes.end).is_multiple_of(8), "{n} at {offset}");
+                }
+                assert_eq!(next, n);
+            }
+        }
+        assert_eq!(parts(64, 0, false, &chance).len(), 8);
+        assert_eq!(parts(64, 0, true, &chance).len(), 1);
+    }
+}

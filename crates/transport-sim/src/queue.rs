@@ -1,0 +1,130 @@
+//! The operations of one PE that are under way, and which of them may go on: everything that the contract of a lane leaves
+//! open, and nothing else.
+//!
+//! - Parts land in any order, each once, and an operation completes some time after its last part has landed.
+//! - The operations of one lane to one PE keep the order of a fence between them: nothing behind it lands before all in front
+//!   of it have landed. Gets are not ordered by fences.
+//! - A signal lands after the data of its put.
+//! - Operations of different lanes, and to different PEs, have no order.
+
+use std::sync::Arc;
+
+use oxshmem_transport::{Account, Remote};
+
+use crate::operation::{Action, Operation, Part, Source};
+
+/// Operations of a lane from which on it is busy.
+pub(crate) const MANY: usize = 64;
+
+/// The operations of all lanes of a PE.
+#[derive(Default)]
+pub(crate) struct Queue {
+    pub(crate) operations: Vec<Operation>,
+    issued: u64,
+    lanes: u64,
+}
+
+/// The place of a new operation in the order of its lane.
+pub(crate) struct Place {
+    pub(crate) lane: u64,
+    pub(crate) era: u64,
+    pub(crate) put_era: u64,
+    pub(crate) after: Option<u64>,
+}
+
+/// The next thing for an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// A part of its source can be read.
+    Read { operation: usize, part: usize },
+    /// A part can land, or be fetched; an object can be updated.
+    Land { operation: usize, part: usize },
+    /// What has been read of it can be lost with a connection, and is read again.
+    Lose { operation: usize, part: usize },
+    /// It can complete.
+    Complete { operation: usize },
+}
+
+impl Queue {
+    /// The number of a new lane.
+    pub(crate) fn new_lane(&mut self) -> u64 {
+        self.lanes += 1;
+        self.lanes
+    }
+
+    /// Whether a lane has no room.
+    pub(crate) fn is_full(&self, lane: u64) -> bool {
+        self.operations.iter().filter(|operation| operation.lane == lane).count() >= MANY
+    }
+
+    /// Adds an operation. Returns its number.
+    pub(crate) fn push(
+        &mut self,
+        account: &Arc<Account>,
+        place: Place,
+        to: Remote,
+        action: Action,
+        parts: Vec<Part>,
+        site: String,
+    ) -> u64 {
+        let Place { lane, era, put_era, after } = place;
+        account.issue(1);
+        self.issued += 1;
+        let number = self.issued;
+        let account = account.clone();
+        self.operations.push(Operation {
+            number,
+            lane,
+            account,
+            era,
+            put_era,
+            after,
+            to,
+            action,
+            parts,
+            kept: false,
+            site,
+        });
+        number
+    }
+
+    /// Whether an operation may land.
+    fn may_land(&self, this: &Operation) -> bool {
+        let is_atomic = matches!(this.action, Action::Amo(..));
+        !self.operations.iter().any(|other| {
+            let before = other.lane == this.lane && other.to.pe == this.to.pe && !other.has_landed();
+            let fenced = other.is_ordered() && this.is_ordered() && other.era < this.era;
+            let put_fenced = is_atomic && matches!(other.action, Action::Put(_)) && other.put_era < this.put_era;
+            before && (fenced || put_fenced || this.after == Some(other.number))
+        })
+    }
+
+    /// Everything that may happen next to the operations that `chosen` names, in the order of their issue.
+    pub(crate) fn steps(&self, chosen: impl Fn(&Operation) -> bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (operation, this) in self.operations.iter().enumerate().filter(|(_, this)| chosen(this)) {
+            if this.has_landed() {
+                steps.push(Step::Complete { operation });
+                continue;
+            }
+            let may_land = self.may_land(this);
+            for (part, Part { read, .. }) in this.parts.iter().enumerate() {
+                if read.is_none() && matches!(this.action, Action::Put(_)) {
+                    steps.push(Step::Read { operation, part });
+                }
+                if read.is_some() && !this.kept && matches!(this.action, Action::Put(Source::Borrowed(_))) {
+                    steps.push(Step::Lose { operation, part });
+                }
+                if may_land {
+                    steps.push(Step::Land { operation, part });
+                }
+            }
+        }
+        steps
+    }
+
+    /// How many operations are under way, of those that `chosen` names.
+    pub(crate) fn count(&self, chosen: impl Fn(&Operation) -> bool) -> u32 {
+        self.operations.iter().filter(|operation| chosen(operation)).count() as u32
+    }
+}

@@ -1,0 +1,50 @@
+//! What has happened, step by step, in a file: each PE appends its own lines, and turns keep them in order.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use oxshmem_base::call_site::CallSite;
+
+use crate::arena::Arena;
+
+/// The file, open for one PE. A story that cannot be written is not written: the run goes on.
+pub(crate) struct Story {
+    file: Option<File>,
+    me: u32,
+}
+
+impl Story {
+    pub(crate) fn new(path: PathBuf, me: u32) -> Self {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        if let Err(error) = &file {
+            tracing::warn!(path = %path.display(), %error, "the story of a simulated run cannot be written");
+        }
+        Self { file: file.ok(), me }
+    }
+
+    /// One line: `STEP PE WHO WHAT`.
+    pub(crate) fn write(&self, step: u64, who: &str, what: &str) {
+        if let Some(mut file) = self.file.as_ref() {
+            let line = format!("{step} {} {who} {what}\n", self.me);
+            if let Err(error) = file.write_all(line.as_bytes()) {
+                tracing::warn!(%error, "a line of the story is lost");
+            }
+        }
+    }
+
+    /// The line of the program that has called the library.
+    pub(crate) fn site(&self) -> String {
+        CallSite::here().to_string()
+    }
+}
+
+/// Writes how the run went.
+pub(crate) fn summarise(path: &Path, strategy: &str, seed: u64, arena: &Arena) {
+    let [steps, digest, overrun] = [&arena.step, &arena.digest, &arena.overrun].map(|word| word.load(Relaxed));
+    let text = format!("strategy {strategy}\nseed {seed}\nsteps {steps}\ndigest {digest:016x}\noverrun {overrun}\n");
+    if let Err(error) = fs::write(path, text) {
+        tracing::warn!(path = %path.display(), %error, "the summary of a simulated run cannot be written");
+    }
+}

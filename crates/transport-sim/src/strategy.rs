@@ -1,0 +1,252 @@
+//! Who is next: a pure function of the strategy, the dice and the situation.
+
+use std::sync::atomic::AtomicU64;
+
+use crate::chance::{Chance, seeded};
+use crate::options::{Options, Strategy};
+
+/// What may happen next.
+#[derive(Default, Debug)]
+pub(crate) struct Situation {
+    /// The thread that has just made a step and may go on.
+    pub(crate) current: Option<u32>,
+    /// Threads that may go on with more than a look in vain: their numbers, PEs and priorities.
+    pub(crate) actors: Vec<Candidate>,
+    /// Networks with operations under way.
+    pub(crate) networks: Vec<Candidate>,
+    /// Networks that have only operations of the starved pair under way.
+    pub(crate) held: Vec<Candidate>,
+}
+
+/// One who may be next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Candidate {
+    /// Number of the thread, or of the PE whose network it is.
+    pub(crate) number: u32,
+    pub(crate) pe: u32,
+    pub(crate) priority: u64,
+}
+
+/// The decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    Actor(u32),
+    Network(u32),
+    /// Nothing can end any wait: all PEs look in vain, and nothing is under way.
+    Nothing,
+}
+
+/// The order in which a network takes its operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    Oldest,
+    Newest,
+    Any,
+}
+
+/// What the seed has chosen for the whole job.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) strategy: Strategy,
+    kind: u64,
+    pub(crate) order: Order,
+    /// The network does something in one of so many steps.
+    network_odds: usize,
+    /// Another PE goes on in one of so many steps.
+    turn_odds: usize,
+    /// The PE that starves.
+    pub(crate) victim: u32,
+    /// The pair that starves: from, to.
+    pub(crate) pair: (u32, u32),
+    /// Steps at which the one with the highest priority gets the lowest.
+    changes: Vec<u64>,
+    /// The step at which the victim is killed.
+    pub(crate) death: Option<u64>,
+    /// Whether the network has a put with signal of its own.
+    pub(crate) signals: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(options: &Options, pes: u32) -> Self {
+        let state = AtomicU64::new(seeded(options.seed ^ 0x5115));
+        let chance = Chance(&state);
+        let one_of = |choices: &[usize]| choices[chance.below(choices.len())];
+        let order = [Order::Any, Order::Newest, Order::Any, Order::Oldest][chance.below(4)];
+        let network_odds = one_of(&[2, 4, 16, 64, 400]);
+        let turn_odds = one_of(&[2, 8, 32]);
+        let victim = chance.below(pes as usize) as u32;
+        let to = (victim + 1 + chance.below((pes as usize).saturating_sub(1)) as u32) % pes.max(1);
+        // Jobs have some hundred to some ten thousand steps: the logarithm of a change is uniform.
+        let changes =
+            (0..3 + chance.below(6)).map(|_| 1 << (3 + chance.below(12))).map(|most: usize| chance.below(most));
+        let changes = changes.map(|step| step as u64).collect();
+        let death = options.death.then(|| chance.below(1 << (5 + chance.below(9))) as u64);
+        let signals = !chance.one_in(3);
+        let Options { strategy, kind, seed, .. } = *options;
+        Self {
+            seed,
+            signals,
+            strategy,
+            kind,
+            order,
+            network_odds,
+            turn_odds,
+            victim,
+            pair: (victim, to),
+            changes,
+            death,
+        }
+    }
+
+    /// Whether every operation is complete before anybody goes on.
+    pub(crate) fn is_kind(&self, step: u64) -> bool {
+        self.strategy == Strategy::Eager || step >= self.kind
+    }
+
+    /// Whether operations from one PE to another wait until nothing else can happen.
+    pub(crate) fn starves(&self, from: u32, to: u32) -> bool {
+        self.strategy == Strategy::StarvedPair && self.pair == (from, to)
+    }
+
+    /// Whether priorities change at this step.
+    pub(crate) fn changes_at(&self, step: u64) -> bool {
+        self.strategy == Strategy::Priority && self.changes.contains(&step)
+    }
+
+    /// Decides.
+    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> Next {
+        let Situation { current, actors, networks, held } = situation;
+        let some = |candidates: &[Candidate]| {
+            (!candidates.is_empty()).then(|| candidates[chance.below(candidates.len())].number)
+        };
+        let network = || some(networks).or_else(|| some(held)).map(Next::Network);
+        let go_on = || current.or_else(|| some(actors)).map(Next::Actor);
+        let decided = match self.strategy {
+            _ if self.is_kind(step) => network().or_else(go_on),
+            Strategy::Lazy => go_on().or_else(network),
+            Strategy::Priority => {
+                let best = |candidates: &[Candidate]| candidates.iter().max_by_key(|one| one.priority).copied();
+                match (best(actors), best(networks)) {
+                    (Some(actor), Some(network)) if network.priority > actor.priority => {
+                        Some(Next::Network(network.number))
+                    }
+                    (Some(actor), _) => Some(Next::Actor(actor.number)),
+                    (None, Some(network)) => Some(Next::Network(network.number)),
+                    (None, None) => some(held).map(Next::Network),
+                }
+            }
+            Strategy::StarvedPe => {
+                let fed = |candidates: &[Candidate]| -> Vec<Candidate> {
+                    candidates.iter().filter(|one| one.pe != self.victim).copied().collect()
+                };
+                let (fed_actors, fed_networks) = (fed(actors), fed(networks));
+                let current = current.filter(|&now| fed_actors.iter().any(|one| one.number == now));
+                let situation = Situation { current, actors: fed_actors, networks: fed_networks, held: Vec::new() };
+                self.mixed(chance, &situation).or_else(|| go_on().or_else(network))
+            }
+            Strategy::Random | Strategy::StarvedPair | Strategy::Eager => {
+                self.mixed(chance, situation).or_else(|| some(held).map(Next::Network))
+            }
+        };
+        decided.unwrap_or(Next::Nothing)
+    }
+
+    /// Threads and networks by the odds of the seed.
+    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<Next> {
+        let Situation { current, actors, networks, .. } = situation;
+        let one = |candidates: &[Candidate]| candidates[chance.below(candidates.len())].number;
+        let networks_turn = !networks.is_empty() && (actors.is_empty() || chance.one_in(self.network_odds));
+        if networks_turn {
+            return Some(Next::Network(one(networks)));
+        }
+        match current {
+            Some(now) if !chance.one_in(self.turn_odds) => Some(Next::Actor(*now)),
+            _ if !actors.is_empty() => Some(Next::Actor(one(actors))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(number: u32, priority: u64) -> Candidate {
+        Candidate { number, pe: number, priority }
+    }
+
+    fn plan(detail: &str) -> Plan {
+        Plan::new(&Options::read(detail).expect("a detail"), 4)
+    }
+
+    fn decided(plan: &Plan, situation: &Situation) -> Vec<Next> {
+        let state = AtomicU64::new(seeded(7));
+        (0..2000).map(|step| plan.next(step, &Chance(&state), situation)).collect()
+    }
+
+    #[test]
+    fn a_lazy_network_does_nothing_while_a_pe_can_go_on() {
+        let mut situation = Situation {
+            current: Some(1),
+            actors: vec![candidate(0, 0), candidate(1, 0)],
+            networks: vec![candidate(2, 0)],
+            held: Vec::new(),
+        };
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Next::Actor(1)));
+        (situation.current, situation.actors) = (None, Vec::new());
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Next::Network(2)));
+    }
+
+    #[test]
+    fn a_kind_network_is_done_before_anybody_goes_on() {
+        let situation = Situation {
+            current: Some(1),
+            actors: vec![candidate(1, 0)],
+            networks: vec![candidate(2, 0)],
+            held: Vec::new(),
+        };
+        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == Next::Network(2)));
+        let late = decided(&plan("lazy:1,kind=1000"), &situation);
+        assert!(late[..1000].iter().all(|next| *next == Next::Actor(1)));
+        assert!(late[1000..].iter().all(|next| *next == Next::Network(2)));
+    }
+
+    #[test]
+    fn who_starves_comes_when_nobody_else_can() {
+        for seed in 0..20 {
+            let plan = plan(&format!("starved-pe:{seed}"));
+            let all: Vec<_> = (0..4).map(|pe| candidate(pe, 0)).collect();
+            let situation = Situation { actors: all.clone(), networks: all, ..Situation::default() };
+            let victim = plan.victim;
+            assert!(
+                decided(&plan, &situation)
+                    .iter()
+                    .all(|next| { !matches!(next, Next::Actor(pe) | Next::Network(pe) if *pe == victim) })
+            );
+            let alone = Situation { actors: vec![candidate(victim, 0)], ..Situation::default() };
+            assert!(decided(&plan, &alone).iter().all(|next| *next == Next::Actor(victim)));
+        }
+    }
+
+    #[test]
+    fn everybody_comes_at_random_and_the_highest_by_priority() {
+        let all: Vec<_> = (0..4).map(|number| candidate(number, number.into())).collect();
+        let situation = Situation { actors: all.clone(), networks: all, ..Situation::default() };
+        for seed in [4, 5, 6, 7] {
+            let decided = decided(&plan(&format!("random:{seed}")), &situation);
+            for number in 0..4 {
+                assert!(decided.contains(&Next::Actor(number)), "seed {seed}: PE {number}");
+            }
+            assert!(decided.iter().any(|next| matches!(next, Next::Network(_))), "seed {seed}");
+        }
+        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == Next::Actor(3)));
+    }
+
+    #[test]
+    fn nothing_can_happen_where_there_is_nobody() {
+        for name in ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"] {
+            assert_eq!(decided(&plan(name), &Situation::default())[0], Next::Nothing);
+        }
+    }
+}

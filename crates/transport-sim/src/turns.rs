@@ -1,0 +1,309 @@
+//! Whose turn it is. A thread of a program has the turn from the end of a step to the beginning of its next one.
+
+use std::cell::RefCell;
+use std::process;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use oxshmem_os::{bystanders, futex};
+
+use crate::arena::{Actor, ActorState, Arena, Holder};
+use crate::network::Pe;
+use crate::strategy::{Candidate, Next, Situation};
+use crate::watch::{self, Watch};
+
+/// A step of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    /// It issues an operation, or waits for something new.
+    Act,
+    /// It has looked at what it waits for before, in vain.
+    LookAgain,
+    /// It polls: the first looks in a row may each have been of use.
+    Poll,
+}
+
+/// Polls in a row from which on they count as looks in vain.
+const MANY_POLLS: u32 = 3;
+/// A PE that waits for what is outside of the simulation looks this often.
+const IDLE: Duration = Duration::from_micros(200);
+
+/// This thread in one job.
+struct OwnActor {
+    life: u64,
+    pe: Weak<Pe>,
+    number: u32,
+    polls: u32,
+}
+
+impl Drop for OwnActor {
+    /// The thread ends: it takes no more turns.
+    fn drop(&mut self) {
+        if let Some(pe) = self.pe.upgrade() {
+            pe.end_actor(self.number);
+        }
+    }
+}
+
+thread_local! {
+    static OWN: RefCell<Vec<OwnActor>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Pe {
+    /// A step of the calling thread: others may go on, and the network may do something. Returns when the thread has the
+    /// turn again.
+    pub(crate) fn step(self: &Arc<Self>, call: Call) {
+        let (number, polls) = self.own_actor(call);
+        let (arena, actor) = (self.arena(), &self.arena().actors[number as usize]);
+        if arena.turn() != Holder::Actor(number) {
+            self.wait_for_turn(number);
+        }
+        arena.inside.store(1, Relaxed);
+        let again = call == Call::LookAgain || call == Call::Poll && polls > MANY_POLLS;
+        if again {
+            actor.vain.store(arena.activity(self.me).load(Relaxed) + 1, Relaxed);
+        } else {
+            arena.activity(self.me).fetch_add(1, Relaxed);
+            actor.vain.store(0, Relaxed);
+        }
+        if self.plan.death.is_some_and(|step| step <= arena.step.load(Relaxed)) && self.plan.victim == self.me {
+            self.die();
+        }
+        if !again {
+            self.tell(|| "goes on".into());
+        }
+        if self.give_on(Some(number)) {
+            self.wait_for_turn(number);
+        }
+        arena.inside.store(0, Relaxed);
+    }
+
+    /// The thread is about to block outside of the library: the others go on, and its next step waits for a turn.
+    pub(crate) fn step_out(self: &Arc<Self>) {
+        let (number, _) = self.own_actor(Call::Act);
+        let arena = self.arena();
+        if arena.turn() == Holder::Actor(number) {
+            arena.actors[number as usize].set_state(ActorState::Away);
+            self.give_on(None);
+        }
+    }
+
+    /// Kills this process, as an unlucky machine does.
+    fn die(&self) -> ! {
+        self.tell(|| "dies".into());
+        oxshmem_os::process::kill_self()
+    }
+
+    /// The number of the calling thread, and its polls in a row.
+    fn own_actor(self: &Arc<Self>, call: Call) -> (u32, u32) {
+        OWN.with_borrow_mut(|own| {
+            let known = own.iter_mut().find(|actor| actor.life == self.life && actor.pe.as_ptr() == Arc::as_ptr(self));
+            if let Some(actor) = known {
+                actor.polls = if call == Call::Act { 0 } else { actor.polls.saturating_add(1) };
+                return (actor.number, actor.polls);
+            }
+            own.retain(|actor| actor.pe.strong_count() > 0);
+            let number = self.join();
+            own.push(OwnActor { life: self.life, pe: Arc::downgrade(self), number, polls: 0 });
+            (number, 0)
+        })
+    }
+
+    /// The calling thread takes part from now on.
+    fn join(&self) -> u32 {
+        let arena = self.arena();
+        let _lock = arena.lock();
+        let is_free = |actor: &Actor| actor.state() == ActorState::Absent;
+        let first = self.me;
+        let is_first = is_free(&arena.actors[first as usize]);
+        let others = (self.pes as usize..arena.actors.len()).find(|&number| is_free(&arena.actors[number]));
+        let number = if is_first { first } else { others.expect("fewer threads than actors") as u32 };
+        let actor = &arena.actors[number as usize];
+        actor.pe.store(self.me, Relaxed);
+        actor.process.store(process::id(), Relaxed);
+        actor.thread.store(bystanders::thread_number(), Relaxed);
+        actor.vain.store(0, Relaxed);
+        actor.priority.store(self.chance_of(number), Relaxed);
+        actor.set_state(ActorState::Present);
+        if is_first && !self.joined.swap(true, Relaxed) {
+            arena.joined.fetch_add(1, Relaxed);
+        }
+        number
+    }
+
+    /// A number that depends on the seed and on `of` only, so that the order in which threads come changes nothing.
+    fn chance_of(&self, of: u32) -> u64 {
+        crate::chance::seeded(self.plan.seed ^ (u64::from(of) << 32))
+    }
+
+    fn end_actor(&self, number: u32) {
+        let Some(arena) = self.arena.get().filter(|_| !self.closed.load(Relaxed)) else { return };
+        arena.actors[number as usize].set_state(ActorState::Absent);
+        if arena.turn() == Holder::Actor(number) {
+            self.give_on(None);
+        }
+    }
+
+    /// Gives the turn to whom the strategy names; what the caller's own network does, is done at once. `caller` is the thread
+    /// that makes a step, if it may go on. Returns whether somebody else has the turn now.
+    pub(crate) fn give_on(&self, caller: Option<u32>) -> bool {
+        let arena = self.arena();
+        loop {
+            let lock = arena.lock();
+            let next = self.decide(arena, caller);
+            if next != Next::Nothing {
+                self.count_step(next);
+            }
+            match next {
+                Next::Network(pe) if pe == self.me && caller.is_some() => {
+                    drop(lock);
+                    self.effect();
+                }
+                Next::Network(pe) => {
+                    arena.give(Holder::Network(pe));
+                    return true;
+                }
+                Next::Actor(actor) if caller == Some(actor) => return false,
+                Next::Actor(actor) => {
+                    arena.give(Holder::Actor(actor));
+                    return true;
+                }
+                Next::Nothing => {
+                    // What ends the wait, if anything does, is outside: everybody looks again, one after the other.
+                    let after = caller.map_or(0, |now| now + 1);
+                    match next_present(arena, after) {
+                        Some(actor) if caller == Some(actor) => {
+                            drop(lock);
+                            std::thread::sleep(IDLE);
+                            return false;
+                        }
+                        Some(actor) => {
+                            drop(lock);
+                            std::thread::sleep(IDLE / self.pes.max(1));
+                            let _lock = arena.lock();
+                            arena.give(Holder::Actor(actor));
+                            return true;
+                        }
+                        None => {
+                            arena.give(Holder::Nobody);
+                            return true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// One more step. Where nothing can happen there is none, so that the number of looks outside does not count.
+    fn count_step(&self, next: Next) {
+        let arena = self.arena();
+        let number = arena.step.fetch_add(1, Relaxed);
+        let digest = arena.digest.load(Relaxed).rotate_left(5) ^ next_digest(next);
+        arena.digest.store(digest.wrapping_mul(0x9E37_79B9_7F4A_7C15), Relaxed);
+        if self.plan.changes_at(number) {
+            lower_the_highest(arena, self.pes);
+        }
+    }
+
+    fn decide(&self, arena: &Arena, caller: Option<u32>) -> Next {
+        let mut situation = Situation::default();
+        for (number, actor) in (0..).zip(&arena.actors) {
+            let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
+            let is_vain = || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1;
+            if actor.state() != ActorState::Present || is_vain() {
+                continue;
+            }
+            situation.actors.push(Candidate { number, pe, priority });
+            if caller == Some(number) {
+                situation.current = caller;
+            }
+        }
+        for (pe, slot) in (0..self.pes).zip(&arena.networks) {
+            let candidate = Candidate { number: pe, pe, priority: slot.priority.load(Relaxed) };
+            if slot.over.load(Relaxed) != 0 {
+                continue;
+            }
+            if slot.pending.load(Relaxed) > 0 {
+                situation.networks.push(candidate);
+            } else if slot.held.load(Relaxed) > 0 {
+                situation.held.push(candidate);
+            }
+        }
+        self.plan.next(arena.step.load(Relaxed), &self.chance(), &situation)
+    }
+
+    /// Sleeps until it is the thread's turn. Passes over holders that are away or dead.
+    fn wait_for_turn(&self, number: u32) {
+        let arena = self.arena();
+        let actor = &arena.actors[number as usize];
+        let mut watch = Watch::default();
+        loop {
+            let bell = actor.bell.load(Acquire);
+            if actor.state() == ActorState::Away {
+                actor.set_state(ActorState::Present);
+            }
+            if arena.turn() == Holder::Nobody {
+                self.take_over();
+            }
+            if arena.turn() == Holder::Actor(number) {
+                break;
+            }
+            if !futex::wait(&actor.bell, bell, Some(watch::LOOK)) {
+                watch.look(arena);
+            }
+        }
+    }
+
+    /// Decides who is first, or who follows a holder that was passed over, if nobody has the turn.
+    pub(crate) fn take_over(&self) {
+        let arena = self.arena();
+        let _lock = arena.lock();
+        if arena.turn() != Holder::Nobody || arena.joined.load(Relaxed) < self.pes {
+            return;
+        }
+        match self.decide(arena, None) {
+            Next::Actor(actor) => arena.give(Holder::Actor(actor)),
+            Next::Network(pe) => arena.give(Holder::Network(pe)),
+            Next::Nothing => {
+                if let Some(actor) = next_present(arena, 0) {
+                    arena.give(Holder::Actor(actor));
+                }
+            }
+        }
+    }
+
+    /// Writes a step of the program, if there is a story.
+    fn tell(&self, what: impl FnOnce() -> String) {
+        if let Some(story) = &self.story {
+            let what = what();
+            if !what.is_empty() {
+                story.write(self.arena().step.load(Relaxed), "program", &format!("{what} at {}", story.site()));
+            }
+        }
+    }
+}
+
+/// The first thread that takes part, from number `from` on and around.
+fn next_present(arena: &Arena, from: u32) -> Option<u32> {
+    let is_present = |&number: &u32| arena.actors[number as usize].state() == ActorState::Present;
+    let all = arena.actors.len() as u32;
+    (from..all).chain(0..from.min(all)).find(is_present)
+}
+
+fn lower_the_highest(arena: &Arena, pes: u32) {
+    let actors = arena.actors.iter().filter(|actor| actor.state() == ActorState::Present).map(|actor| &actor.priority);
+    let networks = arena.networks.iter().take(pes as usize).map(|slot| &slot.priority);
+    if let Some(highest) = actors.chain(networks).max_by_key(|priority| priority.load(Relaxed)) {
+        // Earlier changes leave lower numbers, so that the last one to be lowered is the lowest.
+        highest.store(u64::from(u32::MAX).saturating_sub(arena.step.load(Relaxed)), Relaxed);
+    }
+}
+
+fn next_digest(next: Next) -> u64 {
+    match next {
+        Next::Actor(number) => u64::from(number) << 2,
+        Next::Network(pe) => u64::from(pe) << 2 | 1,
+        Next::Nothing => 2,
+    }
+}

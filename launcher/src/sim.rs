@@ -1,0 +1,170 @@
+//! `oxshmem sim`: a program over the simulated network with many seeds, and what the first failing seed says.
+
+mod explain;
+mod run;
+mod shrink;
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use oxshmem_base::Error;
+
+use self::run::{Outcome, SimulatedJob};
+
+/// The command line of `oxshmem sim`.
+#[derive(Args, Clone, Debug)]
+pub struct SimArgs {
+    /// Number of PEs
+    #[arg(short = 'n', long = "np", value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pes: u32,
+    /// Number of simulated nodes [default: one for each PE]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: Option<u32>,
+    /// How many seeds are tried
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value = "0")]
+    first: u64,
+    /// One strategy for all seeds: lazy, eager, random, priority, starved-pe or starved-pair [default: by the seed]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// One PE of each job is killed, at a step that the seed chooses
+    #[arg(long)]
+    death: bool,
+    /// Jobs at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// A job that takes longer hangs
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// Try all seeds, and explain the first failure at the end
+    #[arg(long)]
+    keep_going: bool,
+    /// Say which seeds fail and do not explain why
+    #[arg(long)]
+    no_story: bool,
+    /// Print the digest of each run: equal digests are equal runs
+    #[arg(long)]
+    digests: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<String>,
+}
+
+/// What has been found so far, shared by the threads that run jobs.
+struct Found {
+    seeds: VecDeque<u64>,
+    tried: u64,
+    failed: Vec<(u64, Outcome)>,
+    /// Jobs in which a PE kept its turn for too long.
+    overrun: u64,
+}
+
+impl SimArgs {
+    /// Tries the seeds. Returns the report, and whether no job has failed.
+    pub fn run(&self) -> Result<(String, bool), Error> {
+        let job = SimulatedJob::new(self)?;
+        let begun = Instant::now();
+        let seeds = (0..self.seeds).map(|number| self.first.wrapping_add(number)).collect();
+        let found = Mutex::new(Found { seeds, tried: 0, failed: Vec::new(), overrun: 0 });
+        let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
+        let error = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    if let Err(failed) = self.work(&job, &found) {
+                        error.lock().expect("no thread panics").get_or_insert(failed);
+                    }
+                });
+            }
+        });
+        if let Some(error) = error.into_inner().expect("no thread panics") {
+            return Err(error);
+        }
+        let Found { tried, mut failed, overrun, .. } = found.into_inner().expect("no thread panics");
+        failed.sort_by_key(|(seed, _)| *seed);
+        let mut report = summary(tried, &failed, overrun, begun.elapsed());
+        if let Some((seed, outcome)) = failed.first() {
+            let words = self.words(*seed);
+            let _ = writeln!(report, "{}", outcome.shown(*seed));
+            let _ = writeln!(report, "Repeat it with: {}", job.command_line(&words));
+            if !self.no_story {
+                report += &shrink::explain(&job, &words, outcome)?;
+            }
+        }
+        Ok((report, failed.is_empty()))
+    }
+
+    /// Runs one job after the other.
+    fn work(&self, job: &SimulatedJob, found: &Mutex<Found>) -> Result<(), Error> {
+        loop {
+            let Some(seed) = found.lock().expect("no thread panics").seeds.pop_front() else { return Ok(()) };
+            let outcome = job.run(&self.words(seed), "")?;
+            let mut found = found.lock().expect("no thread panics");
+            found.tried += 1;
+            found.overrun += u64::from(outcome.overrun() > 0);
+            if self.digests {
+                println!("seed {seed}: {}", outcome.digest());
+            }
+            if outcome.is_failure() {
+                eprintln!("oxshmem: seed {seed}: {}", outcome.in_words());
+                found.failed.push((seed, outcome));
+                if !self.keep_going {
+                    found.seeds.clear();
+                }
+            }
+        }
+    }
+
+    /// The choice of a seed, as `oshrun --sim=` takes it.
+    fn words(&self, seed: u64) -> String {
+        let strategy = self.strategy.as_ref().map_or_else(String::new, |name| format!("{name}:"));
+        let death = if self.death { ",death" } else { "" };
+        format!("{strategy}{seed}{death}")
+    }
+}
+
+fn summary(tried: u64, failed: &[(u64, Outcome)], overrun: u64, took: Duration) -> String {
+    let an_hour = tried as f64 / took.as_secs_f64().max(0.001) * 3600.0;
+    let mut text = format!("{tried} seeds in {:.1} s ({an_hour:.0} an hour): ", took.as_secs_f64());
+    match failed {
+        [] => text += "none failed\n",
+        _ => {
+            let seeds: Vec<String> = failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
+            let more = if failed.len() > 20 { ", ..." } else { "" };
+            let _ = writeln!(text, "{} failed: {}{more}", failed.len(), seeds.join(", "));
+        }
+    }
+    if overrun > 0 {
+        let _ = writeln!(
+            text,
+            "In {overrun} of them a PE computed or slept for long without a call, so that the others went on: such a run may not \
+             repeat."
+        );
+    }
+    text
+}
+
+/// A file for one job, which goes with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(what: &str) -> Self {
+        use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Relaxed);
+        Self(std::env::temp_dir().join(format!("oxshmem-sim-{}-{number}.{what}", std::process::id())))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A job that has failed early has not made it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

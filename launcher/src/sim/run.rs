@@ -1,0 +1,115 @@
+//! One job over the simulated network.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use oxshmem_base::Error;
+
+use super::{Scratch, SimArgs};
+use crate::machine::beside;
+
+/// The exit status of `oshrun` after its `--timeout`.
+const TIMED_OUT: i32 = 124;
+
+/// What all jobs of a command have in common.
+#[derive(Clone)]
+pub(super) struct SimulatedJob {
+    oshrun: PathBuf,
+    pub(super) pes: u32,
+    nodes: Option<u32>,
+    timeout: u64,
+    program: Vec<String>,
+}
+
+/// How a job has ended.
+pub(super) struct Outcome {
+    output: Output,
+    summary: HashMap<String, String>,
+}
+
+impl SimulatedJob {
+    pub(super) fn new(arguments: &SimArgs) -> Result<Self, Error> {
+        let SimArgs { pes, nodes, timeout, program, .. } = arguments.clone();
+        Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, program })
+    }
+
+    /// The same program on fewer PEs.
+    pub(super) fn with(&self, pes: u32) -> Self {
+        Self { pes, nodes: self.nodes.map(|nodes| nodes.min(pes)), ..self.clone() }
+    }
+
+    fn arguments(&self, words: &str) -> Vec<String> {
+        let nodes = self.nodes.map(|nodes| format!("--nodes={nodes}"));
+        let head = [format!("--sim={words}"), "-n".into(), self.pes.to_string()];
+        head.into_iter().chain(nodes).chain(self.program.iter().cloned()).collect()
+    }
+
+    /// What a user types to repeat a run.
+    pub(super) fn command_line(&self, words: &str) -> String {
+        format!("oshrun {}", self.arguments(words).join(" "))
+    }
+
+    /// Runs the job with this choice and `more` of it.
+    pub(super) fn run(&self, words: &str, more: &str) -> Result<Outcome, Error> {
+        let summary = Scratch::new("summary");
+        let detail = format!("{words},summary={}{more}", summary.0.display());
+        let mut command = Command::new(&self.oshrun);
+        command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
+        // A deadlock ends the job at once, and says who waits for whom.
+        command.env("SHMEM_DEADLOCK", "abort").stdin(Stdio::null());
+        let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
+        let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
+        let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(Outcome { output, summary: text.lines().filter_map(pair).collect() })
+    }
+}
+
+impl Outcome {
+    pub(super) fn is_failure(&self) -> bool {
+        !self.output.status.success()
+    }
+
+    /// Whether two runs have failed in the same way.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.output.status == other.output.status
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        match self.output.status.code() {
+            Some(TIMED_OUT) => "the job hangs".into(),
+            Some(status) => format!("exit status {status}"),
+            None => self.output.status.to_string(),
+        }
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.summary.get(name)?.parse().ok()
+    }
+
+    /// Steps of the run, if it has come to its end.
+    pub(super) fn steps(&self) -> Option<u64> {
+        self.number("steps")
+    }
+
+    /// The step from which on the run is no function of the seed; 0: it is one.
+    pub(super) fn overrun(&self) -> u64 {
+        self.number("overrun").unwrap_or(0)
+    }
+
+    pub(super) fn digest(&self) -> &str {
+        self.summary.get("digest").map_or("none: the job did not come to its end", String::as_str)
+    }
+
+    /// What the job printed, for people.
+    pub(super) fn shown(&self, seed: u64) -> String {
+        const MOST: usize = 30;
+        let streams = [&self.output.stdout, &self.output.stderr];
+        let text: String = streams.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let shown: String = lines.iter().take(MOST).map(|line| format!("    {line}\n")).collect();
+        let more = lines.len().saturating_sub(MOST);
+        let more = if more > 0 { format!("    ... and {more} lines more\n") } else { String::new() };
+        format!("\nSeed {seed}: {}. The job printed:\n{shown}{more}", self.in_words())
+    }
+}

@@ -1,0 +1,78 @@
+//! The smallest run that still fails: fewer PEs, and the earliest step from which on the network may be kind.
+
+use std::fmt::Write as _;
+
+use oxshmem_base::Error;
+
+use super::Scratch;
+use super::explain;
+use super::run::{Outcome, SimulatedJob};
+
+/// Steps that are looked for if the failing run did not say how many it has.
+const MOST_STEPS: u64 = 1 << 20;
+
+/// Explains a failure: repeats it, shrinks it, and tells the story of the step at which its outcome turns.
+pub(super) fn explain(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Result<String, Error> {
+    let mut text = String::new();
+    let again = job.run(words, "")?;
+    if !again.is_failure() {
+        let _ = writeln!(
+            text,
+            "It did not fail again. A PE computes, sleeps or reads a clock between its calls, or threads race: then a run is no \
+             function of its seed alone."
+        );
+        return Ok(text);
+    }
+    let (job, words) = fewer_pes(job, words, outcome)?;
+    let Some(kind) = turning_point(&job, &words)? else {
+        let _ = writeln!(
+            text,
+            "It fails as well where the network does everything at once and in order: no order of the network's is to blame."
+        );
+        return Ok(text);
+    };
+    let story = Scratch::new("story");
+    job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?;
+    let lines = std::fs::read_to_string(&story.0).unwrap_or_default();
+    let _ = writeln!(text, "The smallest run that fails: {}", job.command_line(&format!("{words},kind={kind}")));
+    text += &explain::story(&lines, kind);
+    Ok(text)
+}
+
+/// The job on as few PEs as still fails with this choice.
+fn fewer_pes(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Result<(SimulatedJob, String), Error> {
+    for pes in 2..job.pes {
+        let smaller = job.with(pes);
+        let tried = smaller.run(words, "")?;
+        if tried.is_failure() && tried.is_like(outcome) {
+            return Ok((smaller, words.to_owned()));
+        }
+    }
+    Ok((job.clone(), words.to_owned()))
+}
+
+/// The first step from which on a kind network comes too late. `None`: a network that is kind from the start fails as well.
+fn turning_point(job: &SimulatedJob, words: &str) -> Result<Option<u64>, Error> {
+    let fails = |kind: u64| job.run(words, &format!(",kind={kind}")).map(|outcome| outcome.is_failure());
+    if fails(0)? {
+        return Ok(None);
+    }
+    // The step is not known if the run did not end: then it is looked for in strides.
+    let mut high = job.run(words, "")?.steps().unwrap_or(0).max(64);
+    while !fails(high)? {
+        if high >= MOST_STEPS {
+            return Ok(None);
+        }
+        high *= 2;
+    }
+    let mut low = 0;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fails(middle)? {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Ok(Some(high))
+}
