@@ -47,6 +47,8 @@ pub(crate) struct Arena {
     activity: [AtomicU64; MOST_PES],
     /// The step from which on the run is no function of the seed; 0: it still is.
     pub(crate) overrun: AtomicU64,
+    /// The number of the last thread that has taken part, and one.
+    actor_count: AtomicU32,
     pub(crate) actors: [Actor; MOST_ACTORS],
     pub(crate) networks: [NetworkSlot; MOST_PES],
 }
@@ -65,6 +67,8 @@ pub(crate) struct Actor {
     pub(crate) vain: AtomicU64,
     /// Its rank under [`crate::options::Strategy::Priority`].
     pub(crate) priority: AtomicU64,
+    /// The step at which it was last chosen, or had nothing to do.
+    pub(crate) chosen: AtomicU64,
 }
 
 /// Whether a thread takes part.
@@ -95,6 +99,8 @@ pub(crate) struct NetworkSlot {
     /// Operations under way of the starved pair.
     pub(crate) held: AtomicU32,
     pub(crate) priority: AtomicU64,
+    /// As for a thread.
+    pub(crate) chosen: AtomicU64,
     pub(crate) mailbox: Mailbox,
 }
 
@@ -162,6 +168,16 @@ impl Arena {
             Holder::Actor(actor) => ring(&self.actors[actor as usize].bell),
             Holder::Network(pe) => ring(&self.networks[pe as usize].bell),
         }
+    }
+
+    /// The slots of threads that have been in use.
+    pub(crate) fn used(&self) -> &[Actor] {
+        &self.actors[..self.actor_count.load(Relaxed) as usize]
+    }
+
+    /// Thread `number` takes part. The caller has the lock.
+    pub(crate) fn count_actor(&self, number: u32) {
+        self.actor_count.fetch_max(number + 1, Relaxed);
     }
 
     /// See [`Arena::activity`]: that of the node of a PE.

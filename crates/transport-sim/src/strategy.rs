@@ -25,7 +25,12 @@ pub(crate) struct Candidate {
     pub(crate) number: u32,
     pub(crate) pe: u32,
     pub(crate) priority: u64,
+    /// Steps since it was last chosen, or had nothing to do.
+    pub(crate) waited: u64,
 }
+
+/// Whoever has waited for so many steps is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
+const FAIR: u64 = 3000;
 
 /// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +127,15 @@ impl Plan {
         };
         let network = || some(networks).or_else(|| some(held)).map(Next::Network);
         let go_on = || current.or_else(|| some(actors)).map(Next::Actor);
+        let longest = |candidates: &[Candidate]| {
+            candidates.iter().max_by_key(|one| one.waited).filter(|one| one.waited > FAIR).copied()
+        };
+        if let Some(network) = longest(networks).or_else(|| longest(held)) {
+            return Next::Network(network.number);
+        }
+        if let Some(actor) = longest(actors) {
+            return Next::Actor(actor.number);
+        }
         let decided = match self.strategy {
             _ if self.is_kind(step) => network().or_else(go_on),
             Strategy::Lazy => go_on().or_else(network),
@@ -173,7 +187,7 @@ mod tests {
     use super::*;
 
     fn candidate(number: u32, priority: u64) -> Candidate {
-        Candidate { number, pe: number, priority }
+        Candidate { number, pe: number, priority, waited: 0 }
     }
 
     fn plan(detail: &str) -> Plan {
@@ -210,6 +224,18 @@ mod tests {
         let late = decided(&plan("lazy:1,kind=1000"), &situation);
         assert!(late[..1000].iter().all(|next| *next == Next::Actor(1)));
         assert!(late[1000..].iter().all(|next| *next == Next::Network(2)));
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        for name in ["lazy", "random", "priority", "starved-pe", "starved-pair"] {
+            let late = Candidate { waited: FAIR + 1, ..candidate(2, 0) };
+            let mut situation =
+                Situation { current: Some(1), actors: vec![candidate(1, 9)], networks: vec![late], held: Vec::new() };
+            assert_eq!(decided(&plan(name), &situation)[0], Next::Network(2), "{name}");
+            (situation.networks, situation.actors) = (Vec::new(), vec![candidate(1, 9), late]);
+            assert_eq!(decided(&plan(name), &situation)[0], Next::Actor(2), "{name}");
+        }
     }
 
     #[test]

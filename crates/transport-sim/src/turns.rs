@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::process;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -97,7 +98,8 @@ impl Pe {
 
     /// The number of the calling thread, and its polls in a row.
     fn own_actor(self: &Arc<Self>, call: Call) -> (u32, u32) {
-        OWN.with_borrow_mut(|own| {
+        let known = OWN.try_with(|own| {
+            let mut own = own.borrow_mut();
             let known = own.iter_mut().find(|actor| actor.life == self.life && actor.pe.as_ptr() == Arc::as_ptr(self));
             if let Some(actor) = known {
                 actor.polls = if call == Call::Act { 0 } else { actor.polls.saturating_add(1) };
@@ -107,7 +109,21 @@ impl Pe {
             let number = self.join();
             own.push(OwnActor { life: self.life, pe: Arc::downgrade(self), number, polls: 0 });
             (number, 0)
-        })
+        });
+        // A process that ends may finalize the library when the variables of its threads are gone.
+        known.unwrap_or_else(|_| (self.joined_before().unwrap_or_else(|| self.join()), 0))
+    }
+
+    /// The number under which the calling thread takes part already.
+    fn joined_before(&self) -> Option<u32> {
+        let arena = self.arena();
+        let thread = bystanders::thread_number();
+        let is_it = |actor: &Actor| {
+            actor.state() != ActorState::Absent
+                && actor.pe.load(Relaxed) == self.me
+                && actor.thread.load(Relaxed) == thread
+        };
+        (0..).zip(arena.used()).find(|(_, actor)| is_it(actor)).map(|(number, _)| number)
     }
 
     /// The calling thread takes part from now on.
@@ -124,6 +140,8 @@ impl Pe {
         actor.process.store(process::id(), Relaxed);
         actor.thread.store(bystanders::thread_number(), Relaxed);
         actor.vain.store(0, Relaxed);
+        actor.chosen.store(arena.step.load(Relaxed), Relaxed);
+        arena.count_actor(number);
         actor.priority.store(self.chance_of(number), Relaxed);
         actor.set_state(ActorState::Present);
         if is_first && !self.joined.swap(true, Relaxed) {
@@ -207,20 +225,27 @@ impl Pe {
     }
 
     fn decide(&self, arena: &Arena, caller: Option<u32>) -> Next {
+        let step = arena.step.load(Relaxed);
+        let waited = |chosen: &AtomicU64| step.saturating_sub(chosen.load(Relaxed));
         let mut situation = Situation::default();
-        for (number, actor) in (0..).zip(&arena.actors) {
+        for (number, actor) in (0..).zip(arena.used()) {
             let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
             let is_vain = || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1;
-            if actor.state() != ActorState::Present || is_vain() {
+            if actor.state() != ActorState::Present {
                 continue;
             }
-            situation.actors.push(Candidate { number, pe, priority });
+            if is_vain() {
+                actor.chosen.store(step, Relaxed);
+                continue;
+            }
+            situation.actors.push(Candidate { number, pe, priority, waited: waited(&actor.chosen) });
             if caller == Some(number) {
                 situation.current = caller;
             }
         }
         for (pe, slot) in (0..self.pes).zip(&arena.networks) {
-            let candidate = Candidate { number: pe, pe, priority: slot.priority.load(Relaxed) };
+            let priority = slot.priority.load(Relaxed);
+            let candidate = Candidate { number: pe, pe, priority, waited: waited(&slot.chosen) };
             if slot.over.load(Relaxed) != 0 {
                 continue;
             }
@@ -228,9 +253,17 @@ impl Pe {
                 situation.networks.push(candidate);
             } else if slot.held.load(Relaxed) > 0 {
                 situation.held.push(candidate);
+            } else {
+                slot.chosen.store(step, Relaxed);
             }
         }
-        self.plan.next(arena.step.load(Relaxed), &self.chance(), &situation)
+        let next = self.plan.next(step, &self.chance(), &situation);
+        match next {
+            Next::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
+            Next::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
+            Next::Nothing => {}
+        }
+        next
     }
 
     /// Sleeps until it is the thread's turn. Passes over holders that are away or dead.
@@ -287,12 +320,12 @@ impl Pe {
 /// The first thread that takes part, from number `from` on and around.
 fn next_present(arena: &Arena, from: u32) -> Option<u32> {
     let is_present = |&number: &u32| arena.actors[number as usize].state() == ActorState::Present;
-    let all = arena.actors.len() as u32;
+    let all = arena.used().len() as u32;
     (from..all).chain(0..from.min(all)).find(is_present)
 }
 
 fn lower_the_highest(arena: &Arena, pes: u32) {
-    let actors = arena.actors.iter().filter(|actor| actor.state() == ActorState::Present).map(|actor| &actor.priority);
+    let actors = arena.used().iter().filter(|actor| actor.state() == ActorState::Present).map(|actor| &actor.priority);
     let networks = arena.networks.iter().take(pes as usize).map(|slot| &slot.priority);
     if let Some(highest) = actors.chain(networks).max_by_key(|priority| priority.load(Relaxed)) {
         // Earlier changes leave lower numbers, so that the last one to be lowered is the lowest.
