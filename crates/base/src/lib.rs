@@ -8,6 +8,7 @@ mod error;
 pub mod file;
 pub mod knobs;
 pub mod names;
+pub mod planted;
 pub mod size;
 
 pub use error::{Error, ErrorKind};

@@ -112,31 +112,32 @@ impl Pe {
         if steps.is_empty() {
             steps = queue.steps(|_| true);
         }
-        if let Some(step) = self.choose(&steps) {
+        if let Some(step) = self.choose(&queue, &steps) {
             self.take(&mut queue, step);
         }
         self.count(&queue);
     }
 
-    fn choose(&self, steps: &[Step]) -> Option<Step> {
+    fn choose(&self, queue: &Queue, steps: &[Step]) -> Option<Step> {
         let chance = self.chance();
         let step = self.arena().step.load(Relaxed);
         if self.plan.is_kind(step) {
             // In the order of issue, and nothing that has not to be.
             return steps.iter().copied().find(|step| !matches!(step, Step::Read { .. } | Step::Lose { .. }));
         }
-        let operation_of = |step: &Step| match *step {
-            Step::Read { operation, .. }
-            | Step::Land { operation, .. }
-            | Step::Lose { operation, .. }
-            | Step::Complete { operation } => operation,
-        };
+        // Each lane has the same chance, so that a stream on one of them does not hold up the others.
+        let lane_of = |step: &Step| queue.operations[step.operation()].lane;
+        let mut lanes: Vec<u64> = steps.iter().map(lane_of).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        let lane = *lanes.get(chance.below(lanes.len()))?;
+        let of_lane: Vec<Step> = steps.iter().copied().filter(|step| lane_of(step) == lane).collect();
         let operation = match self.plan.order {
-            Order::Oldest => operation_of(steps.first()?),
-            Order::Newest => operation_of(steps.last()?),
-            Order::Any => operation_of(steps.get(chance.below(steps.len()))?),
+            Order::Oldest => of_lane.first()?.operation(),
+            Order::Newest => of_lane.last()?.operation(),
+            Order::Any => of_lane[chance.below(of_lane.len())].operation(),
         };
-        let its: Vec<Step> = steps.iter().copied().filter(|step| operation_of(step) == operation).collect();
+        let its: Vec<Step> = of_lane.into_iter().filter(|step| step.operation() == operation).collect();
         let chosen = its[chance.below(its.len())];
         match chosen {
             // A connection breaks seldom.
@@ -160,7 +161,7 @@ impl Pe {
             Step::Lose { operation, part } => {
                 let operation = &mut queue.operations[operation];
                 self.note(|| format!("loses {} of {}, to read it again", range(operation, part), describe(operation)));
-                operation.parts[part].read = None;
+                (operation.parts[part].read, operation.parts[part].lost) = (None, true);
             }
             Step::Land { operation, part } => {
                 let operation = &mut queue.operations[operation];

@@ -54,6 +54,8 @@ pub(crate) struct Part {
     pub(crate) bytes: Range<usize>,
     /// Its bytes, if they have been read and have not landed.
     pub(crate) read: Option<Box<[u8]>>,
+    /// Whether they have been lost once. A connection does not break for ever.
+    pub(crate) lost: bool,
 }
 
 impl Operation {
@@ -113,7 +115,7 @@ pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> 
         // A signal without data: there is nothing to land.
         return Vec::new();
     }
-    cuts.windows(2).map(|ends| Part { bytes: ends[0]..ends[1], read: None }).collect()
+    cuts.windows(2).map(|ends| Part { bytes: ends[0]..ends[1], read: None, lost: false }).collect()
 }
 
 #[cfg(test)]

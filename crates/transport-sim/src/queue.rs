@@ -45,6 +45,18 @@ pub(crate) enum Step {
     Complete { operation: usize },
 }
 
+impl Step {
+    /// The index of its operation.
+    pub(crate) fn operation(self) -> usize {
+        match self {
+            Self::Read { operation, .. }
+            | Self::Land { operation, .. }
+            | Self::Lose { operation, .. }
+            | Self::Complete { operation } => operation,
+        }
+    }
+}
+
 impl Queue {
     /// The number of a new lane.
     pub(crate) fn new_lane(&mut self) -> u64 {
@@ -108,11 +120,11 @@ impl Queue {
                 continue;
             }
             let may_land = self.may_land(this);
-            for (part, Part { read, .. }) in this.parts.iter().enumerate() {
+            for (part, Part { read, lost, .. }) in this.parts.iter().enumerate() {
                 if read.is_none() && matches!(this.action, Action::Put(_)) {
                     steps.push(Step::Read { operation, part });
                 }
-                if read.is_some() && !this.kept && matches!(this.action, Action::Put(Source::Borrowed(_))) {
+                if read.is_some() && !lost && !this.kept && matches!(this.action, Action::Put(Source::Borrowed(_))) {
                     steps.push(Step::Lose { operation, part });
                 }
                 if may_land {

@@ -1,5 +1,6 @@
 //! Whole operations, made of what a lane takes at once.
 
+use oxshmem_base::planted;
 use std::ptr;
 
 use crate::{Amo, Busy, Capabilities, Lane, Remote, SignalUpdate, Width};
@@ -72,7 +73,9 @@ impl<'l> Issuer<'l> {
         // SAFETY: the source is readable until completion, and the signal aligned; null asks for no old value.
         unsafe {
             self.put_nbi(to, source, n);
-            self.insist(|lane| lane.fence_puts());
+            if planted!("signal-before-its-data", true, false) {
+                self.insist(|lane| lane.fence_puts());
+            }
             self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
         }
     }

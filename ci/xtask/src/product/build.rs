@@ -39,6 +39,18 @@ pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
     Ok(folder)
 }
 
+/// Builds the C library alone, with the assertions of the protocols and the faults that are planted in them. Returns the folder for
+/// `LD_LIBRARY_PATH`.
+pub(crate) fn checked_library() -> Outcome<PathBuf> {
+    let recipe = Recipe::new("checked");
+    recipe.cargo(&["build", "--quiet", "--lib", "--package", "oxshmem-c"], &[])?;
+    let built = recipe.toolchain.built(recipe.profile);
+    let folder = built.join("lib");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    library::link(&recipe, &built.join("liboxshmem_c.a"), &folder)?;
+    Ok(folder)
+}
+
 /// Links `oshrun` anew, with the C library in it: `ssh` starts it on hosts of which nothing is known. The other tools open
 /// libraries at run time, which a static program cannot.
 fn launcher(recipe: &Recipe) -> Outcome {

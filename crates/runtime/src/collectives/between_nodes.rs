@@ -30,6 +30,7 @@ pub(crate) mod slices;
 
 use core::mem::MaybeUninit;
 use core::ptr;
+use oxshmem_base::planted;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::broadcast::Tree;
@@ -280,11 +281,15 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
-        control::mail(window, slot).clear();
+        if planted!("mail-of-a-dead-team", true, false) {
+            control::mail(window, slot).clear();
+        }
         if let Some(zone) = team.zone.zone() {
             let zones = control::zones(window, zone);
             casts::acknowledge_all(call, team, zones);
-            zones.forget_casts();
+            if planted!("stamps-of-a-dead-team", true, false) {
+                zones.forget_casts();
+            }
         }
     }
     team.zone.give_back();

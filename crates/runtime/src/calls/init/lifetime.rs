@@ -1,5 +1,6 @@
 //! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
 
+use oxshmem_base::planted;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -164,7 +165,9 @@ pub(crate) fn finalize(others: Others) {
         1 => {
             request::complete_all("shmem_finalize");
             // After this barrier a PE no longer serves its peers.
-            lane::complete_all("shmem_finalize");
+            if planted!("farewell-with-puts", true, false) {
+                lane::complete_all("shmem_finalize");
+            }
             order::barrier_all_named("shmem_finalize", CallKind::Finalize);
             crate::calls::memory::list_leaks("shmem_finalize");
             end(others);

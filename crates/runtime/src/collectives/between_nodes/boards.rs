@@ -5,6 +5,7 @@
 
 use core::ops::Range;
 use core::ptr;
+use oxshmem_base::planted;
 
 use oxshmem_transport::{Region, Remote};
 
@@ -113,7 +114,7 @@ fn exchange_batch(
 ) {
     let (team, span, width) = (call.team, batch.span, batch.width);
     let number = team.next_exchange();
-    let parity = number as usize & 1;
+    let parity = planted!("line-parity", number as usize & 1, 0);
     write_line(team.place(team.my), parity, payload);
     gather(call, span, number);
     let window = team.window(span.my_leader());

@@ -30,6 +30,7 @@
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use oxshmem_base::planted;
 
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::algorithm::{Collective, Schedule};
@@ -112,7 +113,11 @@ pub(super) fn cast(
 /// Sends the acknowledgements that the caller, a leader, owes and that are due.
 fn acknowledge(call: Call<'_>, zones: &Zones) {
     let (run, lent) = (call.team.synchronising_runs(), &call.team.zone);
-    send_acknowledgements(call.name, zones, lent.due(run, |half| have_children(zones, half)));
+    send_acknowledgements(
+        call.name,
+        zones,
+        lent.due(run, |half| planted!("acknowledged-before-children", have_children(zones, half), true)),
+    );
 }
 
 /// A team ends, after a synchronising run: sends all that its leader owes.
@@ -122,7 +127,8 @@ pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, zones: &Zone
 
 /// Whether all children have acknowledged a half.
 fn have_children(zones: &Zones, half: usize) -> bool {
-    zones.acknowledged[half].load(Acquire) >= zones.expected[half].load(Relaxed)
+    let have_come = zones.acknowledged[half].load(Acquire) >= zones.expected[half].load(Relaxed);
+    planted!("room-without-acknowledgement", have_come, true)
 }
 
 fn send_acknowledgements(call: &'static str, zones: &Zones, parents: [Option<u32>; 2]) {
@@ -185,7 +191,13 @@ impl Wire for Leader<'_> {
         lane::issue(self.call.name, |lane| {
             // SAFETY: `from` is the caller's room. The head of the file says why it is not written before the child has received
             // what is put here, and why the child's room may be written.
-            unsafe { lane.put_signal(room, from, bytes, stamp, SignalUpdate::Set(self.stamp)) }
+            unsafe {
+                if planted!("stamp-before-payload", false, true) {
+                    lane.put(room, from, bytes);
+                    return lane.amo(stamp, Width::Eight, Amo::Swap(self.stamp), ptr::null_mut());
+                }
+                lane.put_signal(room, from, bytes, stamp, SignalUpdate::Set(self.stamp));
+            }
         });
     }
 

@@ -7,6 +7,7 @@
 //! again two exchanges later, as lines are.
 
 use core::ptr;
+use oxshmem_base::planted;
 
 use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::Collective;
@@ -181,7 +182,8 @@ unsafe fn share(
     let Some(zone) = lending::zone(call, span) else { return false };
     let Some(way) = gathering(call, span, &start, Reach::Results) else { return false };
     let number = team.next_exchange();
-    let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
+    let parity = planted!("board-parity", number as usize & 1, 0);
+    let board = control::zones(team.window(span.my_leader()), zone).board(parity);
     lay(board);
     gather(call, span, number);
     // SAFETY: all members of the node have counted in, so its part is whole; the boards of all leaders are ready.

@@ -29,6 +29,7 @@ mod message;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use core::{ptr, slice};
+use oxshmem_base::planted;
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Place, Plan, Signal, Traffic, Turn};
@@ -153,7 +154,8 @@ impl<'a> Leaders<'a> {
     ) -> Self {
         let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
         let window = call.team.window(call.team.my);
-        let (mail, parity, traffic) = (control::mail(window, slot), turn.parity(), way.schedule.traffic());
+        let parity = planted!("mail-parity", turn.parity(), 0);
+        let (mail, traffic) = (control::mail(window, slot), way.schedule.traffic());
         let zones = call.team.zone.zone().map(|zone| control::zones(window, zone));
         let (landing, landing_len, landing_there) = match zones {
             _ if way.private => (private, PRIVATE, (Region::Control, 0)),
@@ -163,7 +165,7 @@ impl<'a> Leaders<'a> {
             },
             None => (private, 0, (Region::Control, 0)),
             Some(zones) => {
-                let landing = zones.landing[parity].get().cast::<u8>();
+                let landing = zones.landing[planted!("landing-parity", parity, 0)].get().cast::<u8>();
                 (landing, LANDING, (Region::Control, control::offset(landing)))
             }
         };
@@ -283,6 +285,9 @@ impl<'a> Leaders<'a> {
         if self.on_boards && self.way.schedule.lends() {
             return Some(from);
         }
+        if planted!("operand-not-kept", false, true) {
+            return Some(from);
+        }
         // Only these runs are sure to be over everywhere two runs later.
         if self.traffic != Traffic::Synchronising {
             return None;
@@ -291,7 +296,7 @@ impl<'a> Leaders<'a> {
         if bytes > GOING - used {
             return None;
         }
-        let copy = zones.going[self.parity].get().cast::<u8>().wrapping_add(used);
+        let copy = zones.going[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
         self.going.set((used + bytes).next_multiple_of(64).min(GOING));
         // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's zone, and
         // the network has read the copies of the run before last.
@@ -355,7 +360,7 @@ impl Wire for Leaders<'_> {
         lane::issue(self.call.name, |lane| {
             // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
             unsafe { lane.put(start, from, bytes) };
-            if bytes > 0 {
+            if bytes > 0 && planted!("operand-unfenced", true, false) {
                 lane.fence();
             }
             // SAFETY: a word of the leader's mail; no old value is asked for.

@@ -4,6 +4,7 @@
 //! parts, which come to the board of the zone. Both boards belong to one exchange and are written again two exchanges later, as
 //! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
 
+use oxshmem_base::planted;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
@@ -50,7 +51,8 @@ impl PartsWay {
     /// The exchange begins.
     pub(super) fn begin<'a>(self, call: Call<'a>, span: &'a Span) -> NodeParts<'a> {
         let number = call.team.next_exchange();
-        let (window, parity) = (call.team.window(span.my_leader()), number as usize & 1);
+        let parity = planted!("part-parity", number as usize & 1, 0);
+        let window = call.team.window(span.my_leader());
         let outgoing = control::outgoing(window, self.zone, parity);
         let incoming = control::zones(window, self.zone).board(parity);
         NodeParts { call, span, with: self, number, outgoing, incoming }

@@ -6,6 +6,7 @@
 //! combines its node's operands before.
 
 use core::ptr;
+use oxshmem_base::planted;
 
 use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::{Collective, Operator};
@@ -54,7 +55,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     let Some(gathered) = gathering(call, span, start, Reach::Results) else { return false };
     check(call, [(dest, bytes), (source, bytes)]);
     let parts = parts.begin(call, span);
-    let results = team.next_exchange();
+    let results = team.next_exchange() & planted!("slice-parity", u64::MAX, u64::MAX - 1);
     // Where a node's slice begins, and how many elements it has.
     let place = |node: u32| (node as usize * slice).min(n);
     let count = |node: u32| place(node + 1) - place(node);

@@ -2,6 +2,7 @@
 //! `between_nodes::casts` has the argument.
 
 use crate::memory::control::mail::{CAST, HALF};
+use oxshmem_base::planted;
 
 /// The tree that a broadcast goes down among the leaders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +58,7 @@ impl Ring {
             return Some(CastRoom { at, bytes, left: None, again: None });
         }
         let is_used = self.changes > 0;
-        if is_used && self.mixed {
+        if is_used && self.mixed && planted!("room-of-another-tree", true, false) {
             return None;
         }
         let left = (!self.mixed).then_some(self.half);

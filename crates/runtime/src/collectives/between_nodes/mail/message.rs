@@ -1,6 +1,7 @@
 //! A message: 64-bit words, each of 32 bits of content and 32 bits that say in which run it was sent.
 
 use core::sync::atomic::{AtomicU64, Ordering::Acquire};
+use oxshmem_base::planted;
 
 use oxshmem_schedule::step::Place;
 
@@ -61,5 +62,6 @@ pub(super) fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -
         return Ok(Some(IN_PLACE));
     }
     let rest = letters.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
-    Ok(rest.iter().all(|word| stamped(word.load(Acquire))).then_some(bytes))
+    let proves_itself = |word: &AtomicU64| planted!("mail-by-its-head", stamped(word.load(Acquire)), true);
+    Ok(rest.iter().all(proves_itself).then_some(bytes))
 }

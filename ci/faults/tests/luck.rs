@@ -1,0 +1,124 @@
+//! Programs that rest on an order which the standard does not promise, and programs that do not, over the simulated network.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use oxshmem_faults::{program, source, tool};
+
+/// Seeds in which a wrong program is found, and in which a right one is never accused.
+const SEEDS_OF_WRONG: &str = "100";
+const SEEDS_OF_RIGHT: &str = "24";
+
+/// The programs whose names begin so.
+fn programs(beginning: &str) -> Vec<String> {
+    let folder = std::fs::read_dir(source("luck")).expect("the folder of programs");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+    let mut names: Vec<String> = folder.filter_map(name).filter(|name| name.starts_with(beginning)).collect();
+    names.retain(|name| name.ends_with(".c") || name.ends_with(".f90"));
+    names.sort_unstable();
+    names
+}
+
+fn sim(arguments: &[&str], command: &[PathBuf]) -> Output {
+    tool("oxshmem").arg("sim").args(arguments).args(command).output().expect("the tool starts")
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat()
+}
+
+#[test]
+fn every_wrong_program_is_found() {
+    let names = programs("wrong_");
+    assert!(names.len() >= 12, "{names:?}");
+    for name in names {
+        let wrong = program(&format!("luck/{name}"));
+        let output = sim(&["-n", "3", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[wrong]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
+    }
+}
+
+#[test]
+fn no_right_program_is_accused() {
+    let names = programs("right_");
+    assert!(names.len() >= 30, "{names:?}");
+    for name in names {
+        let right = program(&format!("luck/{name}"));
+        let output = sim(&["-n", "4", "--seeds", SEEDS_OF_RIGHT], &[right]);
+        assert!(output.status.success(), "{name}: {}", text(&output));
+    }
+}
+
+/// A failing seed fails again, and a run with the same seed takes the same decisions.
+#[test]
+fn a_seed_decides_everything() {
+    let right = program("luck/right_collectives_in_a_row.c");
+    let wrong = program("luck/wrong_flag_without_fence.c");
+    let digest = |seed: &str| {
+        let output = sim(&["-n", "3", "--first", seed, "--seeds", "1", "--digests"], std::slice::from_ref(&right));
+        text(&output).lines().find(|line| line.starts_with("seed ")).expect("a digest").to_owned()
+    };
+    for seed in ["0", "1", "2", "3", "4"] {
+        let first = digest(seed);
+        for _ in 0..4 {
+            assert_eq!(digest(seed), first);
+        }
+    }
+    let failing = |seed: u64| {
+        let output = sim(&["-n", "3", "--first", &seed.to_string(), "--seeds", "1", "--no-story"], std::slice::from_ref(&wrong));
+        output.status.code() == Some(1)
+    };
+    let seed = (0..100).find(|&seed| failing(seed)).expect("a failing seed");
+    for turn in 0..20 {
+        assert!(failing(seed), "seed {seed} did not fail again in turn {turn}");
+    }
+}
+
+/// The story names the operation, the peer and the line.
+#[test]
+fn the_story_names_what_was_under_way() {
+    let wrong = program("luck/wrong_source_reused.c");
+    let output = sim(&["-n", "2", "--seeds", "100"], &[wrong]);
+    let text = text(&output);
+    let line = |of: &str| {
+        let source = std::fs::read_to_string(source("luck/wrong_source_reused.c")).expect("the program");
+        let at = source.lines().position(|line| line.contains(of)).expect("such a line") + 1;
+        format!("wrong_source_reused.c:{at}")
+    };
+    let operation = text.lines().find(|line| line.contains("of PE ") && line.contains("put_nbi #"));
+    let operation = operation.unwrap_or_else(|| panic!("no operation in: {text}"));
+    assert!(operation.contains("to PE ") && operation.contains(&line("put_nbi")), "{operation}");
+    assert!(text.contains("The outcome turns at step ") && text.contains("Repeat it with: oshrun --sim="), "{text}");
+}
+
+/// One program of Fortran and one of Python, found as those of C are.
+#[test]
+fn other_languages_are_found_as_well() {
+    if !Path::new("/usr/bin/gfortran").exists() {
+        println!("not run: there is no gfortran here (package gfortran)");
+        return;
+    }
+    let wrong = program("luck/wrong_flag_without_fence.f90");
+    let output = sim(&["-n", "2", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[wrong]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+}
+
+#[test]
+fn wrong_programs_of_python_are_found() {
+    let python = PathBuf::from("/usr/bin/python3");
+    let library = oxshmem_faults::prefix().join("lib/liboxshmem.so");
+    for (name, status) in [("wrong_source_reused.py", 1), ("right_source_reused_after_quiet.py", 0)] {
+        let command = [python.clone(), source(&format!("luck/{name}")), library.clone()];
+        let output = sim(&["-n", "2", "--seeds", "20", "--no-story"], &command);
+        assert_eq!(output.status.code(), Some(status), "{name}: {}", text(&output));
+    }
+}
+
+/// A PE that is killed ends the job: nobody waits for ever, and the right program's values are not what ends it.
+#[test]
+fn a_death_ends_the_job() {
+    let right = program("luck/right_stencil.c");
+    let output = sim(&["-n", "3", "--seeds", "12", "--death", "--keep-going", "--no-story", "--timeout", "60"], &[right]);
+    let text = text(&output);
+    assert!(!text.contains("the job hangs") && !text.contains("is ") | !text.contains(", not "), "{text}");
+}

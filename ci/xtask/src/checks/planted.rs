@@ -1,0 +1,182 @@
+//! Faults that are planted in protocols (`oxshmem_base::planted!`): each is in force while jobs over the simulated network, or the
+//! tests of a protocol, look for it, and must be found.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use crate::checks::random::job::compiled;
+use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
+use crate::product::build;
+use crate::{Outcome, command, top};
+
+/// A fault, and what is to find it.
+struct PlantedFault {
+    name: &'static str,
+    what: &'static str,
+    found_by: FoundBy,
+}
+
+/// What is to find a fault.
+enum FoundBy {
+    /// Jobs of a program over the simulated network: its arguments, PEs, nodes, the strategy.
+    Sim(&'static Job),
+    /// Tests of a package whose names contain this text.
+    Tests(&'static str, &'static str),
+}
+
+/// Jobs of one program.
+struct Job {
+    program: &'static str,
+    arguments: &'static [&'static str],
+    pes: &'static str,
+    nodes: &'static str,
+}
+
+/// Seeds in which a fault is found.
+const SEEDS: &str = "60";
+
+/// All operations at random; on four nodes, and with two PEs on each of two.
+const RANDOM: &Job = &Job { program: "random", arguments: &["11", "60"], pes: "4", nodes: "4" };
+const RANDOM_ON_TWO: &Job = &Job { program: "random", arguments: &["12", "60"], pes: "4", nodes: "2" };
+/// Broadcasts without pause, from a root that stays, and from roots that take turns.
+const STAYS: &Job = &Job { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
+const TURNS: &Job = &Job { program: "broadcasts", arguments: &["turns", "1"], pes: "4", nodes: "4" };
+/// Small programs that are right.
+const LOCK: &Job = &Job { program: "right_lock_protects", arguments: &[], pes: "4", nodes: "4" };
+const BARRIER: &Job = &Job { program: "right_barrier_completes", arguments: &[], pes: "3", nodes: "3" };
+const FENCE: &Job = &Job { program: "right_fence_before_flag", arguments: &[], pes: "2", nodes: "2" };
+const SIGNAL: &Job = &Job { program: "right_data_after_signal", arguments: &[], pes: "3", nodes: "3" };
+const IN_A_ROW: &Job = &Job { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4" };
+const IN_A_ROW_ON_TWO: &Job = &Job { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2" };
+
+const fn sim(name: &'static str, what: &'static str, job: &'static Job) -> PlantedFault {
+    PlantedFault { name, what, found_by: FoundBy::Sim(job) }
+}
+
+const fn tests(name: &'static str, what: &'static str, package: &'static str, filter: &'static str) -> PlantedFault {
+    PlantedFault { name, what, found_by: FoundBy::Tests(package, filter) }
+}
+
+/// All planted faults. A new one is a row here and a `planted!` in the source.
+const FAULTS: &[PlantedFault] = &[
+    sim("mail-parity", "mail boxes do not take turns", IN_A_ROW),
+    sim("mail-by-its-head", "a message counts as whole when its first word is there", IN_A_ROW),
+    sim("mail-of-a-dead-team", "the mail of a team that has ended is not cleared", RANDOM),
+    sim("landing-parity", "landing zones do not take turns", IN_A_ROW),
+    sim("operand-not-kept", "an operand that changes is put from where it lies", IN_A_ROW),
+    sim("copy-parity", "copies of operands do not take turns", IN_A_ROW),
+    sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW),
+    sim("lent-bytes-kept", "a collective ends while the network reads its arrays", IN_A_ROW),
+    sim("line-parity", "lines of an exchange do not take turns", IN_A_ROW_ON_TWO),
+    sim("board-parity", "boards of eager collectives do not take turns", IN_A_ROW),
+    sim("part-parity", "boards of parts do not take turns", IN_A_ROW),
+    sim("slice-parity", "boards of slices do not take turns", IN_A_ROW),
+    sim("fetched-too-early", "fetched blocks are used before they are there", IN_A_ROW),
+    sim("room-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
+    sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
+    sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
+    sim("room-of-another-tree", "halves change while broadcasts go down several trees", TURNS),
+    sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", RANDOM),
+    sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", RANDOM),
+    sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
+    sim("fence-forgotten", "a fence does nothing", FENCE),
+    sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
+    sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
+];
+
+/// Plants each fault, or those that are named, and looks whether it is found.
+pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
+    let planted = planted_in_source()?;
+    let listed: BTreeSet<String> = FAULTS.iter().map(|fault| fault.name.to_owned()).collect();
+    if planted != listed {
+        let (missing, stale): (Vec<_>, Vec<_>) =
+            (planted.difference(&listed).collect(), listed.difference(&planted).collect());
+        return Err(format!("the list of planted faults lacks {missing:?} and has {stale:?}, which nobody plants"));
+    }
+    let library = build::checked_library()?;
+    let chosen: Vec<&PlantedFault> =
+        FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|name| name == fault.name)).collect();
+    let programs = Programs::build()?;
+    let look = |fault: &&PlantedFault| {
+        let begun = Instant::now();
+        let found = fault.look(&library, &programs)?;
+        let took = begun.elapsed().as_secs_f64();
+        let how = found.clone().unwrap_or_else(|| "NOT FOUND".into());
+        println!("{}: {}: {how} ({took:.1} s)", fault.name, fault.what);
+        Ok(found.is_some())
+    };
+    let mut counts = CheckCounts::default();
+    for found in in_parallel(AT_ONCE, &chosen, look) {
+        let found: Outcome<bool> = found;
+        let (passed, failed) = if found? { (1, 0) } else { (0, 1) };
+        counts += CheckCounts { passed, failed, ..CheckCounts::default() };
+    }
+    Ok(counts)
+}
+
+/// The programs of the jobs.
+struct Programs(PathBuf);
+
+impl Programs {
+    fn build() -> Outcome<Self> {
+        let folder = crate::target().join("planted");
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let faults = top().join("ci/faults/programs");
+        let sources = |name: &str| match name {
+            "random" => vec![faults.join("random")],
+            "broadcasts" => vec![faults.join("broadcasts.c")],
+            name => vec![faults.join("luck").join(format!("{name}.c"))],
+        };
+        for job in [RANDOM, STAYS, LOCK, BARRIER, FENCE, SIGNAL, IN_A_ROW] {
+            compiled(&sources(job.program), &folder.join(job.program))?;
+        }
+        Ok(Self(folder))
+    }
+
+    fn path(&self, job: &Job) -> PathBuf {
+        self.0.join(job.program)
+    }
+}
+
+impl PlantedFault {
+    /// How it was found. `None`: it was not.
+    fn look(&self, library: &Path, programs: &Programs) -> Outcome<Option<String>> {
+        let mut command = match &self.found_by {
+            FoundBy::Sim(job) => {
+                let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
+                command.args(["sim", "-n", job.pes, "--nodes", job.nodes, "--seeds", SEEDS, "--jobs", "1"]);
+                command.args(["--no-story", "--timeout", "30"]).arg(programs.path(job)).args(job.arguments);
+                command.env("LD_LIBRARY_PATH", library);
+                command
+            }
+            FoundBy::Tests(package, filter) => {
+                let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                command.args(["test", "--quiet", "--package", package, "--lib", filter]);
+                command
+            }
+        };
+        command.env("SHMEM_PLANTED", self.name).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        let output = command::output(command.current_dir(top()))?;
+        Ok((!output.status.success()).then(|| first_line(&output)))
+    }
+}
+
+/// What a fault looks like.
+fn first_line(output: &Output) -> String {
+    let text = [&output.stderr, &output.stdout].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat();
+    let told = |line: &&str| line.starts_with("oxshmem: seed") || line.contains("panicked at") || line.contains("FAILED");
+    text.lines().find(told).unwrap_or("it ends with an error").trim().to_owned()
+}
+
+/// The names in the source.
+fn planted_in_source() -> Outcome<BTreeSet<String>> {
+    let files = command::output(Command::new("git").args(["grep", "-hoE", "planted!\\(\"[a-z-]+\""]).current_dir(top()))?;
+    let text = String::from_utf8_lossy(&files.stdout).into_owned();
+    let names = text.lines().filter_map(|line| Some(line.split_once('"')?.1.trim_end_matches('"').to_owned()));
+    // The macro's own example, and its test.
+    Ok(names.filter(|name| !["name", "nothing"].contains(&name.as_str())).collect())
+}
