@@ -6,7 +6,7 @@ pub(crate) mod job;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use job::JobShape;
+use job::SpreadJob;
 
 use crate::Outcome;
 use crate::counts::CheckCounts;
@@ -18,7 +18,7 @@ pub(crate) const TRANSPORTS: [&str; 3] = ["tcp", "ofi:tcp", "ucx:tcp"];
 /// Jobs at a time where each job is to have three others beside it.
 const CROWD: usize = 4;
 
-/// What runs.
+/// The options of the task.
 #[derive(clap::Args, Clone)]
 pub(crate) struct RandomArguments {
     /// Jobs, each with the next seed, dealt to the shapes in turns; with --broadcasts the runs of each cell
@@ -72,8 +72,8 @@ impl RandomArguments {
     }
 
     /// Every combination of PEs, nodes and transports once.
-    fn shapes(&self) -> Vec<JobShape> {
-        let mut shapes: Vec<JobShape> = Vec::new();
+    fn shapes(&self) -> Vec<SpreadJob> {
+        let mut shapes: Vec<SpreadJob> = Vec::new();
         for &pes in &self.pes {
             let mut nodes: Vec<u32> = self.nodes.iter().map(|&nodes| nodes.clamp(1, pes.max(1))).collect();
             nodes.sort_unstable();
@@ -86,7 +86,7 @@ impl RandomArguments {
                     _ => self.transport.iter().cloned().map(Some).collect(),
                 };
                 let small_buffers = self.small_buffers;
-                shapes.extend(by.into_iter().map(|transport| JobShape { pes, nodes, transport, small_buffers }));
+                shapes.extend(by.into_iter().map(|transport| SpreadJob { pes, nodes, transport, small_buffers }));
             }
         }
         shapes
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &RandomArguments) -> Outcome<CheckCounts> {
 }
 
 /// The shapes of which jobs run here, and how many cannot, for reasons that are printed.
-fn possible(shapes: Vec<JobShape>, arguments: &[String], name: &str) -> Outcome<(Vec<JobShape>, CheckCounts)> {
+fn possible(shapes: Vec<SpreadJob>, arguments: &[String], name: &str) -> Outcome<(Vec<SpreadJob>, CheckCounts)> {
     let program = job::build(name)?;
     let mut found: Vec<(bool, Option<String>, bool)> = Vec::new();
     let mut counts = CheckCounts::default();
@@ -211,7 +211,14 @@ fn broadcasts(arguments: &RandomArguments) -> Outcome<CheckCounts> {
 }
 
 /// The runs of one cell. A run without an end, or with any status but 0, is a wrong one.
-fn cell(shape: &JobShape, form: &str, at_once: usize, runs: u64, name: &str, program: &std::path::Path) -> CheckCounts {
+fn cell(
+    shape: &SpreadJob,
+    form: &str,
+    at_once: usize,
+    runs: u64,
+    name: &str,
+    program: &std::path::Path,
+) -> CheckCounts {
     let wrong = AtomicUsize::new(0);
     let runs: Vec<u64> = (0..runs).collect();
     in_parallel(at_once, &runs, |_| {
@@ -238,7 +245,7 @@ mod tests {
         assert_eq!(shapes.iter().filter(|shape| shape.transport.is_none()).count(), 4);
         assert!(shapes.iter().all(|shape| shape.nodes <= shape.pes && (shape.nodes == 1) == shape.transport.is_none()));
         for transport in TRANSPORTS {
-            let nodes = |of: &&JobShape| of.transport.as_deref() == Some(transport);
+            let nodes = |of: &&SpreadJob| of.transport.as_deref() == Some(transport);
             assert_eq!(shapes.iter().filter(nodes).map(|shape| shape.nodes).max(), Some(8));
         }
         assert!(RandomArguments::brief(1, 1, true).shapes().iter().all(|shape| shape.nodes > 1 && shape.small_buffers));

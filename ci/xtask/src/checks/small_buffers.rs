@@ -1,10 +1,10 @@
-//! What moves data between nodes, over connections that hold some KiB at most (`ci/rigs/small-buffers`): to a sender this is a network that
-//! is slow or busy.
+//! Collectives, signals, ordering and transfers over connections that hold some KiB at most (`ci/rigs/small-buffers`): to a sender this is
+//! a network that is slow or busy.
 
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::random::TRANSPORTS;
-use crate::checks::random::job::{self, JobShape};
+use crate::checks::random::job::{self, SpreadJob};
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::{self, Ending};
@@ -29,7 +29,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     conformance::build(&CaseSelection::of(CASES))?;
     let mut counts = CheckCounts::default();
     for transport in TRANSPORTS {
-        let shape = |pes: u32| JobShape { pes, nodes: pes, transport: Some(transport.into()), small_buffers: true };
+        let shape = |pes: u32| SpreadJob { pes, nodes: pes, transport: Some(transport.into()), small_buffers: true };
         let nothing = [String::from("stay"), String::from("0")];
         if let Some(why) = job::obstacle(&shape(2), &job::build("broadcasts")?, &nothing)? {
             println!("SKIPPED everything by {transport} with small buffers: {why}");
@@ -51,7 +51,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 }
 
 /// The faults' programs by one transport.
-fn programs(shape: impl Fn(u32) -> JobShape + Sync) -> Outcome<CheckCounts> {
+fn programs(shape: impl Fn(u32) -> SpreadJob + Sync) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
     let ended = in_parallel(AT_ONCE, PROGRAMS, |(name, arguments, pes)| {
         let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// Where and how a job's PEs run.
 #[derive(Clone, Debug)]
-pub(crate) struct JobShape {
+pub(crate) struct SpreadJob {
     /// PEs.
     pub(crate) pes: u32,
     /// Virtual nodes.
@@ -26,7 +26,7 @@ pub(crate) struct JobShape {
     pub(crate) small_buffers: bool,
 }
 
-impl fmt::Display for JobShape {
+impl fmt::Display for SpreadJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = self.transport.as_deref().map(|transport| format!(" by {transport}")).unwrap_or_default();
         let buffers = if self.small_buffers { ", small buffers" } else { "" };
@@ -34,7 +34,7 @@ impl fmt::Display for JobShape {
     }
 }
 
-impl JobShape {
+impl SpreadJob {
     /// The words before the program.
     fn words(&self) -> Vec<PathBuf> {
         let rig = self.small_buffers.then(rigs::small_buffers);
@@ -99,7 +99,7 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
 }
 
 /// Why jobs of these shapes cannot run here, if so: the rig or the transport cannot be had.
-pub(crate) fn obstacle(shape: &JobShape, program: &Path, arguments: &[String]) -> Outcome<Option<String>> {
+pub(crate) fn obstacle(shape: &SpreadJob, program: &Path, arguments: &[String]) -> Outcome<Option<String>> {
     if shape.small_buffers {
         let output = command::output(Command::new(rigs::small_buffers()).arg("true"))?;
         if output.status.code() == Some(rigs::SKIPPED) {
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn a_command_repeats_the_job() {
-        let shape = JobShape { pes: 4, nodes: 2, transport: Some("ofi:tcp".into()), small_buffers: true };
+        let shape = SpreadJob { pes: 4, nodes: 2, transport: Some("ofi:tcp".into()), small_buffers: true };
         let command = shape.again(&top().join("target/random/random"), &["17".to_string(), "9".to_string()]);
         assert!(command.starts_with("SHMEM_TRANSPORT='ofi:tcp' ci/rigs/small-buffers "), "{command}");
         assert!(command.ends_with("oshrun -n 4 --nodes 2 target/random/random 17 9"), "{command}");
-        let alone = JobShape { nodes: 1, transport: None, small_buffers: false, ..shape };
+        let alone = SpreadJob { nodes: 1, transport: None, small_buffers: false, ..shape };
         assert!(!alone.again(Path::new("random"), &[]).contains("SHMEM"));
         assert_eq!(alone.to_string(), "4 PEs on 1 nodes");
     }
