@@ -33,7 +33,7 @@ fn fault_B1_broadcasts_down_a_tree_of_depth_two_keep_their_bytes_with_small_buff
     for form in ["stay", "turns"] {
         let Some(job) = Job::with_small_buffers("-n 4 --nodes 4") else { return };
         let ended = job.env("SHMEM_TRANSPORT", "tcp").run(&broadcasts, [form, "4"]);
-        assert!(ended.expect(0).stdout.contains("0 of 1920 broadcasts were wrong"), "{form}");
+        assert!(ended.expect(0).stdout.contains("0 of 6400 broadcasts were wrong"), "{form}");
     }
 }
 

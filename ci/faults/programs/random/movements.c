@@ -151,6 +151,7 @@ void movement(void)
         c.n = share(c.n, salt, of.my);
     if (of.active) {
         move_active(&of, &c, wide, psync);
+        written_again(source, in_bytes);
         settled(c.dest, out_bytes);
         return;
     }
@@ -161,6 +162,8 @@ void movement(void)
     if (c.request)
         under_way(check, c.dest, shown, type);
     else
+        written_again(source, in_bytes);
+    if (!c.request)
         check(c.dest, shown, type);
 }
 
@@ -198,6 +201,8 @@ void stream_of_broadcasts(void)
             shmem_broadcast64(dest, source, length[i], root, of.start, of.log_stride, of.size, psync);
         else
             shmem_uint64_broadcast(of.team, dest, source, length[i], root);
+        if (of.my == root)
+            written_again(source, 8 * length[i]);
         if (!of.active || of.my != root)
             stream(model(dest), key, 0, 8 * length[i]);
         settled(dest, 8 * length[i]);

@@ -136,6 +136,12 @@ void settled(void *at, size_t bytes)
     compare(from + bytes, from + bytes + GUARD);
 }
 
+void written_again(void *source, size_t bytes)
+{
+    memset(source, 0xEE, bytes);
+    memset(model(source), 0xEE, bytes);
+}
+
 void undefined(void *at, size_t bytes)
 {
     const size_t from = (size_t)((char *)at - pool);

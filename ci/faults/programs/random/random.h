@@ -40,6 +40,7 @@ void *fresh(size_t bytes);             /* the same address on all PEs, with guar
 void *model(void *place);              /* where the expected content of a part of the pool is */
 uint64_t initial(void *place, int pe); /* what an aligned word of a PE's pool holds since the phase began */
 void settled(void *place, size_t bytes); /* compares it and its guards with the model */
+void written_again(void *source, size_t bytes); /* the program changes a source whose call is over */
 void undefined(void *place, size_t bytes); /* any content is right */
 long *fresh_psync(void);               /* an array of SHMEM_SYNC_VALUE that no call of this phase has had */
 _Noreturn void wrong(const char *what, uint64_t found, uint64_t expected);

@@ -176,6 +176,8 @@ void reduction(void)
         return;
     if (of.active) {
         t->set(&of, &c, psync);
+        if (!in_place)
+            written_again(source, bytes);
         check(c.dest, c.n, type);
         return;
     }
@@ -185,6 +187,8 @@ void reduction(void)
         wrong("the call's status", 1, 0);
     if (request)
         under_way(check, c.dest, c.n, type);
-    else
+    else if (!in_place)
+        written_again(source, bytes);
+    if (!request)
         check(c.dest, c.n, type);
 }

@@ -18,6 +18,9 @@ pub(crate) const TRANSPORTS: [&str; 3] = ["tcp", "ofi:tcp", "ucx:tcp"];
 /// Jobs at a time where each job is to have three others beside it.
 const CROWD: usize = 4;
 
+/// Turns of a run of broadcasts: one by the world's team, one by its active set.
+const TURNS: u32 = 2;
+
 /// The options of the task.
 #[derive(clap::Args, Clone)]
 pub(crate) struct RandomArguments {
@@ -222,7 +225,7 @@ fn cell(
     let wrong = AtomicUsize::new(0);
     let runs: Vec<u64> = (0..runs).collect();
     in_parallel(at_once, &runs, |_| {
-        if let Err(why) = shape.run(program, &[form.to_string(), "4".to_string()]) {
+        if let Err(why) = shape.run(program, &[form.to_string(), TURNS.to_string()]) {
             // The first of a cell says it all.
             if wrong.fetch_add(1, Ordering::Relaxed) == 0 {
                 println!("FAILED broadcasts, {form}, {shape}: {why}");
