@@ -233,7 +233,8 @@ fn cell(
         }
     });
     let failed = wrong.into_inner();
-    println!("{shape}, {name}, the roots {form}: {failed} wrong in {} runs", runs.len());
+    let roots = if form == "stay" { "roots that stay" } else { "roots that take turns" };
+    println!("{shape}, {name}, {roots}: {failed} wrong in {} runs", runs.len());
     CheckCounts { passed: runs.len() - failed, failed, skipped: 0 }
 }
 
