@@ -97,6 +97,19 @@ impl Job {
         Job::by(tool(name))
     }
 
+    /// `oshrun` in a network of its own whose connections hold some KiB; nothing, with the reason printed, where none can be had.
+    pub fn with_small_buffers(options: &str) -> Option<Job> {
+        let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rigs/small-buffers");
+        let probe = Command::new(&rig).arg("true").output().expect("the rig's script starts");
+        if !probe.status.success() {
+            println!("not run: {}", String::from_utf8_lossy(&probe.stderr));
+            return None;
+        }
+        let mut command = Command::new(rig);
+        command.arg(tool("oshrun").get_program()).args(options.split_whitespace());
+        Some(Job { command, limit: LIMIT })
+    }
+
     /// A command that is no tool of the installation; its arguments follow.
     pub fn by(command: Command) -> Job {
         Job { command, limit: LIMIT }

@@ -26,6 +26,18 @@ fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_netw
     }
 }
 
+/// The parent of a leader must not write a room that the leader has not sent on. With small buffers a leader's puts stay queued.
+#[test]
+fn fault_B1_broadcasts_down_deep_trees_keep_their_bytes_with_small_buffers() {
+    let broadcasts = program_with("broadcasts.c", &["-Wno-deprecated-declarations"]);
+    // The deeper the tree, the more leaders are behind the root.
+    for (options, form, calls) in [("-n 8 --nodes 8", "stay", "12800"), ("-n 4 --nodes 4", "turns", "6400")] {
+        let Some(job) = Job::with_small_buffers(options) else { return };
+        let ended = job.env("SHMEM_TRANSPORT", "tcp").run(&broadcasts, [form, "4"]);
+        assert!(ended.expect(0).stdout.contains(&format!("0 of {calls} broadcasts were wrong")), "{options} {form}");
+    }
+}
+
 #[test]
 fn lines_that_a_board_has_no_room_for_go_in_batches() {
     let lines = program("lines.c");

@@ -2,12 +2,21 @@
 
 pub(crate) mod hosts;
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::{Outcome, target, top};
 
 /// The status by which a rig says that it cannot be had here; its output says why.
-const SKIPPED: i32 = 77;
+pub(crate) const SKIPPED: i32 = 77;
+
+/// The script of the rig in which each command has a network of its own, whose connections hold some KiB.
+const SMALL_BUFFERS: &str = "small-buffers";
+
+/// The path of that script, for a command that is built elsewhere.
+pub(crate) fn small_buffers() -> PathBuf {
+    top().join("ci/rigs").join(SMALL_BUFFERS)
+}
 
 /// How a command in a rig ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +33,8 @@ pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
         "rdma" => ("rdma-vm", None),
         "hosts" => ("network-namespaces", Some("run")),
         "slurm" => ("slurm-two-nodes", None),
-        other => return Err(format!("there is no rig `{other}`; there are rdma, slurm and hosts")),
+        "small-buffers" => (SMALL_BUFFERS, None),
+        other => return Err(format!("there is no rig `{other}`; there are rdma, slurm, hosts and small-buffers")),
     };
     let mut command = Command::new(top().join("ci/rigs").join(script));
     command

@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, rdma, revisions, semver,
-    starts, steps,
+    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, random, rdma, revisions,
+    semver, starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -139,6 +139,8 @@ enum Task {
     Revisions(revisions::RevisionsArguments),
     /// Runs the fuzzers
     Fuzz(fuzz::FuzzArguments),
+    /// Runs the random differential test, or streams of broadcasts, over shapes of jobs; prints how to repeat what fails
+    Random(random::RandomArguments),
     /// Inside `rig rdma`: transfers and conformance programs, as they were built, over a cable with delay, reordering and loss
     BadCable {
         #[command(flatten)]
@@ -150,10 +152,11 @@ enum Task {
     ///
     /// `rdma [-t SECONDS] [-m MIB]`: a virtual machine with InfiniBand verbs, two NUMA nodes and netem.
     /// `slurm`: a Slurm of two nodes.
+    /// `small-buffers`: a network of its own whose TCP connections hold some KiB.
     /// `hosts [-q QUALITY]`: two network namespaces with a cable between them, as bad as QUALITY (words of `tc netem`).
     #[command(verbatim_doc_comment)]
     Rig {
-        /// `rdma`, `slurm` or `hosts`
+        /// `rdma`, `slurm`, `small-buffers` or `hosts`
         name: String,
         /// Options of the rig, then the command
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -232,6 +235,7 @@ impl CommandLine {
             Task::Rails(installation) => rails::run(&installation.folder()?)?,
             Task::Revisions(arguments) => return revisions::run(&arguments),
             Task::Fuzz(arguments) => fuzz::run(&arguments)?,
+            Task::Random(arguments) => random::run(&arguments)?,
             Task::BadCable { installation, filter } => {
                 namespaces::bad_cable(&installation.folder()?, filter.as_deref())?
             }

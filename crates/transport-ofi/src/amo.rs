@@ -20,6 +20,10 @@ impl Messages for OfiMessages {
         engine.broken().cloned().map_or(Ok(()), |error| Err(error.into()))
     }
 
+    fn may_have_come(&self) -> bool {
+        self.0.has_letters()
+    }
+
     fn receive(&self) -> Option<(u32, Vec<u8>)> {
         self.0.letter()
     }

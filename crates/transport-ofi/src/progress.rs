@@ -156,9 +156,14 @@ impl Net {
         self.wakeup.is_some()
     }
 
+    /// Whether a letter for the software above has come.
+    pub(crate) fn has_letters(&self) -> bool {
+        self.letters.load(Ordering::Acquire) > 0
+    }
+
     /// The next letter for the software above, if one has come.
     pub(crate) fn letter(&self) -> Option<(u32, Vec<u8>)> {
-        if self.letters.load(Ordering::Acquire) == 0 {
+        if !self.has_letters() {
             return None;
         }
         self.lock().mail.pop_front()

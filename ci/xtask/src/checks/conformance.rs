@@ -3,7 +3,7 @@
 
 mod case;
 mod coverage;
-mod job;
+pub(super) mod job;
 mod kill;
 mod program;
 

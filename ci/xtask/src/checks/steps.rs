@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
     aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, launchers, manual, namespaces,
-    packages, packaging, placement, public_api, rdma, spelling, tuning,
+    packages, packaging, placement, public_api, random, rdma, small_buffers, spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -151,6 +151,16 @@ pub(crate) const STEPS: &[CheckStep] = &[
             counts += conformance::run(&conformance::CaseSelection::with_atomics_of("ofi:tcp;ofi_rxm"));
             Ok(counts)
         },
+    },
+    CheckStep {
+        name: "random",
+        what: "operations at random beside a model, one seed a job, at 2 to 8 PEs on 1 to 8 nodes over every network",
+        run: random::brief,
+    },
+    CheckStep {
+        name: "small-buffers",
+        what: "collectives, signals, ordering and transfers over connections that hold some KiB",
+        run: small_buffers::check,
     },
     CheckStep {
         name: "placement",

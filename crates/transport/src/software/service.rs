@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::company::Company;
 use super::letter::{Letter, TargetTask, together};
@@ -41,6 +41,11 @@ pub trait Messages: Send + Sync {
         false
     }
 
+    /// Whether a message may have come. It is asked at every poll, so the answer takes no lock.
+    fn may_have_come(&self) -> bool {
+        true
+    }
+
     /// The next message and its sender, if one has come.
     fn receive(&self) -> Option<(u32, Vec<u8>)>;
 
@@ -54,6 +59,10 @@ pub trait Messages: Send + Sync {
 pub(super) struct Service {
     messages: Box<dyn Messages>,
     memory: Arc<RegisteredMemory>,
+    /// Held by the thread that takes a message, from before it is received until it is done. Callers and the network's thread serve at
+    /// the same time. Without the lock a second one could execute a signal, or answer a mark, while the first one still copies the
+    /// data of the message before it.
+    serving: Mutex<()>,
     pub(super) answers: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
     /// Answers to peers for which there was no room.
     unsent: Mutex<VecDeque<(u32, Vec<u8>)>>,
@@ -79,6 +88,7 @@ impl Service {
             gathers: messages.gather(),
             messages,
             memory,
+            serving: Mutex::default(),
             answers: Mutex::default(),
             unsent: Mutex::default(),
             owed: AtomicUsize::new(0),
@@ -112,13 +122,19 @@ impl Service {
         if self.gathers {
             self.steps.store(self.steps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
-        self.serve()
+        self.serve_with(|| self.serving.try_lock())
     }
 
-    /// Sends letters that wait and takes one message. Returns whether there was one.
+    /// Sends letters that wait and takes one message. Returns whether there was one. The network's thread waits for a caller that is at
+    /// it: it may sleep next, and must not leave a message behind. A caller looks again later.
     pub(super) fn serve(&self) -> bool {
+        self.serve_with(|| Some(self.serving.lock()))
+    }
+
+    fn serve_with<'s>(&'s self, turn: impl FnOnce() -> Option<MutexGuard<'s, ()>>) -> bool {
         self.send_waiting();
-        let Some((from, message)) = self.messages.receive() else {
+        let turn = if self.messages.may_have_come() { turn() } else { None };
+        let Some((from, message)) = turn.as_ref().and_then(|_| self.messages.receive()) else {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
         match message.split_first() {

@@ -105,7 +105,7 @@ fn add_programs(command: &mut Command, options: &CaseSelection, rig: Option<&Rig
 }
 
 /// The tests decide themselves which variables of the library are set.
-fn clear_environment(command: &mut Command) {
+pub(in crate::checks) fn clear_environment(command: &mut Command) {
     for (name, _) in std::env::vars() {
         if name.starts_with("SHMEM_") || name.starts_with("SMA_") {
             command.env_remove(name);
@@ -116,7 +116,7 @@ fn clear_environment(command: &mut Command) {
 }
 
 /// Runs a command to its end: the exit status by the shell's convention, and what it wrote.
-pub(super) fn finish(mut command: Command, limit: Duration) -> Result<(i32, String), String> {
+pub(in crate::checks) fn finish(mut command: Command, limit: Duration) -> Result<(i32, String), String> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = output_folder().join(format!("output-{}-{number}", std::process::id()));
@@ -157,7 +157,7 @@ pub(super) fn kill(target: &str) {
 }
 
 /// A program that is told to end when the thread that has started it ends, be it by a signal to the runner.
-fn until_we_end(program: impl AsRef<OsStr>) -> Command {
+pub(in crate::checks) fn until_we_end(program: impl AsRef<OsStr>) -> Command {
     static PERMITTED: OnceLock<bool> = OnceLock::new();
     if !PERMITTED.get_or_init(|| command::exists("setpriv")) {
         return Command::new(program);
@@ -185,7 +185,7 @@ fn private_dev_shm(options: &str, launcher: &Path) -> Result<Command, String> {
 }
 
 /// At most the first lines of an output, set off from the message above.
-pub(super) fn indented(output: &str) -> String {
+pub(in crate::checks) fn indented(output: &str) -> String {
     let lines: Vec<String> = output.lines().take(12).map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::mpsc;
 
 use super::*;
 use crate::driver::Drive;
 use crate::software::company::AT_ONCE;
+use crate::software::letter::Letter;
 use crate::software::service::Messages;
 use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 
@@ -15,11 +17,17 @@ struct Post {
     under_way: Mutex<VecDeque<Vec<u8>>>,
     sent: AtomicUsize,
     gathers: bool,
+    /// Where an answer is to stop until the test has looked: it says that it is there, and waits.
+    stop: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
 }
 
 impl Messages for Arc<Post> {
     fn send(&self, _pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         self.sent.fetch_add(1, Ordering::Relaxed);
+        if let (Some((here, go)), Some(Letter::Answer { .. })) = (&self.stop, Letter::decode(message)) {
+            here.send(()).expect("the test looks");
+            go.lock().recv().expect("the test lets it go");
+        }
         self.under_way.lock().push_back(message.to_vec());
         Ok(())
     }
@@ -75,6 +83,30 @@ fn one_answer_completes_what_was_told_before() {
     complete(&requester);
     assert_eq!(post.sent.load(Ordering::Relaxed), told + 5, "one question about the last ones, and its answer");
     assert_eq!(memory, [0, told as u64, 0, 0]);
+}
+
+/// A message may be the signal for the data of the one before it.
+#[test]
+fn a_message_is_not_begun_while_another_thread_has_the_one_before() {
+    let mut memory = [0_u64; 4];
+    let ((here, is_here), (go, may_go)) = (mpsc::channel(), mpsc::channel());
+    let post = Post { stop: Some((here, Mutex::new(may_go))), ..Post::default() };
+    let (_post, requester) = requester_by(post, &mut memory);
+    let mut old = 0_u64;
+    // SAFETY: the place lives until completion.
+    unsafe { requester.ask(0, add(8), (&raw mut old).cast()) }.expect("there is room");
+    requester.tell(0, add(16)).expect("there is room");
+    std::thread::scope(|scope| {
+        let service = &requester.service;
+        scope.spawn(|| service.serve());
+        is_here.recv().expect("the thread is at the first message");
+        let second = service.serve_caller();
+        go.send(()).expect("the thread waits");
+        assert!(!second, "a caller has taken the second message before the first was done");
+    });
+    drop(go);
+    assert!(requester.service.serve(), "the second message is still there");
+    assert_eq!(memory, [0, 1, 1, 0]);
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Collectives, signals, ordering and transfers over connections that hold some KiB at most (`ci/rigs/small-buffers`): to a sender this is
+//! a network that is slow or busy.
+
+use crate::Outcome;
+use crate::checks::conformance::{self, CaseSelection};
+use crate::checks::random::TRANSPORTS;
+use crate::checks::random::job::{self, SpreadJob};
+use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
+use crate::rigs::{self, Ending};
+
+/// Conformance cases: collectives, signals, ordering and transfers.
+const CASES: &str = "collectives/,broadcast/,reduce/,signals/,ordering/,rma/RMA_1";
+
+/// The faults' programs between nodes, each with its arguments and PEs, one on each node.
+const PROGRAMS: &[(&str, &[&str], u32)] = &[
+    ("eager", &[], 3),
+    ("broadcasts", &["stay", "4"], 8),
+    ("broadcasts", &["stay", "4"], 5),
+    ("broadcasts", &["turns", "4"], 4),
+];
+
+/// The step of `cargo xtask test`.
+pub(crate) fn check() -> Outcome<CheckCounts> {
+    if let Ending::Skipped = rigs::start("small-buffers", &["true"])? {
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+    }
+    conformance::build(&CaseSelection::of(CASES))?;
+    let mut counts = CheckCounts::default();
+    for transport in TRANSPORTS {
+        let shape = |pes: u32| SpreadJob { pes, nodes: pes, transport: Some(transport.into()), small_buffers: true };
+        let nothing = [String::from("stay"), String::from("0")];
+        if let Some(why) = job::obstacle(&shape(2), &job::build("broadcasts")?, &nothing)? {
+            println!("SKIPPED everything by {transport} with small buffers: {why}");
+            counts.skipped += 1;
+            continue;
+        }
+        counts += programs(shape)?;
+        let own = crate::OWN_PATH.to_string_lossy();
+        let run = [&*own, "conformance", "--nodes", "4", "--pes", "4", "--transport", transport, "--filter", CASES];
+        counts += match rigs::start("small-buffers", &run) {
+            Ok(_) => CheckCounts { passed: 1, ..CheckCounts::default() },
+            Err(why) => {
+                println!("FAILED conformance by {transport}: {why}");
+                CheckCounts { failed: 1, ..CheckCounts::default() }
+            }
+        };
+    }
+    Ok(counts)
+}
+
+/// The faults' programs by one transport.
+fn programs(shape: impl Fn(u32) -> SpreadJob + Sync) -> Outcome<CheckCounts> {
+    let mut counts = CheckCounts::default();
+    let ended = in_parallel(AT_ONCE, PROGRAMS, |(name, arguments, pes)| {
+        let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
+        shape(*pes).run(&job::build(name)?, &arguments).map_err(|why| format!("{name} on {}: {why}", shape(*pes)))
+    });
+    for outcome in ended {
+        match outcome {
+            Ok(_) => counts.passed += 1,
+            Err(why) => {
+                counts.failed += 1;
+                println!("FAILED {why}");
+            }
+        }
+    }
+    Ok(counts)
+}
