@@ -65,7 +65,8 @@ fn a_seed_decides_everything() {
         }
     }
     let failing = |seed: u64| {
-        let output = sim(&["-n", "3", "--first", &seed.to_string(), "--seeds", "1", "--no-story"], std::slice::from_ref(&wrong));
+        let output =
+            sim(&["-n", "3", "--first", &seed.to_string(), "--seeds", "1", "--no-story"], std::slice::from_ref(&wrong));
         output.status.code() == Some(1)
     };
     let seed = (0..100).find(|&seed| failing(seed)).expect("a failing seed");
@@ -118,7 +119,8 @@ fn wrong_programs_of_python_are_found() {
 #[test]
 fn a_death_ends_the_job() {
     let right = program("luck/right_stencil.c");
-    let output = sim(&["-n", "3", "--seeds", "12", "--death", "--keep-going", "--no-story", "--timeout", "60"], &[right]);
+    let output =
+        sim(&["-n", "3", "--seeds", "12", "--death", "--keep-going", "--no-story", "--timeout", "60"], &[right]);
     let text = text(&output);
     assert!(!text.contains("the job hangs") && !text.contains("is ") | !text.contains(", not "), "{text}");
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, matrix, namespaces, problems, public_api, rails, random, rdma, revisions,
-    semver, starts, steps,
+    abi, conformance, fuzz, house, launchers, matrix, namespaces, planted, problems, public_api, rails, random, rdma,
+    revisions, semver, starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -131,6 +131,11 @@ enum Task {
     },
     /// Reproduces problems of users and faults found from outside, and shows the messages
     Problems,
+    /// Plants faults in protocols, one after the other, and looks whether each is found
+    Planted {
+        /// Faults; all if none is named
+        names: Vec<String>,
+    },
     /// Measures how long 64 empty programs take to start, and 1,000 PEs over 8 made-up hosts
     Starts(Installation),
     /// Measures two rails between two hosts with two cables
@@ -230,6 +235,7 @@ impl CommandLine {
             Task::Matrix(arguments) => matrix::run(&arguments),
             Task::Rdma(arguments) => rdma::run(&arguments)?,
             Task::Launchers { words } => launchers::run(&words)?,
+            Task::Planted { names } => planted::run(&names)?,
             Task::Problems => problems::run()?,
             Task::Starts(installation) => starts::run(&installation.folder()?)?,
             Task::Rails(installation) => rails::run(&installation.folder()?)?,

@@ -2,12 +2,11 @@
 //! tests of a protocol, look for it, and must be found.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use crate::checks::random::job::compiled;
+use crate::checks::random::job;
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::product::build;
@@ -23,13 +22,13 @@ struct PlantedFault {
 /// What is to find a fault.
 enum FoundBy {
     /// Jobs of a program over the simulated network: its arguments, PEs, nodes, the strategy.
-    Sim(&'static Job),
-    /// Tests of a package whose names contain this text.
-    Tests(&'static str, &'static str),
+    Sim(&'static SimulatedJobs),
+    /// `cargo test` with this selection.
+    Tests(&'static [&'static str]),
 }
 
 /// Jobs of one program.
-struct Job {
+struct SimulatedJobs {
     program: &'static str,
     arguments: &'static [&'static str],
     pes: &'static str,
@@ -40,26 +39,39 @@ struct Job {
 const SEEDS: &str = "60";
 
 /// All operations at random; on four nodes, and with two PEs on each of two.
-const RANDOM: &Job = &Job { program: "random", arguments: &["11", "60"], pes: "4", nodes: "4" };
-const RANDOM_ON_TWO: &Job = &Job { program: "random", arguments: &["12", "60"], pes: "4", nodes: "2" };
+const RANDOM: &SimulatedJobs = &SimulatedJobs { program: "random", arguments: &["11", "60"], pes: "4", nodes: "4" };
+const RANDOM_ON_TWO: &SimulatedJobs =
+    &SimulatedJobs { program: "random", arguments: &["12", "60"], pes: "4", nodes: "2" };
 /// Broadcasts without pause, from a root that stays, and from roots that take turns.
-const STAYS: &Job = &Job { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
-const TURNS: &Job = &Job { program: "broadcasts", arguments: &["turns", "1"], pes: "4", nodes: "4" };
+const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
+const TURNS: &SimulatedJobs =
+    &SimulatedJobs { program: "broadcasts", arguments: &["turns", "1"], pes: "4", nodes: "4" };
 /// Small programs that are right.
-const LOCK: &Job = &Job { program: "right_lock_protects", arguments: &[], pes: "4", nodes: "4" };
-const BARRIER: &Job = &Job { program: "right_barrier_completes", arguments: &[], pes: "3", nodes: "3" };
-const FENCE: &Job = &Job { program: "right_fence_before_flag", arguments: &[], pes: "2", nodes: "2" };
-const SIGNAL: &Job = &Job { program: "right_data_after_signal", arguments: &[], pes: "3", nodes: "3" };
-const IN_A_ROW: &Job = &Job { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4" };
-const IN_A_ROW_ON_TWO: &Job = &Job { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2" };
+const LOCK: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_lock_protects", arguments: &[], pes: "4", nodes: "4" };
+const BARRIER: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_barrier_completes", arguments: &[], pes: "3", nodes: "3" };
+const FENCE: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_fence_before_flag", arguments: &[], pes: "2", nodes: "2" };
+const SIGNAL: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_data_after_signal", arguments: &[], pes: "3", nodes: "3" };
+const IN_A_ROW: &SimulatedJobs =
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4" };
+const IN_A_ROW_ON_TWO: &SimulatedJobs =
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2" };
 
-const fn sim(name: &'static str, what: &'static str, job: &'static Job) -> PlantedFault {
+const fn sim(name: &'static str, what: &'static str, job: &'static SimulatedJobs) -> PlantedFault {
     PlantedFault { name, what, found_by: FoundBy::Sim(job) }
 }
 
-const fn tests(name: &'static str, what: &'static str, package: &'static str, filter: &'static str) -> PlantedFault {
-    PlantedFault { name, what, found_by: FoundBy::Tests(package, filter) }
+const fn tests(name: &'static str, what: &'static str, selection: &'static [&'static str]) -> PlantedFault {
+    PlantedFault { name, what, found_by: FoundBy::Tests(selection) }
 }
+
+/// The protocol of TCP's sessions in virtual time, and the software around every provider.
+const SESSIONS: &[&str] = &["--package", "oxshmem-transport-tcp", "--lib", "proto"];
+const SOFTWARE: &[&str] = &["--package", "oxshmem-transport", "--lib", "software"];
+const FILLED: &[&str] = &["--package", "oxshmem-transport", "--test", "loopback", "filled_by_software"];
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
 const FAULTS: &[PlantedFault] = &[
@@ -80,12 +92,17 @@ const FAULTS: &[PlantedFault] = &[
     sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
     sim("room-of-another-tree", "halves change while broadcasts go down several trees", TURNS),
-    sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", RANDOM),
+    sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", RANDOM_ON_TWO),
     sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", RANDOM),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
     sim("fence-forgotten", "a fence does nothing", FENCE),
     sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
     sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
+    tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
+    tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
+    tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
+    tests("told-after-the-question", "an answer completes what was told after its question", SOFTWARE),
+    tests("put-overtakes-an-atomic", "a put does not wait for an atomic in front of a fence", FILLED),
 ];
 
 /// Plants each fault, or those that are named, and looks whether it is found.
@@ -100,10 +117,15 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
     let library = build::checked_library()?;
     let chosen: Vec<&PlantedFault> =
         FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|name| name == fault.name)).collect();
-    let programs = Programs::build()?;
+    // Built one after the other, before jobs at a time want them.
+    for fault in &chosen {
+        if let FoundBy::Sim(job) = fault.found_by {
+            job::build(job.program)?;
+        }
+    }
     let look = |fault: &&PlantedFault| {
         let begun = Instant::now();
-        let found = fault.look(&library, &programs)?;
+        let found = fault.look(&library)?;
         let took = begun.elapsed().as_secs_f64();
         let how = found.clone().unwrap_or_else(|| "NOT FOUND".into());
         println!("{}: {}: {how} ({took:.1} s)", fault.name, fault.what);
@@ -118,44 +140,20 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// The programs of the jobs.
-struct Programs(PathBuf);
-
-impl Programs {
-    fn build() -> Outcome<Self> {
-        let folder = crate::target().join("planted");
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let faults = top().join("ci/faults/programs");
-        let sources = |name: &str| match name {
-            "random" => vec![faults.join("random")],
-            "broadcasts" => vec![faults.join("broadcasts.c")],
-            name => vec![faults.join("luck").join(format!("{name}.c"))],
-        };
-        for job in [RANDOM, STAYS, LOCK, BARRIER, FENCE, SIGNAL, IN_A_ROW] {
-            compiled(&sources(job.program), &folder.join(job.program))?;
-        }
-        Ok(Self(folder))
-    }
-
-    fn path(&self, job: &Job) -> PathBuf {
-        self.0.join(job.program)
-    }
-}
-
 impl PlantedFault {
     /// How it was found. `None`: it was not.
-    fn look(&self, library: &Path, programs: &Programs) -> Outcome<Option<String>> {
+    fn look(&self, library: &Path) -> Outcome<Option<String>> {
         let mut command = match &self.found_by {
             FoundBy::Sim(job) => {
                 let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
                 command.args(["sim", "-n", job.pes, "--nodes", job.nodes, "--seeds", SEEDS, "--jobs", "1"]);
-                command.args(["--no-story", "--timeout", "30"]).arg(programs.path(job)).args(job.arguments);
+                command.args(["--no-story", "--timeout", "30"]).arg(job::build(job.program)?).args(job.arguments);
                 command.env("LD_LIBRARY_PATH", library);
                 command
             }
-            FoundBy::Tests(package, filter) => {
+            FoundBy::Tests(selection) => {
                 let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-                command.args(["test", "--quiet", "--package", package, "--lib", filter]);
+                command.args(["test", "--quiet"]).args(*selection);
                 command
             }
         };
@@ -168,13 +166,15 @@ impl PlantedFault {
 /// What a fault looks like.
 fn first_line(output: &Output) -> String {
     let text = [&output.stderr, &output.stdout].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat();
-    let told = |line: &&str| line.starts_with("oxshmem: seed") || line.contains("panicked at") || line.contains("FAILED");
+    let told =
+        |line: &&str| line.starts_with("oxshmem: seed") || line.contains("panicked at") || line.contains("FAILED");
     text.lines().find(told).unwrap_or("it ends with an error").trim().to_owned()
 }
 
 /// The names in the source.
 fn planted_in_source() -> Outcome<BTreeSet<String>> {
-    let files = command::output(Command::new("git").args(["grep", "-hoE", "planted!\\(\"[a-z-]+\""]).current_dir(top()))?;
+    let files =
+        command::output(Command::new("git").args(["grep", "-hoE", "planted!\\(\"[a-z-]+\""]).current_dir(top()))?;
     let text = String::from_utf8_lossy(&files.stdout).into_owned();
     let names = text.lines().filter_map(|line| Some(line.split_once('"')?.1.trim_end_matches('"').to_owned()));
     // The macro's own example, and its test.

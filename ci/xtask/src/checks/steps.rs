@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
     aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, launchers, manual, namespaces,
-    packages, packaging, placement, public_api, random, rdma, small_buffers, spelling, tuning,
+    packages, packaging, placement, planted, public_api, random, rdma, sim, small_buffers, spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -137,6 +137,16 @@ pub(crate) const STEPS: &[CheckStep] = &[
             counts += conformance::run(&conformance::CaseSelection::many_across_nodes());
             Ok(counts)
         },
+    },
+    CheckStep {
+        name: "sim",
+        what: "a part of the behaviours over the simulated network, which does its worst in six ways",
+        run: sim::run,
+    },
+    CheckStep {
+        name: "planted",
+        what: "faults that are planted in the protocols between nodes are found",
+        run: || planted::run(&[]),
     },
     CheckStep {
         name: "tuning",

@@ -1,5 +1,6 @@
 //! The frames of one PE for another, and how many of them the peer has heard: coalescing, numbering, keeping, sending again.
 
+use oxshmem_base::planted;
 use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
@@ -175,7 +176,8 @@ impl Session {
     /// that carries a refusal of what is acknowledged.
     fn header(&mut self, kind: FrameKind, urgency: Urgency, length: usize) -> Header {
         self.tell();
-        Header { kind, urgency, length, number: self.next, ack: self.executed }
+        let ack = self.executed + planted!("acknowledged-unexecuted", 0, 1);
+        Header { kind, urgency, length, number: self.next, ack }
     }
 
     /// The peer is about to hear how far we are.
@@ -390,8 +392,11 @@ impl Session {
         if heard < self.acked {
             return Err(Garbage("it forgot what it had acknowledged"));
         }
-        self.acknowledged(heard)?;
-        (self.sent, self.sent_bytes, self.control) = (0, 0, None);
+        if planted!("sent-twice-after-a-break", true, false) {
+            self.acknowledged(heard)?;
+        }
+        let again = planted!("not-sent-again-after-a-break", 0, self.frames.len());
+        (self.sent, self.sent_bytes, self.control) = (again, 0, None);
         self.asked = 0;
         self.tell();
         Ok(())

@@ -1,5 +1,6 @@
 //! The requests of a lane to targets' processors, and the answers to them.
 
+use oxshmem_base::planted;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -133,7 +134,7 @@ impl Requester {
 
     /// Whether something that was asked of `pe` before the last fence could still take effect after what is issued now.
     pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
-        self.account.outstanding() > 0 && {
+        self.account.outstanding() > 0 && planted!("put-overtakes-an-atomic", true, false) && {
             let questions = self.questions.lock();
             questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
         }
@@ -173,7 +174,9 @@ impl Requester {
             }
             questions.told -= usize::from(!asked.answered);
             if questions.told > 0 {
-                questions.waiting.retain(|other, told| told.answered || told.pe != asked.pe || other > number);
+                questions.waiting.retain(|other, told| {
+                    told.answered || told.pe != asked.pe || planted!("told-after-the-question", other > number, false)
+                });
                 questions.told = questions.waiting.values().filter(|told| !told.answered).count();
             }
             false

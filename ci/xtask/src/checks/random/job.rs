@@ -84,7 +84,7 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
         (all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "c")).cloned().collect(), all)
     };
     let executable = target().join("random").join(name);
-    fs::create_dir_all(target().join("random")).map_err(|error| error.to_string())?;
+    fs::create_dir_all(executable.parent().unwrap_or(&executable)).map_err(|error| error.to_string())?;
     // The output of jobs lies there while they run.
     fs::create_dir_all(target().join("conformance")).map_err(|error| error.to_string())?;
     let changed = |path: &PathBuf| -> Option<SystemTime> { fs::metadata(path).and_then(|about| about.modified()).ok() };
