@@ -12,8 +12,9 @@ use crate::network::lane::Direction;
 use crate::start::job;
 use crate::teams::context::Context;
 use crate::transfers::atomic::{Atomic, AtomicInteger};
-use crate::transfers::direct::FAST;
+use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::element;
+use crate::transfers::length::Cover;
 use crate::wait::Needs;
 
 /// Where the caller's symmetric object is on another PE.
@@ -37,12 +38,49 @@ enum What {
 #[cold]
 #[inline(never)]
 fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
-    let size = context.team_size(call);
-    if pe as u32 >= size {
-        errors::no_such_pe(call, pe, size);
+    find(call, address, bytes, what, member(call, context, pe))
+}
+
+/// The world number of the context's PE `pe`.
+fn member(call: &'static str, context: Context, pe: c_int) -> u32 {
+    let team = context.live_team(call);
+    if pe as u32 >= team.size {
+        errors::no_such_pe(call, pe, team.size);
     }
-    let team = context.team().unwrap_or_else(|| errors::not_initialised(call));
-    find(call, address, bytes, what, team.world(pe as u32))
+    team.world(pe as u32)
+}
+
+/// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address` are symmetric.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_array(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) {
+    member(call, context, pe);
+    symmetric(call, address, bytes);
+}
+
+/// Ends the job with a sentence if the caller's array, which need not be symmetric, leaves the address space, or leaves the
+/// symmetric memory in which it begins.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cover: Cover) {
+    if !cover.is_possible(address) {
+        errors::too_long(call, argument, address);
+    }
+    if FAST.name(address, 1).is_some() {
+        symmetric(call, cover.lowest(address), cover.bytes);
+    }
+}
+
+/// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, or ends the job with the reason.
+pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'static Extent, Region) {
+    if FAST.heap.holds(address, bytes) {
+        errors::check_block(call, address, bytes);
+        (&FAST.heap, Region::Heap)
+    } else if FAST.statics.holds(address, bytes) {
+        (&FAST.statics, Region::Statics)
+    } else {
+        errors::not_symmetric(call, address, bytes)
+    }
 }
 
 /// [`locate`] for a transfer and a world number that exists.
@@ -51,14 +89,7 @@ pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: 
 }
 
 fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
-    let (extent, region) = if FAST.heap.holds(address, bytes) {
-        errors::check_block(call, address, bytes);
-        (&FAST.heap, Region::Heap)
-    } else if FAST.statics.holds(address, bytes) {
-        (&FAST.statics, Region::Statics)
-    } else {
-        errors::not_symmetric(call, address, bytes)
-    };
+    let (extent, region) = symmetric(call, address, bytes);
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => Found::Here(extent.in_window(address, window)),
