@@ -48,7 +48,7 @@ static void expect(const char *kind, const struct call *call, size_t element, ch
             for (size_t i = 0; i < call->n; i++)
                 memcpy(begin + (pe * call->n + i) * call->dst * element, source + (me * call->n + i) * call->sst * element, element);
     else if (!strcmp(kind, "strided"))
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)call->n; i++)
+        for (ptrdiff_t i = 0; call->block > 0 && i < (ptrdiff_t)call->n; i++)
             memcpy(begin + i * call->dst * (ptrdiff_t)element, source + i * call->sst * (ptrdiff_t)element, call->block * element);
     else if (!strcmp(kind, "reduce"))
         memset(begin, 0, bytes);

@@ -1,4 +1,4 @@
-//! What the levels of `SHMEM_CHECK` promise, and how they relate.
+//! The promises of the levels of `SHMEM_CHECK`.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use oxshmem_faults::{Job, program};

@@ -3,7 +3,7 @@
 use oxshmem_api::expand::{CallForm, exported};
 use oxshmem_api::prototype::{Parameter, Prototype};
 
-/// What a routine does, as the program compares it.
+/// The work of a routine, as the program compares it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// So many elements, one behind the other.
@@ -124,7 +124,10 @@ pub(crate) fn routines() -> Vec<Routine> {
             family,
             element: 0,
             counts_in_int: has(&"nreduce") && row.parameters.iter().any(|p| p.name == "nreduce" && p.ctype == "int"),
-            second: ["bsize", "count", "alignment", "target_len"].iter().find(|name| has(name)).map(|name| name.to_string()),
+            second: ["bsize", "count", "alignment", "target_len"]
+                .iter()
+                .find(|name| has(name))
+                .map(|name| name.to_string()),
             name: symbol.name,
             prototype: symbol.prototype,
             size_in_c,
@@ -134,7 +137,7 @@ pub(crate) fn routines() -> Vec<Routine> {
     routines
 }
 
-/// What the program passes for a parameter.
+/// The argument that the program passes for a parameter.
 fn argument(routine: &str, Parameter { ctype, name }: &Parameter) -> &'static str {
     match &**name {
         "ctx" => "context",

@@ -31,7 +31,8 @@ impl Dice {
     fn large(&mut self, element: usize) -> u64 {
         loop {
             let whole: u128 = 1 << 64;
-            let powers = [1 << 31, 1 << 32, 1 << 61, 1 << 63, whole, whole / element as u128, whole / 2 / element as u128];
+            let powers =
+                [1 << 31, 1 << 32, 1 << 61, 1 << 63, whole, whole / element as u128, whole / 2 / element as u128];
             let number = (self.of(&powers) + self.below(17) as u128).wrapping_sub(8) as u64;
             if number >= (1 << 31) - 8 {
                 return number;
@@ -72,7 +73,7 @@ pub(crate) struct Case {
 const ROOM: u64 = 4096;
 
 impl Case {
-    /// What the program reads.
+    /// The call in a word, as the program reads it.
     pub(crate) fn word(&self, routine: usize) -> String {
         let (place, expected) =
             (if self.heap { "heap" } else { "static" }, if self.right { "right" } else { "refused" });

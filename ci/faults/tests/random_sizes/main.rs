@@ -70,12 +70,18 @@ fn attempt(program: &Path, routines: &[Routine], job: usize, seed: u64) -> Optio
     let says = |name: &str| ended.stderr.contains(&format!(": {name}: "));
     let right = match refused {
         Some(_) if !routine.allocates() => {
-            ended.status == Some(1) && ended.stderr.contains("oxshmem: PE") && (says(&routine.name) || says(&routine.generic))
+            ended.status == Some(1)
+                && ended.stderr.contains("oxshmem: PE")
+                && (says(&routine.name) || says(&routine.generic))
         }
         _ => ended.status == Some(0),
     };
     (!right || ended.crashed()).then(|| {
-        format!("{}: SHMEM_CHECK={check} SHMEM_SYMMETRIC_SIZE=4M oshrun {shape} PROGRAM {}\n{ended}", routine.name, words.join(" "))
+        format!(
+            "{}: SHMEM_CHECK={check} SHMEM_SYMMETRIC_SIZE=4M oshrun {shape} PROGRAM {}\n{ended}",
+            routine.name,
+            words.join(" ")
+        )
     })
 }
 
@@ -105,5 +111,10 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
     });
     let wrong = wrong.into_inner().expect("no panic");
     let shown: Vec<String> = wrong.iter().take(10).map(|(job, why)| format!("job {job}: {why}")).collect();
-    assert!(wrong.is_empty(), "OXSHMEM_SIZES_SEED={seed}: {} of {jobs} jobs are wrong:\n{}", wrong.len(), shown.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "OXSHMEM_SIZES_SEED={seed}: {} of {jobs} jobs are wrong:\n{}",
+        wrong.len(),
+        shown.join("\n")
+    );
 }

@@ -10,6 +10,7 @@ use crate::transfers::direct::{near, near_object};
 use crate::transfers::element;
 use crate::transfers::indirect;
 use crate::transfers::length::{Cover, bytes};
+use crate::transfers::range;
 
 /// Copies like `memmove`, with the sizes of single elements done by one load and one store, so that an aligned
 /// element arrives in one piece (RMA-4).
@@ -133,7 +134,7 @@ const FAR: usize = 1 << 30;
 fn look_at_own<V: Via, T>(via: V, argument: &str, address: *const T, stride: isize, piece: usize, count: usize) {
     let cover = Cover::strided(size_of::<T>(), stride, piece, count);
     if cover.bytes > FAR {
-        indirect::check_own(via.call(), argument, address as usize, cover);
+        range::check_own(via.call(), argument, address as usize, cover);
     }
 }
 
@@ -180,8 +181,8 @@ pub unsafe fn ibput<V: Via, T>(
         // `cover.back` bytes after the lowest; the caller vouches for the source.
         Some(lowest) => unsafe { copy_pieces(source, sst, lowest.wrapping_byte_add(cover.back), dst, bsize, nblocks) },
         None => {
-            // Whatever the strides, all blocks lie inside the caller's array from here on.
-            indirect::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
+            // All blocks lie inside the caller's array from here on, whatever the strides.
+            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
@@ -220,8 +221,8 @@ pub unsafe fn ibget<V: Via, T>(
             copy_pieces(lowest.wrapping_byte_add(cover.back).cast_const(), sst, dest, dst, bsize, nblocks)
         },
         None => {
-            // Whatever the strides, all blocks lie inside the caller's array from here on.
-            indirect::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
+            // All blocks lie inside the caller's array from here on, whatever the strides.
+            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));

@@ -15,7 +15,7 @@ use crate::network::lane;
 use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
-use crate::transfers::indirect;
+use crate::transfers::range;
 use crate::wait::{self, Reason, aside};
 
 /// Slices begin at cache lines.
@@ -146,7 +146,7 @@ impl<'a> Call<'a> {
                 self.null(name);
             }
             if bytes > 0 {
-                indirect::symmetric(self.name, array as usize, bytes);
+                range::symmetric(self.name, array as usize, bytes);
             }
         }
     }
@@ -277,7 +277,7 @@ impl Call<'_> {
     #[inline(never)]
     fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
         let at = address as usize;
-        let (extent, _) = indirect::symmetric(self.name, at, bytes);
+        let (extent, _) = range::symmetric(self.name, at, bytes);
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
 }

@@ -129,7 +129,9 @@ pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize)
     }
     fail(
         &Error::new(format!("{call}: {argument} is {handle:#x}, which stands for no {noun}"))
-            .because(format!("the {noun} was destroyed, or its memory was overwritten, or no call has made this handle"))
+            .because(format!(
+                "the {noun} was destroyed, or its memory was overwritten, or no call has made this handle"
+            ))
             .fix(format!("run the program with SHMEM_CHECK=2, which names the call that destroyed the {noun}")),
     )
 }
@@ -140,7 +142,9 @@ pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
     fail(
         &Error::new(format!("{call}: {argument} at {address:#x} reaches beyond the addresses that there are"))
             .because("its count, stride or offset, multiplied by the size of an element, leads round the address space")
-            .fix("look how the program computes the count, the stride or the offset: it was negative, or it overflowed"),
+            .fix(
+                "look how the program computes the count, the stride or the offset: it was negative, or it overflowed",
+            ),
     )
 }
 

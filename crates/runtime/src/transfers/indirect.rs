@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
 use crate::diagnosis::{errors, recorder};
 use crate::network;
@@ -12,9 +12,8 @@ use crate::network::lane::Direction;
 use crate::start::job;
 use crate::teams::context::Context;
 use crate::transfers::atomic::{Atomic, AtomicInteger};
-use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::element;
-use crate::transfers::length::Cover;
+use crate::transfers::range;
 use crate::wait::Needs;
 
 /// Where the caller's symmetric object is on another PE.
@@ -38,49 +37,7 @@ enum What {
 #[cold]
 #[inline(never)]
 fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
-    find(call, address, bytes, what, member(call, context, pe))
-}
-
-/// The world number of the context's PE `pe`.
-fn member(call: &'static str, context: Context, pe: c_int) -> u32 {
-    let team = context.live_team(call);
-    if pe as u32 >= team.size {
-        errors::no_such_pe(call, pe, team.size);
-    }
-    team.world(pe as u32)
-}
-
-/// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address` are symmetric.
-#[cold]
-#[inline(never)]
-pub(crate) fn check_array(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) {
-    member(call, context, pe);
-    symmetric(call, address, bytes);
-}
-
-/// Ends the job with a sentence if the caller's array, which need not be symmetric, leaves the address space, or leaves the
-/// symmetric memory in which it begins.
-#[cold]
-#[inline(never)]
-pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cover: Cover) {
-    if !cover.is_possible(address) {
-        errors::too_long(call, argument, address);
-    }
-    if FAST.name(address, 1).is_some() {
-        symmetric(call, cover.lowest(address), cover.bytes);
-    }
-}
-
-/// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, or ends the job with the reason.
-pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'static Extent, Region) {
-    if FAST.heap.holds(address, bytes) {
-        errors::check_block(call, address, bytes);
-        (&FAST.heap, Region::Heap)
-    } else if FAST.statics.holds(address, bytes) {
-        (&FAST.statics, Region::Statics)
-    } else {
-        errors::not_symmetric(call, address, bytes)
-    }
+    find(call, address, bytes, what, range::member(call, context, pe))
 }
 
 /// [`locate`] for a transfer and a world number that exists.
@@ -89,7 +46,7 @@ pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: 
 }
 
 fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
-    let (extent, region) = symmetric(call, address, bytes);
+    let (extent, region) = range::symmetric(call, address, bytes);
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => Found::Here(extent.in_window(address, window)),

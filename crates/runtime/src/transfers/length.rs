@@ -65,11 +65,20 @@ mod tests {
     fn fault_S1_what_overflows_is_longer_than_any_memory() {
         let most = usize::MAX;
         assert_eq!(bytes::<u64>(1 << 61), most);
-        for (stride, piece, count) in
-            [(isize::MIN, 1, 3), (isize::MAX, 1, 3), (1 << 60, 1, 17), (1, 1 << 61, 1), (1, 1, 1 << 61), (-1, 1, 1 << 62)]
-        {
+        for (stride, piece, count) in [
+            (isize::MIN, 1, 3),
+            (isize::MAX, 1, 3),
+            (1 << 60, 1, 17),
+            (1, 1 << 61, 1),
+            (1, 1, 1 << 61),
+            (-1, 1, 1 << 62),
+        ] {
             let cover = Cover::strided(8, stride, piece, count);
-            assert_eq!((cover.bytes, cover.back), (most, if stride < 0 { most } else { 0 }), "{stride} {piece} {count}");
+            assert_eq!(
+                (cover.bytes, cover.back),
+                (most, if stride < 0 { most } else { 0 }),
+                "{stride} {piece} {count}"
+            );
             assert!(!cover.is_possible(0) && !cover.is_possible(0x7000_0000_0000));
         }
     }

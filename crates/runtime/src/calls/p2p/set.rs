@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use super::{Comparison, polled, reason};
 use crate::calls::amo::Atomic;
 use crate::transfers::direct::FAST;
-use crate::transfers::indirect;
 use crate::transfers::length::{self, Cover};
+use crate::transfers::range;
 use crate::wait::{self, Reason};
 use oxshmem_flight::waits::Comparand;
 
@@ -60,7 +60,7 @@ impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
     fn new(call: &'static str, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: V) -> Self {
         let bytes = length::bytes::<T>(nelems);
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
-            indirect::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
+            range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
         }
         Set { ivars, nelems, status, comparison: Comparison::of(call, cmp), values }
     }
