@@ -142,11 +142,11 @@ impl<'a> Call<'a> {
     #[inline(never)]
     fn look_at(self, dest: (*const u8, usize), source: (*const u8, usize)) {
         for (name, (array, bytes)) in [("dest", dest), ("source", source)] {
-            if bytes > 0 && array.is_null() {
-                self.null(name);
-            }
-            if bytes > 0 {
-                range::symmetric(self.name, array as usize, bytes);
+            match bytes {
+                0 => {}
+                _ if array.is_null() => self.null(name),
+                _ if bytes > isize::MAX as usize => errors::too_long(self.name, name, array as usize),
+                _ => _ = range::symmetric(self.name, array as usize, bytes),
             }
         }
     }
