@@ -101,7 +101,10 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
             if job >= jobs {
                 return;
             }
-            wrong.lock().expect("no panic").extend(attempt(&program, &routines, job, seed).map(|why| (job, why)));
+            if let Some(why) = attempt(&program, &routines, job, seed) {
+                println!("job {job}: {why}");
+                wrong.lock().expect("no panic").push(job);
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -110,11 +113,5 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
         }
     });
     let wrong = wrong.into_inner().expect("no panic");
-    let shown: Vec<String> = wrong.iter().take(10).map(|(job, why)| format!("job {job}: {why}")).collect();
-    assert!(
-        wrong.is_empty(),
-        "OXSHMEM_SIZES_SEED={seed}: {} of {jobs} jobs are wrong:\n{}",
-        wrong.len(),
-        shown.join("\n")
-    );
+    assert!(wrong.is_empty(), "OXSHMEM_SIZES_SEED={seed}: of {jobs} jobs these are wrong: {wrong:?}");
 }
