@@ -111,6 +111,18 @@ impl Heap {
         self.remove(offset)
     }
 
+    /// A call gives a block back whose memory stays out of use until [`Self::reuse`]. The fingerprint has the call now, so that
+    /// it does not depend on when the memory is used again.
+    pub fn retire(&mut self, offset: u64) -> Result<(), NotABlock> {
+        self.record([2, offset, 0]);
+        self.size_of(offset).map(drop)
+    }
+
+    /// Makes the memory of a block that was retired available.
+    pub fn reuse(&mut self, offset: u64) -> Result<(), NotABlock> {
+        self.remove(offset).map(drop)
+    }
+
     /// Changes a block's size, in place if possible. A moved block is aligned to [`MIN_ALIGN`] again.
     pub fn resize(&mut self, offset: u64, new_size: u64) -> Result<Resized, Refused> {
         self.record([3, offset, new_size]);

@@ -290,3 +290,24 @@ fn fault_M3_calls_that_are_taken_back_look_like_calls_that_were_refused() {
     assert_eq!((served.sequence(), served.high_water()), (refused.sequence(), refused.high_water()));
     assert_eq!(served.allocate(64, 1), refused.allocate(64, 1));
 }
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_S3_a_retired_block_is_in_the_fingerprint_at_once_and_in_use_until_it_is_reused() {
+    let (mut retiring, mut freeing) = (Heap::new(CAPACITY), Heap::new(CAPACITY));
+    let blocks = [&mut retiring, &mut freeing].map(|heap| {
+        let blocks = [heap.allocate(64, 1).unwrap(), heap.allocate(64, 1).unwrap()];
+        assert_eq!(blocks[0], 0);
+        blocks
+    });
+    assert_eq!(blocks[0], blocks[1]);
+    retiring.retire(0).unwrap();
+    freeing.free(0).unwrap();
+    assert_eq!(retiring.sequence(), freeing.sequence());
+    let sequence = retiring.sequence();
+    assert_eq!(retiring.clone().allocate(64, 1), Ok(128));
+    retiring.reuse(0).unwrap();
+    assert_eq!(retiring.sequence(), sequence);
+    assert_eq!(retiring.allocate(64, 1), Ok(0));
+    assert!(retiring.retire(8).is_err() && retiring.reuse(8).is_err());
+}

@@ -12,6 +12,7 @@ use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::{self, Blocks, Into};
 use crate::diagnosis::errors;
+use crate::transfers::length::bytes;
 
 /// Completes the default context's operations, then waits for the set.
 ///
@@ -35,11 +36,6 @@ pub unsafe fn sync(name: &'static str, start: c_int, log_stride: c_int, size: c_
 fn synchronise(call: Call<'_>) {
     let record = call.record_late(0);
     barrier::synchronise(call.with(&record));
-}
-
-/// How many bytes `n` elements have.
-fn bytes<T>(n: usize) -> usize {
-    n.saturating_mul(size_of::<T>())
 }
 
 macro_rules! data {

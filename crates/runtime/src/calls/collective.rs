@@ -8,11 +8,7 @@ use crate::calls::team::live;
 use crate::collectives::call::Call;
 use crate::collectives::{self, Blocks, Into};
 use crate::teams::team::Team;
-
-/// How many bytes `n` elements have.
-fn bytes<T>(n: usize) -> usize {
-    n.saturating_mul(size_of::<T>())
-}
+use crate::transfers::length::bytes;
 
 macro_rules! data {
     ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*) moves $moved:expr;)*) => {$(

@@ -102,7 +102,10 @@ pub unsafe fn complex_xor_to_all<C>(
     work: *mut C,
     sync: *mut core::ffi::c_long,
 ) {
-    let words = nreduce.saturating_mul((size_of::<C>() / size_of::<u32>()) as c_int);
+    let each = (size_of::<C>() / size_of::<u32>()) as c_int;
+    let Some(words) = nreduce.checked_mul(each) else {
+        errors::bad_argument(name, "nreduce", nreduce.into(), &format!("0 to {}", c_int::MAX / each))
+    };
     // SAFETY: the caller promises symmetric arrays of `nreduce` complex numbers, which are `words` words.
     unsafe {
         active_set::xor_to_all::<u32>(

@@ -25,6 +25,7 @@ use crate::start::job;
 use crate::start::state::{self, LibraryState};
 use crate::teams::team::{Team, TeamState};
 use crate::transfers::direct::FAST;
+use crate::transfers::length;
 use failed::{FailedAllocation, warn};
 
 /// Alignment of every block: fit for any object, vectors included.
@@ -247,7 +248,7 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
         .say();
     }
     // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
-    let bytes = count.saturating_mul(size);
+    let bytes = length::of(count, size);
     // SAFETY: runs on the new block of `bytes` bytes.
     allocate(CALL, bytes, 1, |block| unsafe { block.write_bytes(0, bytes) })
 }

@@ -17,7 +17,7 @@ pub struct AllCounters {
 
 fn of(call: &str, context: Context) -> OperationCount {
     // The handle is judged as for an operation.
-    context.team_size(call);
+    context.live_team(call);
     context.known_lane().map_or_else(OperationCount::default, OperationCounters::read)
 }
 

@@ -18,6 +18,7 @@ use crate::collectives::call::Call;
 use crate::diagnosis::errors;
 use crate::network;
 use crate::teams::team::{Team, TeamState};
+use crate::transfers::length::bytes;
 use crate::wait::{self, Needs, Reason, aside};
 
 /// Collectives of a team that are under way at once. A further one waits until the first of them is over.
@@ -175,11 +176,6 @@ struct LentArrays<T>(*mut T, *const T);
 
 // SAFETY: the addresses are used by the call that they were lent to, on whatever thread it is moved on.
 unsafe impl<T> Send for LentArrays<T> {}
-
-/// How many bytes `n` elements have.
-fn bytes<T>(n: usize) -> usize {
-    n.saturating_mul(size_of::<T>())
-}
 
 macro_rules! data {
     ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($($pass:expr),*))*) => {$(

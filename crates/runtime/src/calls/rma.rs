@@ -9,12 +9,8 @@ use crate::teams::via::Via;
 use crate::transfers::direct::{near, near_object};
 use crate::transfers::element;
 use crate::transfers::indirect;
-
-/// How many bytes `n` elements have; more than any memory has when that overflows.
-#[inline(always)]
-fn bytes<T>(n: usize) -> usize {
-    n.saturating_mul(size_of::<T>())
-}
+use crate::transfers::length::{Cover, bytes};
+use crate::transfers::range;
 
 /// Copies like `memmove`, with the sizes of single elements done by one load and one store, so that an aligned
 /// element arrives in one piece (RMA-4).
@@ -129,12 +125,17 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
     }
 }
 
-/// The extent of `count` pieces of `piece` elements, `stride` elements apart, in bytes: how far they reach back from the start
-/// of the first piece, which is where a negative stride leads, and how much they cover from the lowest byte on.
+/// Bytes of a strided array in private memory from which a call looks at the array. A shorter one that is wrong is found by the
+/// processor, as in any other call that is given memory of the program's own.
+const FAR: usize = 1 << 30;
+
+/// Looks at the side of a strided transfer that need not be symmetric.
 #[inline(always)]
-fn cover<T>(stride: isize, piece: usize, count: usize) -> (usize, usize) {
-    let between = bytes::<T>(stride.unsigned_abs().saturating_mul(count.saturating_sub(1)));
-    (if stride < 0 { between } else { 0 }, between.saturating_add(bytes::<T>(piece)))
+fn look_at_own<V: Via, T>(via: V, argument: &str, address: *const T, stride: isize, piece: usize, count: usize) {
+    let cover = Cover::strided(size_of::<T>(), stride, piece, count);
+    if cover.bytes > FAR {
+        range::check_own(via.call(), argument, address as usize, cover);
+    }
 }
 
 /// Copies `count` pieces of `piece` elements between memory that is strided on both sides.
@@ -172,12 +173,16 @@ pub unsafe fn ibput<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    let (back, extent) = cover::<T>(dst, bsize, nblocks);
-    match near(dest.wrapping_byte_sub(back), extent, via.world(pe)) {
+    let cover = Cover::strided(size_of::<T>(), dst, bsize, nblocks);
+    let lowest = dest.wrapping_byte_sub(cover.back);
+    look_at_own(via, "source", source, sst, bsize, nblocks);
+    match near(lowest, cover.bytes, via.world(pe)) {
         // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
-        // `back` bytes after the lowest; the caller vouches for the source.
-        Some(lowest) => unsafe { copy_pieces(source, sst, lowest.wrapping_byte_add(back), dst, bsize, nblocks) },
+        // `cover.back` bytes after the lowest; the caller vouches for the source.
+        Some(lowest) => unsafe { copy_pieces(source, sst, lowest.wrapping_byte_add(cover.back), dst, bsize, nblocks) },
         None => {
+            // All blocks lie inside the caller's array from here on, whatever the strides.
+            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
@@ -206,14 +211,18 @@ pub unsafe fn ibget<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    let (back, extent) = cover::<T>(sst, bsize, nblocks);
-    match near(source.wrapping_byte_sub(back), extent, via.world(pe)) {
+    let cover = Cover::strided(size_of::<T>(), sst, bsize, nblocks);
+    let lowest = source.wrapping_byte_sub(cover.back);
+    look_at_own(via, "dest", dest.cast_const(), dst, bsize, nblocks);
+    match near(lowest, cover.bytes, via.world(pe)) {
         // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
-        // `back` bytes after the lowest; the caller vouches for the destination.
+        // `cover.back` bytes after the lowest; the caller vouches for the destination.
         Some(lowest) => unsafe {
-            copy_pieces(lowest.wrapping_byte_add(back).cast_const(), sst, dest, dst, bsize, nblocks)
+            copy_pieces(lowest.wrapping_byte_add(cover.back).cast_const(), sst, dest, dst, bsize, nblocks)
         },
         None => {
+            // All blocks lie inside the caller's array from here on, whatever the strides.
+            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
@@ -258,20 +267,4 @@ pub unsafe fn iget<V: Via, T>(
 ) {
     // SAFETY: a block of one element is that element.
     unsafe { ibget(via, dest, source, dst, sst, 1, nelems, pe) }
-}
-
-#[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fault_M4_a_negative_stride_covers_what_lies_before_the_first_piece() {
-        assert_eq!(cover::<u32>(3, 2, 5), (0, 56));
-        assert_eq!(cover::<u32>(-3, 2, 5), (48, 56));
-        assert_eq!(cover::<u32>(-3, 2, 1), (0, 8));
-        assert_eq!(cover::<u8>(0, 7, 9), (0, 7));
-        // More than any memory has.
-        assert_eq!(cover::<u64>(isize::MIN, 1, 3), (usize::MAX, usize::MAX));
-    }
 }

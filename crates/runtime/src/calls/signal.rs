@@ -12,7 +12,7 @@ use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::teams::via::Via;
 use crate::transfers::direct::{atomic_window, window};
-use crate::transfers::indirect;
+use crate::transfers::{indirect, length};
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
@@ -59,7 +59,7 @@ unsafe fn transfer<V: Via, T>(
     // the next quiet if `nbi`, and that `sig_addr` is a symmetric signal.
     unsafe {
         if atomic_window(via.world(pe)).is_none() {
-            let n = nelems.saturating_mul(size_of::<T>());
+            let n = length::bytes::<T>(nelems);
             let update = match sig_op {
                 SET => SignalUpdate::Set(signal),
                 ADD => SignalUpdate::Add(signal),

@@ -174,7 +174,7 @@ pub unsafe fn destroy(team: Team) {
         Some(state) => unsafe { end(NAME, team, state) },
         None if team == Team::INVALID || team.is_predefined() => {}
         // No team is there without the library, in the child of a fork for example.
-        None => errors::not_initialised(NAME),
+        None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
     }
 }
 
@@ -222,5 +222,5 @@ fn dead(call: &'static str, argument: &str, team: Team) -> ! {
     if team == Team::INVALID {
         errors::invalid_handle(call, argument, "SHMEM_TEAM_INVALID")
     }
-    errors::not_initialised(call)
+    errors::dead_handle(call, argument, "team", team.0 as usize)
 }

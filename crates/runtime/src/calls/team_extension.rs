@@ -22,6 +22,7 @@ use crate::start::state;
 use crate::teams::leasing;
 use crate::teams::members::Members;
 use crate::teams::team::{Team, TeamState};
+use crate::transfers::length;
 
 /// `SHMEM_COLOR_UNDEFINED` of the header.
 const COLOR_UNDEFINED: c_int = -1;
@@ -269,7 +270,7 @@ macro_rules! reductions {
             let Ok(n) = usize::try_from(nreduce) else {
                 errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
             };
-            let record = call.record_late(n.saturating_mul(size_of::<T>()));
+            let record = call.record_late(length::bytes::<T>(n));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
             unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
         }

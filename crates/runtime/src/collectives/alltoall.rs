@@ -11,6 +11,7 @@ use crate::collectives::limits::{FAR_APART, PIECES};
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::transfers::length::{self, Cover};
 
 /// Sends block i of the caller's source to member i, where it becomes block `my`.
 ///
@@ -18,10 +19,10 @@ use crate::diagnosis::errors;
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     let call = call.is(CallKind::Alltoall, bytes, 0);
+    let all = length::of(bytes, call.team.size as usize);
     if bytes > 0 {
-        call.needs(dest, source);
+        call.needs((dest, all), (source, all));
     }
-    let all = bytes.saturating_mul(call.team.size as usize);
     // SAFETY: this function's own demand on the arrays is the executor's.
     if all == 0 || call.team.scheduled && unsafe { executor::alltoall(call, dest, source, bytes) } {
         return;
@@ -49,7 +50,6 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
             // SAFETY: the block has come; the caller promises `bytes` bytes for each member at `dest`.
             unsafe { ptr::copy_nonoverlapping(from, dest.add(member as usize * bytes), bytes) };
         };
-        between_nodes::eager::check(call, [(dest, all), (source, all)]);
         if between_nodes::blocks::alltoall_by_nodes(call, span, bytes, lay, take) {
             return;
         }
@@ -102,17 +102,23 @@ pub(crate) unsafe fn alltoalls(
     element: usize,
     nelems: usize,
 ) {
-    let call = call.is(CallKind::Alltoalls, nelems.wrapping_mul(element), dst.wrapping_mul(sst) as u32);
+    let block = length::of(nelems, element);
+    let call = call.is(CallKind::Alltoalls, block, dst.wrapping_mul(sst) as u32);
     if nelems == 0 {
         return;
     }
-    call.needs(dest, source);
     for (name, stride) in [("dst", dst), ("sst", sst)] {
         if stride < 1 {
             errors::bad_argument(call.name, name, stride as i64, "1 and more");
         }
     }
-    let (dst, sst) = (dst as usize * element, sst as usize * element);
+    let all = length::of(nelems, call.team.size as usize);
+    let cover = |stride| Cover::strided(element, stride, 1, all).bytes;
+    call.needs((dest, cover(dst)), (source, cover(sst)));
+    // The arrays hold this many bytes for each of the elements, but for the last one. A single element has no next one, so its
+    // stride may be any number.
+    let apart = |stride: isize| if all > 1 { stride as usize * element } else { element };
+    let (dst, sst) = (apart(dst), apart(sst));
     let reach = (nelems - 1) * sst + element;
     let theirs = source.wrapping_add(call.team.my as usize * nelems * sst);
     // Where the elements of a member go.
@@ -128,10 +134,8 @@ pub(crate) unsafe fn alltoalls(
             // SAFETY: the caller promises the elements at `source`; the place has room for a block.
             unsafe { copy_elements((to, element), (from, sst), element, nelems) };
         };
-        let last = call.team.size as usize * nelems - 1;
-        between_nodes::eager::check(call, [(dest, last * dst + element), (source, last * sst + element)]);
         let take = |member: u32, from: *const u8| spread_from(member, from, element);
-        if between_nodes::blocks::alltoall_by_nodes(call, span, nelems * element, lay, take) {
+        if between_nodes::blocks::alltoall_by_nodes(call, span, block, lay, take) {
             return;
         }
     }

@@ -3,6 +3,8 @@
 use oxshmem_reduce::Kernel;
 use oxshmem_schedule::algorithm::Operator;
 
+use crate::transfers::length;
+
 /// Combines `n` elements of all members.
 #[derive(Clone, Copy)]
 pub(crate) struct Reduction {
@@ -19,7 +21,7 @@ pub(crate) struct Reduction {
 impl Reduction {
     /// Bytes of an array.
     pub(crate) fn bytes(&self) -> usize {
-        self.n * self.element
+        length::of(self.n, self.element)
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) unsafe fn broadcast(
     let call = call.is(CallKind::Broadcast, bytes, root);
     if bytes > 0 {
         // The root's own destination stays as it is where nothing goes to it.
-        call.needs(if to_root || call.team.my != root { dest } else { source }, source);
+        let into = if to_root || call.team.my != root { dest } else { source };
+        call.needs((into, bytes), (source, bytes));
     }
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
@@ -55,8 +56,6 @@ pub(crate) unsafe fn broadcast(
         return unsafe { in_payload(call, Spread { dest, source, bytes, root, to_root }) };
     }
     if call.team.my == root {
-        // Finds out here, not in the others, whether the source is symmetric.
-        call.at(root, source, bytes);
         barrier::announce(call, || {
             if to_root && !ptr::eq(dest, source) {
                 // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the

@@ -15,6 +15,7 @@ use crate::network::lane;
 use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
+use crate::transfers::range;
 use crate::wait::{self, Reason, aside};
 
 /// Slices begin at cache lines.
@@ -127,16 +128,29 @@ impl<'a> Call<'a> {
         RecordedCall::begin(self.name, CallSubject { peer: None, team, bytes: bytes as u64 })
     }
 
-    /// Ends the job with a sentence if an array that the call needs is null.
+    /// Ends the job with a sentence unless both arrays of the caller, each with its bytes, are symmetric. Every way of a
+    /// collective relies on that: it multiplies lengths, and copies, without another look at the caller's own arrays.
     #[inline(always)]
-    pub(crate) fn needs(self, dest: *const u8, source: *const u8) {
-        if dest.is_null() || source.is_null() {
-            self.null(if dest.is_null() { "dest" } else { "source" });
+    pub(crate) fn needs(self, dest: (*const u8, usize), source: (*const u8, usize)) {
+        let believes = |array: (*const u8, usize)| FAST.believes_array(array.0 as usize, array.1);
+        if !(believes(dest) && believes(source)) {
+            self.look_at(dest, source);
         }
     }
 
     #[cold]
     #[inline(never)]
+    fn look_at(self, dest: (*const u8, usize), source: (*const u8, usize)) {
+        for (name, (array, bytes)) in [("dest", dest), ("source", source)] {
+            match bytes {
+                0 => {}
+                _ if array.is_null() => self.null(name),
+                _ if bytes > isize::MAX as usize => errors::too_long(self.name, name, array as usize),
+                _ => _ = range::symmetric(self.name, array as usize, bytes),
+            }
+        }
+    }
+
     fn null(self, argument: &str) -> ! {
         errors::fail(
             &Error::new(format!("{}: {argument} is NULL", self.name))
@@ -263,14 +277,7 @@ impl Call<'_> {
     #[inline(never)]
     fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {
         let at = address as usize;
-        let extent = if FAST.heap.holds(at, bytes) {
-            errors::check_block(self.name, at, bytes);
-            &FAST.heap
-        } else if FAST.statics.holds(at, bytes) {
-            &FAST.statics
-        } else {
-            errors::not_symmetric(self.name, at, bytes)
-        };
+        let (extent, _) = range::symmetric(self.name, at, bytes);
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
 }

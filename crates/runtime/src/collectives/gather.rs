@@ -11,6 +11,7 @@ use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::direct::FAST;
+use crate::transfers::length;
 
 /// Collects blocks of `bytes` bytes of all members, in team order.
 ///
@@ -19,7 +20,7 @@ use crate::transfers::direct::FAST;
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     let call = call.is(CallKind::Fcollect, bytes, 0);
     if bytes > 0 {
-        call.needs(dest, source);
+        call.needs((dest, length::of(bytes, call.team.size as usize)), (source, bytes));
     }
     // SAFETY: this function's own demand on the arrays is the executor's.
     if bytes == 0 || call.team.scheduled && unsafe { executor::fcollect(call, dest, source, bytes) } {
@@ -60,7 +61,8 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     const INLINE: usize = PAYLOAD_BYTES - 16;
     let call = call.is(CallKind::Collect, 0, 0);
     if bytes > 0 {
-        call.needs(dest, source);
+        // How long the destination is the members say; it has at least the caller's own block.
+        call.needs((dest, bytes), (source, bytes));
     }
     // SAFETY: this function's own demand on the arrays is the executor's.
     if call.team.scheduled && unsafe { executor::collect(call, dest, source, bytes) } {

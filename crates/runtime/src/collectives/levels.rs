@@ -122,10 +122,6 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) -> bool {
     if Relay.lines(shape, &plan) > CASTING {
         return false;
     }
-    if call.team.my == root {
-        // Finds out here, not in the others, whether the source is symmetric.
-        call.at(root, source, bytes);
-    }
     let before = call.team.pass_announcements(plan.pieces());
     let mut hand: LineRoom = [0; PAYLOAD_WORDS.div_ceil(2)];
     let spared = !to_root && call.team.my == root;

@@ -14,6 +14,7 @@ use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
 use crate::teams::span::Span;
+use crate::transfers::length;
 use oxshmem_schedule::algorithm::Operator as Allowed;
 
 /// Teams up to this size find room for their pointers on the stack.
@@ -25,12 +26,12 @@ const ON_STACK: usize = 16;
 /// As the standard asks of the call: `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
 #[inline(always)]
 pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
-    let bytes = n.saturating_mul(size_of::<T>());
+    let bytes = length::bytes::<T>(n);
     let call = call.is(const { kind_of(O::OP) }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }
-    call.needs(dest.cast(), source.cast());
+    call.needs((dest.cast(), bytes), (source.cast(), bytes));
     if bytes > PAYLOAD_BYTES || call.team.span.is_some() || call.team.scheduled || call.team.leveled {
         call.recorded(call.team.meetings() + 1);
     }

@@ -12,6 +12,7 @@ use crate::collectives::executor;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::signature::CallKind;
+use crate::transfers::length;
 
 /// Bytes of a block that is carried along the members.
 const BLOCK: usize = 2048;
@@ -21,12 +22,12 @@ const BLOCK: usize = 2048;
 /// # Safety
 /// As for `reduce`.
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
-    let bytes = n.saturating_mul(size_of::<T>());
+    let bytes = length::bytes::<T>(n);
     let call = call.is(if inclusive { CallKind::Inscan } else { CallKind::Exscan }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }
-    call.needs(dest.cast(), source.cast());
+    call.needs((dest.cast(), bytes), (source.cast(), bytes));
     if call.team.scheduled {
         let kernel = Kernel::of::<Sum, T>();
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.

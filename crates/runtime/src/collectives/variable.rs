@@ -9,6 +9,7 @@ use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
+use crate::transfers::length;
 
 /// The contribution of one member: a block for each member.
 #[derive(Clone, Copy)]
@@ -36,7 +37,8 @@ pub(crate) enum Into {
 /// named by `into` has the room.
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     let call = call.is(CallKind::Alltoallv, 0, 0);
-    let mine = call.team.my as usize;
+    let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
+    call.needs((blocks.offsets.cast(), words), (blocks.sizes.cast(), words));
     call.enter();
     // Everybody's word on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
@@ -49,31 +51,32 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
         }
     }
     call.fetched();
-    let mut packed = 0;
+    let mut packed = 0_usize;
     for (member, [offset, size]) in (0..).zip(said) {
-        let from = blocks.source.wrapping_add(offset);
         let i = member as usize;
-        let (to, size) = match into {
+        let (target, at, size) = match into {
             Into::Places { target, offsets, sizes } => {
                 // SAFETY: the caller promises that its own arrays have an element for each member.
-                let (to, room) = unsafe { (target.wrapping_add(offsets.add(i).read()), sizes.add(i).read()) };
+                let (at, room) = unsafe { (offsets.add(i).read(), sizes.add(i).read()) };
                 let size = fitting(call, member, size, room);
                 // SAFETY: the caller promises that its own arrays have an element for each member, and that `sizes` is
                 // writable.
                 unsafe { sizes.add(i).write(size) };
-                (to, size)
+                (target, at, size)
             }
             Into::Packed { target, room, .. } => {
-                if packed + size > room {
-                    too_long(call, "target_len", member, packed + size, room);
+                let with = packed.saturating_add(size);
+                if with > room {
+                    too_long(call, "target_len", member, with, room);
                 }
                 packed += size;
-                (target.wrapping_add(packed - size), size)
+                (target, packed - size, size)
             }
         };
         if size > 0 {
             // However much the member sends, it must fit into symmetric memory.
-            let to = call.at(call.team.my, to, size);
+            let to = call.at(call.team.my, place(call, "t_offsets", target, at), size);
+            let from = place(call, "s_offsets", blocks.source, offset);
             // SAFETY: the member has entered; `at` has found the room.
             unsafe { call.fetch(member, from, to, size) };
         }
@@ -84,6 +87,14 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     }
     call.fetched();
     call.leave();
+}
+
+/// Where the block at an offset begins. An offset that leads round the addresses ends the job.
+fn place(call: Call<'_>, argument: &str, array: *const u8, offset: usize) -> *const u8 {
+    if (array as usize).checked_add(offset).is_none() {
+        errors::too_long(call.name, argument, array as usize);
+    }
+    array.wrapping_add(offset)
 }
 
 /// How much of a block is taken: all of it, unless the target sizes say how much room there is.

@@ -121,9 +121,39 @@ pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
     )
 }
 
+/// A handle whose object is not there, although the library is initialised. Below `SHMEM_CHECK=2` nobody knows why.
+#[cold]
+pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize) -> ! {
+    if !state::is_open() {
+        not_initialised(call);
+    }
+    fail(
+        &Error::new(format!("{call}: {argument} is {handle:#x}, which stands for no {noun}"))
+            .because(format!(
+                "the {noun} was destroyed, or its memory was overwritten, or no call has made this handle"
+            ))
+            .fix(format!("run the program with SHMEM_CHECK=2, which names the call that destroyed the {noun}")),
+    )
+}
+
+/// An array that reaches round the addresses.
+#[cold]
+pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} at {address:#x} reaches beyond the addresses that there are"))
+            .because("its count, stride or offset, multiplied by the size of an element, leads round the address space")
+            .fix(
+                "look how the program computes the count, the stride or the offset: it was negative, or it overflowed",
+            ),
+    )
+}
+
 /// An address at which no symmetric object of `bytes` bytes lies.
 #[cold]
 pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
+    if bytes > isize::MAX as usize {
+        too_long(call, "the array", address);
+    }
     let (heap, heap_len) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;

@@ -68,9 +68,10 @@ impl Guard {
         }
     }
 
-    /// Frees a block. Returns the allocator's blocks that nobody keeps any more, or `None` if there is no such block.
-    pub(crate) fn free(&mut self, memory: &OwnHeap, start: u64) -> Option<Vec<u64>> {
+    /// Frees a block. Returns its block of the allocator and those that nobody keeps any more, or `None` if there is no such block.
+    pub(crate) fn free(&mut self, memory: &OwnHeap, start: u64) -> Option<(u64, Vec<u64>)> {
         let mut block = self.live.remove(&start)?;
+        let base = block.base;
         memory.fill(block.start, block.size, FREED);
         block.freed = Some(CallSite::here());
         self.kept += block.size;
@@ -79,7 +80,7 @@ impl Guard {
         while self.kept > KEPT {
             given.extend(self.give());
         }
-        Some(given)
+        Some((base, given))
     }
 
     /// All blocks that are only kept.
@@ -232,7 +233,7 @@ mod tests {
             guard.damage("free", &memory).expect("a byte has changed").to_string().contains("4 bytes before the block")
         );
         guard.paint(&memory, 64);
-        assert_eq!(guard.free(&memory, 64), Some(vec![]));
+        assert_eq!(guard.free(&memory, 64), Some((0, vec![])));
         assert_eq!(guard.free(&memory, 64), None);
         assert!(guard.damage("free", &memory).is_none());
         write(70);
@@ -264,7 +265,7 @@ mod tests {
             guard.add(block << 20, (block << 20) + ZONE, 1 << 16);
         }
         let given: usize =
-            (0..20).map(|block| guard.free(&memory, (block << 20) + ZONE).expect("it is there").len()).sum();
+            (0..20).map(|block| guard.free(&memory, (block << 20) + ZONE).expect("it is there").1.len()).sum();
         assert_eq!(given, 4);
     }
 }

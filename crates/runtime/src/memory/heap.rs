@@ -139,15 +139,15 @@ impl SymmetricHeap {
     /// Frees the block at `offset`; `false` if there is none.
     pub(crate) fn free(&mut self, offset: u64) -> bool {
         let Some(guard) = &mut self.guard else { return self.blocks.free(offset).is_ok() };
-        let Some(given) = guard.free(&own_memory(), offset) else { return false };
-        given.into_iter().all(|block| self.blocks.free(block).is_ok())
+        let Some((block, given)) = guard.free(&own_memory(), offset) else { return false };
+        self.blocks.retire(block).is_ok() && given.into_iter().all(|block| self.blocks.reuse(block).is_ok())
     }
 
     /// Lets freed blocks be used again that are only kept to be looked at.
     fn give_freed(&mut self) {
         let given = self.guard.as_mut().map_or_else(Vec::new, Guard::give_all);
         for block in given {
-            self.blocks.free(block).expect("a block that is kept is the allocator's");
+            self.blocks.reuse(block).expect("a block that is kept is the allocator's");
         }
     }
 

@@ -123,15 +123,15 @@ impl Context {
         unsafe { self.object()?.team.load(Acquire).as_ref() }
     }
 
-    /// The size of its team, which makes sense of a PE number that no window has.
-    pub(crate) fn team_size(self, call: &str) -> u32 {
+    /// Its team, which makes sense of a PE number that no window has. Without one the job ends with a sentence.
+    pub(crate) fn live_team(self, call: &str) -> &'static TeamState {
         if !self.checked(call).is_valid() {
             errors::invalid_handle(call, "context", "SHMEM_CTX_INVALID");
         }
         // Without a life there is no list, and a handle of a former life must not be read.
         match state::is_open().then(|| self.team()).flatten() {
-            Some(team) => team.size,
-            None => errors::not_initialised(call),
+            Some(team) => team,
+            None => errors::dead_handle(call, "context", "context", self.0 as usize),
         }
     }
 

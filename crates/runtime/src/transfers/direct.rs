@@ -121,6 +121,13 @@ impl Fast {
         }
     }
 
+    /// Whether the caller's `bytes` bytes at `address`, one at least, are symmetric and need no further look. No address is while
+    /// every call is to be checked.
+    #[inline(always)]
+    pub(crate) fn believes_array(&self, address: usize, bytes: usize) -> bool {
+        self.windows.load(Acquire) > 0 && (self.heap.holds(address, bytes) || self.statics.holds(address, bytes))
+    }
+
     /// The name of the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
     pub(crate) fn name(&self, address: usize, bytes: usize) -> Option<u64> {
         let offset = |extent: &Extent| (address - extent.own().0) as u64;

@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
 use crate::diagnosis::{errors, recorder};
 use crate::network;
@@ -12,8 +12,8 @@ use crate::network::lane::Direction;
 use crate::start::job;
 use crate::teams::context::Context;
 use crate::transfers::atomic::{Atomic, AtomicInteger};
-use crate::transfers::direct::FAST;
 use crate::transfers::element;
+use crate::transfers::range;
 use crate::wait::Needs;
 
 /// Where the caller's symmetric object is on another PE.
@@ -37,12 +37,7 @@ enum What {
 #[cold]
 #[inline(never)]
 fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
-    let size = context.team_size(call);
-    if pe as u32 >= size {
-        errors::no_such_pe(call, pe, size);
-    }
-    let team = context.team().unwrap_or_else(|| errors::not_initialised(call));
-    find(call, address, bytes, what, team.world(pe as u32))
+    find(call, address, bytes, what, range::member(call, context, pe))
 }
 
 /// [`locate`] for a transfer and a world number that exists.
@@ -51,14 +46,7 @@ pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: 
 }
 
 fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
-    let (extent, region) = if FAST.heap.holds(address, bytes) {
-        errors::check_block(call, address, bytes);
-        (&FAST.heap, Region::Heap)
-    } else if FAST.statics.holds(address, bytes) {
-        (&FAST.statics, Region::Statics)
-    } else {
-        errors::not_symmetric(call, address, bytes)
-    };
+    let (extent, region) = range::symmetric(call, address, bytes);
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => Found::Here(extent.in_window(address, window)),

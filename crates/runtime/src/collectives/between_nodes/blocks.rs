@@ -10,6 +10,7 @@ use super::{LentBytes, Reach, There, gather, gather_parts, gathering, leaders_me
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
+use crate::transfers::length;
 
 /// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`. The
 /// members have entered.
@@ -90,7 +91,7 @@ pub(crate) fn alltoall_by_nodes(
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
     let even = (0..nodes).all(|node| span.count(node) as usize == each);
     // The part of one node for another has the blocks of all its members for all of the other's.
-    let part = each.saturating_mul(each).saturating_mul(bytes);
+    let part = length::of(length::of(each, each), bytes);
     let Some(parts) = even.then(|| PartsWay::find(call, span, part)).flatten() else { return false };
     let parts = parts.begin(call, span);
     let mine = (span.place(team.my) - span.start(span.node())) as usize;

@@ -24,13 +24,6 @@ use crate::memory::control::mail::OPEN_BOARD;
 use crate::start::state;
 use crate::teams::span::Span;
 
-/// Ends the job with a sentence unless the caller's arrays are symmetric.
-pub(crate) fn check(call: Call<'_>, arrays: [(*const u8, usize); 2]) {
-    for (array, bytes) in arrays.into_iter().filter(|(_, bytes)| *bytes > 0) {
-        call.at(call.team.my, array, bytes);
-    }
-}
-
 /// A reduction by an operator that minds no order: the leader combines its node's operands, and a schedule runs among the
 /// leaders. Returns whether it was done, on all members alike.
 ///
@@ -54,7 +47,6 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     let Some(zone) = lending::zone(call, span) else { return false };
     let way = way(call, collective, &plan, element, plan.count, Reach::Nothing).filter(|way| way.piece == plan.count);
     let Some(way) = way else { return false };
-    check(call, [(dest, bytes), (source, bytes)]);
     let number = team.next_exchange();
     gather(call, span, number);
     let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
@@ -86,7 +78,6 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
 pub(crate) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes) = (call.team, reduction.bytes());
-    check(call, [(dest, bytes), (source, bytes)]);
     let lay = |board: *mut u8| {
         // SAFETY: the board has room for everybody's operand, and this place is ours.
         unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
@@ -120,7 +111,6 @@ pub(crate) unsafe fn gather_blocks(
     }
     let (mine, total) = (place(team.my), place(team.size));
     let bytes = place(team.my + 1) - mine;
-    check(call, [(dest, total), (source, bytes)]);
     // SAFETY: the board has room for all blocks, and this place is ours.
     let lay = |board: *mut u8| unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(mine), bytes) };
     // SAFETY: the board has all blocks; `dest` has the room.
@@ -138,8 +128,6 @@ pub(crate) unsafe fn gather_blocks(
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let (is_root, root_node) = (call.team.my == root, span.node_of(root));
-    let array = if is_root { source } else { dest.cast_const() };
-    check(call, [(array, bytes), (array, 0)]);
     let lay = |board: *mut u8| {
         if is_root {
             // SAFETY: the board has room for the payload, which the root alone brings.

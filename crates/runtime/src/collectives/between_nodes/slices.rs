@@ -12,7 +12,6 @@ use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::choose::Question;
 
-use super::eager::check;
 use super::parts::PartsWay;
 use super::{Reach, There, gather, gather_parts, gathering, release};
 use crate::collectives::arguments::Reduction;
@@ -22,6 +21,7 @@ use crate::memory::control;
 use crate::memory::control::mail::OPEN_BOARD;
 use crate::start::state;
 use crate::teams::span::Span;
+use crate::transfers::length;
 
 /// Whether a reduction in any order is to go in slices.
 fn is_wanted(span: &Span, reduction: &Reduction) -> bool {
@@ -51,9 +51,8 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     if start(nodes) > OPEN_BOARD as u64 {
         return false;
     }
-    let Some(parts) = PartsWay::find(call, span, operands.saturating_mul(operand)) else { return false };
+    let Some(parts) = PartsWay::find(call, span, length::of(operands, operand)) else { return false };
     let Some(gathered) = gathering(call, span, start, Reach::Results) else { return false };
-    check(call, [(dest, bytes), (source, bytes)]);
     let parts = parts.begin(call, span);
     let results = team.next_exchange() & planted!("slice-parity", u64::MAX, u64::MAX - 1);
     // Where a node's slice begins, and how many elements it has.

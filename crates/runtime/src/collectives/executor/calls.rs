@@ -16,6 +16,7 @@ use crate::collectives::call::Call;
 use crate::memory::control;
 use crate::memory::control::area::{self, Part};
 use crate::start::state;
+use crate::transfers::length;
 
 /// Nothing to move, nothing to reduce.
 const NO_ARRAYS: Arrays =
@@ -87,15 +88,6 @@ impl Chosen<'_> {
             // SAFETY: the piece lies inside the arrays, for which the caller keeps the promises of `run`.
             unsafe { self.perform(Plan { count, ..self.plan }, NO_SHARE, Arrays { dest, room, source, ..arrays }) };
             at += count;
-        }
-    }
-
-    /// Ends the job with a sentence unless the caller's arrays are symmetric.
-    fn check_arrays(&self, dest: (*mut u8, usize), source: (*const u8, usize)) {
-        for (array, bytes) in [(dest.0.cast_const(), dest.1), source] {
-            if bytes > 0 {
-                self.call.at(self.call.team.my, array, bytes);
-            }
         }
     }
 }
@@ -178,7 +170,6 @@ unsafe fn elementwise(
 ) -> bool {
     let element = kind.size();
     let Some(chosen) = choose(call, collective, plan(call, n), element) else { return false };
-    chosen.check_arrays((dest, n * element), (source, n * element));
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint, and `by_pieces` stays inside of
     // them.
     unsafe { chosen.by_pieces(Arrays { dest, room: n * element, source, element, kernel: Some(kernel) }) };
@@ -207,7 +198,7 @@ pub(crate) unsafe fn broadcast(
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) -> bool {
-    let all = bytes.saturating_mul(call.team.size as usize);
+    let all = length::of(bytes, call.team.size as usize);
     // SAFETY: the caller promises a symmetric source of `bytes` bytes and a destination with as many for each member.
     unsafe { moving(call, Collective::Fcollect, plan(call, bytes), (dest, all), (source, bytes)) }
 }
@@ -217,7 +208,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) -> bool {
-    let all = bytes.saturating_mul(call.team.size as usize);
+    let all = length::of(bytes, call.team.size as usize);
     // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
     unsafe { moving(call, Collective::Alltoall, plan(call, bytes), (dest, all), (source, all)) }
 }
@@ -231,7 +222,6 @@ unsafe fn moving(
     source: (*const u8, usize),
 ) -> bool {
     let Some(chosen) = choose(call, collective, plan, 1).and_then(Chosen::whole) else { return false };
-    chosen.check_arrays(dest, source);
     // SAFETY: the caller promises symmetric arrays of these lengths.
     unsafe {
         chosen.perform(chosen.plan, NO_SHARE, Arrays { dest: dest.0, room: dest.1, source: source.0, ..NO_ARRAYS })
@@ -269,7 +259,8 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let rounds = Round::count(call.team.size) as usize;
     debug_assert_eq!(rounds + 2, Shares::results(call.team.size) as usize);
     let share = Share { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
-    blocks.check_arrays((dest, share.total as usize), (source, bytes));
+    // The caller's own block was looked at before: how long the destination is turns out here.
+    call.needs((dest, share.total as usize), (dest, 0));
     // SAFETY: the caller promises symmetric arrays: the caller's block at `source`, and room for all blocks at `dest`. The
     // shares are those of this call.
     unsafe { blocks.perform(blocks.plan, share, Arrays { dest, room: share.total as usize, source, ..NO_ARRAYS }) };

@@ -1,0 +1,117 @@
+//! Random sizes, strides and counts around the powers of two where they wrap, for every routine that has one.
+//!
+//! The routines come from the table of all routines, and one with a parameter that the test does not know ends it. A job makes some
+//! calls whose results it compares, and then one that its arrays do not hold: that one is refused with a sentence that names it,
+//! or with NULL, at every level of checking, on 1 to 3 PEs of one node or two. No job ends by a signal.
+//!
+//! `OXSHMEM_SIZES_SEED` repeats a run, and `OXSHMEM_SIZES_JOBS` says how many jobs there are: by default one for each family of
+//! routines; some thousand reach every routine.
+
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+mod calls;
+mod cases;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use calls::Routine;
+use cases::{Case, Dice};
+use oxshmem_faults::{Job, program_with};
+
+/// Calls of a job that are compared, before the one that is refused.
+const RIGHT_CALLS: usize = 12;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
+/// The program with a call of every routine, and the sizes of their elements.
+fn compiled(routines: &mut [Routine]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random_sizes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the calls");
+    std::fs::write(folder.join("random_sizes_calls.h"), calls::header(routines)).expect("the calls are written");
+    let program = program_with("random_sizes.c", &["-w", "-O0", "-I", folder.to_str().expect("a path in UTF-8")]);
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    let list = std::process::Command::new(&program).arg("list").output().expect("the program starts");
+    let list = String::from_utf8(list.stdout).expect("numbers");
+    assert_eq!(list.lines().count(), routines.len());
+    for (routine, size) in routines.iter_mut().zip(list.lines()) {
+        routine.element = size.parse().expect("a size");
+    }
+    program
+}
+
+/// The routine whose call a job refuses: each family has its turn, with another form every time.
+fn turn(routines: &[Routine], job: usize, dice: &mut Dice) -> usize {
+    let families = routines.last().expect("there are routines").family + 1;
+    let forms: Vec<usize> = (0..routines.len()).filter(|&i| routines[i].family == job % families).collect();
+    forms[dice.below(forms.len())]
+}
+
+/// One job; what is wrong with it.
+fn attempt(program: &Path, routines: &[Routine], job: usize, seed: u64) -> Option<String> {
+    let mut dice = Dice::new(seed.wrapping_add(job as u64));
+    let pes = 1 + dice.below(3);
+    let shape = format!("-n {pes}{}", if pes > 1 && dice.below(3) == 0 { " --nodes 2" } else { "" });
+    let check = dice.below(4).to_string();
+    let mut words: Vec<String> = Vec::new();
+    for _ in 0..RIGHT_CALLS {
+        let routine = dice.below(routines.len());
+        words.push(Case::right(&routines[routine], pes, &mut dice).word(routine));
+    }
+    let last = turn(routines, job, &mut dice);
+    let routine = &routines[last];
+    let refused = Case::refused(routine, pes, &mut dice);
+    words.push(refused.as_ref().map_or_else(|| Case::right(routine, pes, &mut dice), Case::clone).word(last));
+    let ended = Job::new(&shape).env("SHMEM_CHECK", &check).env("SHMEM_SYMMETRIC_SIZE", "4M").run(program, &words);
+    let says = |name: &str| ended.stderr.contains(&format!(": {name}: "));
+    let right = match refused {
+        Some(_) if !routine.allocates() => {
+            ended.status == Some(1)
+                && ended.stderr.contains("oxshmem: PE")
+                && (says(&routine.name) || says(&routine.generic))
+        }
+        _ => ended.status == Some(0),
+    };
+    (!right || ended.crashed()).then(|| {
+        format!(
+            "{}: SHMEM_CHECK={check} SHMEM_SYMMETRIC_SIZE=4M oshrun {shape} PROGRAM {}\n{ended}",
+            routine.name,
+            words.join(" ")
+        )
+    })
+}
+
+#[test]
+fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970").as_nanos() as u64;
+    let seed = number("OXSHMEM_SIZES_SEED").unwrap_or(now);
+    let mut routines = calls::routines();
+    let program = compiled(&mut routines);
+    let families = routines.last().expect("there are routines").family + 1;
+    let jobs = number("OXSHMEM_SIZES_JOBS").map_or(families, |jobs| jobs as usize);
+    println!("OXSHMEM_SIZES_SEED={seed}: {jobs} jobs, {} routines of {families} families", routines.len());
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let job = next.fetch_add(1, Relaxed);
+            if job >= jobs {
+                return;
+            }
+            if let Some(why) = attempt(&program, &routines, job, seed) {
+                println!("job {job}: {why}");
+                wrong.lock().expect("no panic").push(job);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).min(8) {
+            scope.spawn(work);
+        }
+    });
+    let wrong = wrong.into_inner().expect("no panic");
+    assert!(wrong.is_empty(), "OXSHMEM_SIZES_SEED={seed}: of {jobs} jobs these are wrong: {wrong:?}");
+}

@@ -1,0 +1,74 @@
+//! Counts and strides that leave `size_t`, and arrays that are not there: a sentence, never a signal or a write elsewhere.
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use oxshmem_faults::{Ended, Job, program};
+
+/// A job of the smallest sizes, on one node and on two.
+const SHAPES: [&str; 3] = ["-n 1", "-n 2", "-n 2 --nodes 2"];
+
+/// The job has ended with a sentence about the call, and not otherwise.
+#[track_caller]
+fn names(ended: Ended, about: &str, words: &[&str]) {
+    let said = ended.status == Some(1) && words.iter().all(|word| ended.stderr.contains(word));
+    assert!(said && !ended.crashed() && ended.stdout.is_empty(), "{about}: {ended}");
+}
+
+#[test]
+fn fault_S1_sizes_that_wrap_are_named_at_every_level() {
+    let program = program("wrapping_sizes.c");
+    for (call, name) in [
+        ("reduce", "shmem_long_sum_reduce"),
+        ("reduce_some", "shmem_long_sum_reduce"),
+        ("reduce_nb", "shmemx_sum_reduce_nb"),
+        ("scan", "shmem_long_sum_inscan"),
+        ("alltoalls", "shmem_long_alltoalls"),
+        ("iput", "shmem_long_iput"),
+        ("iput_source", "shmem_long_iput"),
+        ("iget", "shmem_long_iget"),
+        ("ibget", "shmem_long_ibget"),
+        ("wait_until_all", "shmem_wait_until_all"),
+        ("test_some", "shmem_test_some"),
+    ] {
+        for shape in SHAPES {
+            for check in ["0", "1", "2", "3"] {
+                let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, [call]);
+                let about = format!("{call}, {shape}, SHMEM_CHECK={check}");
+                names(ended, &about, &[&format!("{name}: "), "reaches beyond the addresses that there are"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn fault_S2_collectives_look_at_both_arrays_at_every_level() {
+    let program = program("private_arrays.c");
+    for (call, name) in [
+        ("reduce", "shmem_long_sum_reduce"),
+        ("to_all", "shmem_long_sum_to_all"),
+        ("broadcast", "shmem_long_broadcast"),
+        ("collect", "shmem_long_collect"),
+        ("fcollect", "shmem_long_fcollect"),
+        ("alltoall", "shmem_long_alltoall"),
+        ("alltoalls", "shmem_long_alltoalls"),
+        ("scan", "shmem_long_sum_exscan"),
+    ] {
+        // One element has a way of its own, four fit a payload, a hundred do not.
+        for (arrays, counts) in
+            [("malloc", ["1", "4", "100"]), ("dest", ["1", "4", "60"]), ("source", ["1", "4", "60"])]
+        {
+            for (i, count) in counts.into_iter().enumerate() {
+                // All pairs of a shape and a level come up, if not for each count.
+                let (shape, check) = (SHAPES[i], ["0", "1", "2"][(i + call.len()) % 3]);
+                let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, [call, arrays, count]);
+                let about = format!("{call} {arrays} {count}, {shape}, SHMEM_CHECK={check}");
+                names(ended, &about, &[&format!("{name}: no symmetric object of ")]);
+            }
+        }
+        for shape in SHAPES {
+            // Static arrays of 64 longs.
+            let ended = Job::new(shape).run(&program, [call, "static", "1000000"]);
+            names(ended, &format!("{call} static, {shape}"), &[&format!("{name}: no symmetric object of ")]);
+            Job::new(shape).run(&program, [call, "static", "16"]).expect(0);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Waits for, and tests of, arrays of symmetric variables.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::{Comparison, polled, reason};
+use crate::calls::amo::Atomic;
+use crate::transfers::direct::FAST;
+use crate::transfers::length::{self, Cover};
+use crate::transfers::range;
+use crate::wait::{self, Reason};
+use oxshmem_flight::waits::Comparand;
+
+/// The value, or values, that the variables are compared with.
+trait Values<T>: Copy {
+    /// The value for element `i`.
+    ///
+    /// # Safety
+    /// `i` is below the number of elements.
+    unsafe fn at(self, i: usize) -> T;
+}
+
+#[derive(Clone, Copy)]
+struct Same<T>(T);
+
+impl<T: Copy> Values<T> for Same<T> {
+    #[inline(always)]
+    unsafe fn at(self, _: usize) -> T {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Each<T>(*const T);
+
+impl<T: Copy> Values<T> for Each<T> {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> T {
+        // SAFETY: the array has as many elements as there are variables, by the caller's promise.
+        unsafe { self.0.add(i).read_unaligned() }
+    }
+}
+
+/// A set of variables: an array, the mask that leaves some out, and what they are compared with.
+#[derive(Clone, Copy)]
+struct Set<T, V> {
+    ivars: *mut T,
+    nelems: usize,
+    status: *const c_int,
+    comparison: Comparison,
+    values: V,
+}
+
+/// Where the next search for any element begins, so that an element that stays satisfied does not hide the others
+/// (P2P-7).
+static ROTATION: AtomicUsize = AtomicUsize::new(0);
+
+impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
+    /// The set of a call. Variables that leave the symmetric memory in which they begin, or the addresses, end the job.
+    fn new(call: &'static str, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: V) -> Self {
+        let bytes = length::bytes::<T>(nelems);
+        if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
+            range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
+        }
+        Set { ivars, nelems, status, comparison: Comparison::of(call, cmp), values }
+    }
+
+    /// A wait for the set.
+    fn reason(self, call: &'static str) -> Reason<'static> {
+        reason(call, self.ivars, self.nelems, Comparand::EACH_ITS_OWN)
+    }
+
+    /// Whether variable `i` is not left out.
+    ///
+    /// # Safety
+    /// As for the calls: all arrays that there are have `nelems` elements, and `i` is below that.
+    unsafe fn chosen(self, i: usize) -> bool {
+        // SAFETY: `i` is below `nelems`.
+        self.status.is_null() || unsafe { self.status.add(i).read() } == 0
+    }
+
+    /// Whether variable `i` compares as it should.
+    ///
+    /// # Safety
+    /// See [`chosen`](Self::chosen); the variables are the caller's symmetric objects.
+    unsafe fn satisfied(self, i: usize) -> bool {
+        // SAFETY: `i` is below `nelems`.
+        unsafe { self.comparison.holds(T::load(self.ivars.add(i)), self.values.at(i)) }
+    }
+
+    /// Whether all are left out.
+    ///
+    /// # Safety
+    /// See [`chosen`](Self::chosen).
+    unsafe fn is_empty(self) -> bool {
+        // SAFETY: indices below `nelems`.
+        (0..self.nelems).all(|i| unsafe { !self.chosen(i) })
+    }
+
+    /// Whether all that count are satisfied.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied).
+    unsafe fn all(self) -> bool {
+        // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
+        (0..self.nelems).all(|i| unsafe { !self.chosen(i) || self.satisfied(i) })
+    }
+
+    /// One that is satisfied.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied).
+    unsafe fn any(self) -> Option<usize> {
+        let begin = ROTATION.load(Relaxed);
+        let mut order = (0..self.nelems).map(|step| (begin % self.nelems + step) % self.nelems);
+        // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
+        let found = order.find(|&i| unsafe { self.chosen(i) && self.satisfied(i) });
+        if let Some(i) = found {
+            ROTATION.store(i + 1, Relaxed);
+        }
+        found
+    }
+
+    /// Writes down which are satisfied, and says how many.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied); `indices` has room for `nelems` entries.
+    unsafe fn some(self, indices: *mut usize) -> usize {
+        let mut count = 0;
+        for i in 0..self.nelems {
+            // SAFETY: `i` is below `nelems`; the caller promises as many variables, statuses unless null, and `indices`.
+            unsafe {
+                if self.chosen(i) && self.satisfied(i) {
+                    indices.add(count).write(i);
+                    count += 1;
+                }
+            }
+        }
+        count
+    }
+
+    /// Waits for [`all`](Self::all).
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied), as long as it waits.
+    unsafe fn wait_all(self, call: &'static str) {
+        // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
+        wait::until(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
+    }
+
+    /// Waits for [`any`](Self::any); the largest number if none counts.
+    ///
+    /// # Safety
+    /// See [`wait_all`](Self::wait_all).
+    unsafe fn wait_any(self, call: &'static str) -> usize {
+        // SAFETY: the caller promises `nelems` elements of the status unless it is null.
+        if unsafe { self.is_empty() } {
+            return usize::MAX;
+        }
+        // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
+        wait::until(self.reason(call), None, move || unsafe { self.any() })
+    }
+
+    /// Waits until [`some`](Self::some) are, or none counts.
+    ///
+    /// # Safety
+    /// See [`wait_all`](Self::wait_all), and [`some`](Self::some) for `indices`.
+    unsafe fn wait_some(self, call: &'static str, indices: *mut usize) -> usize {
+        // SAFETY: the caller promises `nelems` elements of the status unless it is null.
+        if unsafe { self.is_empty() } {
+            return 0;
+        }
+        // SAFETY: until the wait ends, the caller promises `nelems` variables that others change, and room for as many `indices`.
+        let look = move || unsafe { self.some(indices) };
+        wait::until(self.reason(call), None, move || Some(look()).filter(|count| *count > 0))
+    }
+}
+
+macro_rules! set_calls {
+    ($value:ident: $value_type:ty, $values:ident;
+     $all:ident $any:ident $some:ident $test_all:ident $test_any:ident $test_some:ident) => {
+        /// Waits until all variables satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $all<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) {
+            const CALL: &str = concat!("shmem_", stringify!($all));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+            unsafe { set.wait_all(CALL) }
+        }
+
+        /// Waits until a variable satisfies the comparison, and says which.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $any<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($any));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+            unsafe { set.wait_any(CALL) }
+        }
+
+        /// Waits until at least one variable satisfies the comparison, and says which ones do.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $some<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($some));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
+            unsafe { set.wait_some(CALL, indices) }
+        }
+
+        /// Whether all variables satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $test_all<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> c_int {
+            const CALL: &str = concat!("shmem_", stringify!($test_all));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+            let holds = unsafe { set.all() };
+            if !holds {
+                polled();
+            }
+            holds.into()
+        }
+
+        /// A variable that satisfies the comparison, or the largest number.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $test_any<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($test_any));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+            let found = if nelems == 0 { None } else { unsafe { set.any() } };
+            if found.is_none() {
+                polled();
+            }
+            found.unwrap_or(usize::MAX)
+        }
+
+        /// The variables that satisfy the comparison.
+        ///
+        /// # Safety
+        /// See [`super::wait_until`].
+        pub unsafe fn $test_some<T: Atomic + PartialOrd>(
+            ivars: *mut T,
+            nelems: usize,
+            indices: *mut usize,
+            status: *const c_int,
+            cmp: c_int,
+            $value: $value_type,
+        ) -> usize {
+            const CALL: &str = concat!("shmem_", stringify!($test_some));
+            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
+            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
+            let count = unsafe { set.some(indices) };
+            if count == 0 {
+                polled();
+            }
+            count
+        }
+    };
+}
+
+set_calls!(value: T, Same;
+    wait_until_all wait_until_any wait_until_some test_all test_any test_some);
+set_calls!(values: *const T, Each;
+    wait_until_all_vector wait_until_any_vector wait_until_some_vector test_all_vector test_any_vector test_some_vector);

@@ -1,0 +1,93 @@
+//! How many bytes the counts and strides of a call are: the only place where they are multiplied.
+//!
+//! Products and sums saturate. `usize::MAX` bytes lie inside no memory, so the check of the range refuses them, and every call
+//! checks its ranges before it computes anything else from a length. What has passed fits the memory of a machine, and products of
+//! it with an index below the count do so too.
+
+/// How many bytes `n` elements of `element` bytes have.
+#[inline(always)]
+pub(crate) const fn of(n: usize, element: usize) -> usize {
+    n.saturating_mul(element)
+}
+
+/// How many bytes `n` elements of the type have.
+#[inline(always)]
+pub(crate) const fn bytes<T>(n: usize) -> usize {
+    of(n, size_of::<T>())
+}
+
+/// The memory between the lowest and the highest byte of an array, gaps included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cover {
+    /// How far it reaches back from the array's address, which is where a negative stride leads.
+    pub(crate) back: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Cover {
+    /// That of `count` pieces of `piece` elements of `element` bytes, whose beginnings are `stride` elements apart.
+    #[inline(always)]
+    pub(crate) const fn strided(element: usize, stride: isize, piece: usize, count: usize) -> Self {
+        let between = of(of(stride.unsigned_abs(), count.saturating_sub(1)), element);
+        let back = if stride < 0 { between } else { 0 };
+        Self { back, bytes: between.saturating_add(of(piece, element)) }
+    }
+
+    /// Its lowest byte, if the array is at `address`. Where that is below zero, the length reaches round all addresses, and no
+    /// memory holds it.
+    #[inline(always)]
+    pub(crate) fn lowest(self, address: usize) -> usize {
+        address.wrapping_sub(self.back)
+    }
+
+    /// Whether it fits between the array's address and the ends of the address space.
+    pub(crate) fn is_possible(self, address: usize) -> bool {
+        self.bytes <= isize::MAX as usize
+            && address.checked_sub(self.back).and_then(|lowest| lowest.checked_add(self.bytes)).is_some()
+    }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_M4_a_negative_stride_covers_what_lies_before_the_first_piece() {
+        let cover = |stride, piece, count| Cover::strided(4, stride, piece, count);
+        assert_eq!(cover(3, 2, 5), Cover { back: 0, bytes: 56 });
+        assert_eq!(cover(-3, 2, 5), Cover { back: 48, bytes: 56 });
+        assert_eq!(cover(-3, 2, 1), Cover { back: 0, bytes: 8 });
+        assert_eq!(cover(0, 7, 9), Cover { back: 0, bytes: 28 });
+    }
+
+    #[test]
+    fn fault_S1_what_overflows_is_longer_than_any_memory() {
+        let most = usize::MAX;
+        assert_eq!(bytes::<u64>(1 << 61), most);
+        for (stride, piece, count) in [
+            (isize::MIN, 1, 3),
+            (isize::MAX, 1, 3),
+            (1 << 60, 1, 17),
+            (1, 1 << 61, 1),
+            (1, 1, 1 << 61),
+            (-1, 1, 1 << 62),
+        ] {
+            let cover = Cover::strided(8, stride, piece, count);
+            assert_eq!(
+                (cover.bytes, cover.back),
+                (most, if stride < 0 { most } else { 0 }),
+                "{stride} {piece} {count}"
+            );
+            assert!(!cover.is_possible(0) && !cover.is_possible(0x7000_0000_0000));
+        }
+    }
+
+    #[test]
+    fn fault_S1_an_array_reaches_neither_below_zero_nor_round_the_addresses() {
+        let cover = Cover::strided(8, -2, 1, 3);
+        assert!(cover.is_possible(32) && !cover.is_possible(31));
+        let cover = Cover::strided(8, 2, 1, 3);
+        assert!(cover.is_possible(usize::MAX - 40) && !cover.is_possible(usize::MAX - 39));
+    }
+}

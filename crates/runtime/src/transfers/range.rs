@@ -1,0 +1,53 @@
+//! Looks at the range of memory that a call names, where the arithmetic of [`crate::transfers::direct`] does not settle it: each
+//! function ends the job with the reason if the range is wrong.
+
+use core::ffi::c_int;
+
+use oxshmem_transport::Region;
+
+use crate::diagnosis::errors;
+use crate::teams::context::Context;
+use crate::transfers::direct::{Extent, FAST};
+use crate::transfers::length::Cover;
+
+/// The world number of the context's PE `pe`.
+pub(crate) fn member(call: &'static str, context: Context, pe: c_int) -> u32 {
+    let team = context.live_team(call);
+    if pe as u32 >= team.size {
+        errors::no_such_pe(call, pe, team.size);
+    }
+    team.world(pe as u32)
+}
+
+/// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address` are symmetric.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_array(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) {
+    member(call, context, pe);
+    symmetric(call, address, bytes);
+}
+
+/// Ends the job with a sentence if the caller's array, which need not be symmetric, leaves the address space, or leaves the
+/// symmetric memory in which it begins.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cover: Cover) {
+    if !cover.is_possible(address) {
+        errors::too_long(call, argument, address);
+    }
+    if FAST.name(address, 1).is_some() {
+        symmetric(call, cover.lowest(address), cover.bytes);
+    }
+}
+
+/// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, or ends the job with the reason.
+pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'static Extent, Region) {
+    if FAST.heap.holds(address, bytes) {
+        errors::check_block(call, address, bytes);
+        (&FAST.heap, Region::Heap)
+    } else if FAST.statics.holds(address, bytes) {
+        (&FAST.statics, Region::Statics)
+    } else {
+        errors::not_symmetric(call, address, bytes)
+    }
+}
