@@ -98,6 +98,7 @@ const FAULTS: &[PlantedFault] = &[
     sim("fence-forgotten", "a fence does nothing", FENCE),
     sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
     sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
+    sim("farewell-with-puts", "a PE leaves while messages of the last synchronisation are under way", BARRIER),
     tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
