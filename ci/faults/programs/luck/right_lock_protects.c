@@ -10,7 +10,6 @@ int main(void)
         EXPECT(shmem_long_g(&b, 0), 2 * seen);
         shmem_long_p(&a, seen + 1, 0);
         shmem_long_p(&b, 2 * (seen + 1), 0);
-        shmem_quiet();
         shmem_clear_lock(&lock);
     }
     shmem_barrier_all();

@@ -281,9 +281,7 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
-        if planted!("mail-of-a-dead-team", true, false) {
-            control::mail(window, slot).clear();
-        }
+        control::mail(window, slot).clear();
         if let Some(zone) = team.zone.zone() {
             let zones = control::zones(window, zone);
             casts::acknowledge_all(call, team, zones);

@@ -134,7 +134,7 @@ impl Requester {
 
     /// Whether something that was asked of `pe` before the last fence could still take effect after what is issued now.
     pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
-        self.account.outstanding() > 0 && planted!("put-overtakes-an-atomic", true, false) && {
+        self.account.outstanding() > 0 && {
             let questions = self.questions.lock();
             questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
         }

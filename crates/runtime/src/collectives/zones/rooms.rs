@@ -49,7 +49,7 @@ impl Ring {
         let bytes = bytes.next_multiple_of(CAST);
         self.mixed |= *self.tree.get_or_insert(tree) != tree;
         // Halves are used again by agreement of parents and children of one tree.
-        if bytes > HALF || self.mixed && self.changes > 1 {
+        if bytes > HALF || self.mixed && self.changes > 1 && planted!("room-of-another-tree", true, false) {
             return None;
         }
         if self.used + bytes <= HALF {
