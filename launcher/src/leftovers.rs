@@ -1,8 +1,13 @@
-//! Files that a library of a PE leaves in `/dev/shm` when the PE ends without it: libfabric's provider for shared memory names
-//! one for each endpoint by process, user and number, and removes them in an orderly end only.
+//! Files that a library of a PE leaves in `/dev/shm` when the PE ends without it.
+//!
+//! libfabric's provider for shared memory names one for each endpoint by process, user and number, and removes them in an orderly
+//! end only. UCX gives a file a random name, under which it exists for a short time at the start: so a PE has UCX make them in a
+//! folder whose name has the mark of the job's processes (`oxshmem_os::job_folder`). Whatever is in there is this job's.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use oxshmem_os::job_folder;
 
 /// Where they are.
 const FOLDER: &str = "/dev/shm";
@@ -12,6 +17,16 @@ const ENDPOINTS: u32 = 64;
 /// Removes the files of the process `pid`, which was a PE of this job and has ended.
 pub(crate) fn remove(pid: u32) {
     remove_in(Path::new(FOLDER), pid);
+}
+
+/// Removes what all processes with this mark have left, once they have ended.
+pub(crate) fn remove_all(mark: &str) {
+    let folder = job_folder::path(mark.as_ref());
+    // Nobody else can make or enter a folder of this user with a random name.
+    if std::fs::symlink_metadata(&folder).is_ok_and(|found| found.uid() == oxshmem_os::descriptors::own_uid()) {
+        // Most jobs have none.
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }
 
 fn remove_in(folder: &Path, pid: u32) {

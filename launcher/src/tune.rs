@@ -12,6 +12,7 @@ use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
 
 use crate::machine::{beside, helper};
+use crate::results;
 
 /// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
 const ROUNDS: u32 = 3;
@@ -38,7 +39,7 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
         }
     }
     let rows = rows(&times, size(oshrun)?);
-    std::fs::write(file, to_json(&rows)).map_err(|error| {
+    results::write(file, to_json(&rows)).map_err(|error| {
         Error::new(format!("{} cannot be written", file.display()))
             .because(error)
             .fix("choose another place for --output")

@@ -13,7 +13,7 @@ use oxshmem_launcher::profile::TraceArgs;
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
-use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
@@ -243,7 +243,7 @@ impl Simulate {
             None => self.on_a_network()?,
         };
         if let Some(file) = &self.svg {
-            std::fs::write(file, drawing).map_err(|error| {
+            results::write(file, drawing).map_err(|error| {
                 Error::new(format!("{} cannot be written", file.display()))
                     .because(error)
                     .fix("choose another place for --svg")
