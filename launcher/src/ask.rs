@@ -106,8 +106,9 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
     for &wants in forms {
         let bound = match wants {
             // Anybody can take any name before us: `oxshmem why` knows ours by its owner, under each name of this form.
-            AnswerForm::View => bind(&sockets::view(user, own))
-                .or_else(|_| bind(&sockets::other_view(user, own, random()))),
+            AnswerForm::View => {
+                bind(&sockets::view(user, own)).or_else(|_| bind(&sockets::other_view(user, own, random())))
+            }
             AnswerForm::Waits => bind(&sockets::waits(user, own)),
         };
         let Ok(listener) = bound else { continue };

@@ -1,6 +1,7 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
 mod inquiry;
+mod keeping;
 mod outcome;
 mod requests;
 
@@ -24,7 +25,6 @@ use crate::layout::Layout;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST, OutputStream};
 use crate::plan::{Display, JobPlan, Stdin};
 use crate::prepare::Prepared;
-use crate::profile::gathering;
 use crate::program::Unusable;
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -351,23 +351,6 @@ impl RunningJob {
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
             AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
             AgentReport::Beat => {}
-        }
-    }
-
-    /// A file of `--output-dir` takes no more.
-    fn unkept(&mut self, pe: u32, stream: OutputStream, why: &str) {
-        let (name, folder) = (self.named(pe), self.plan().output_dir.clone().unwrap_or_default());
-        let error = Error::new(format!("the {stream} of {name} cannot be written to {}, and its rest is lost", folder.display()));
-        say(&error.because(why).fix("make room, or name another directory: --output-dir=DIR").to_string());
-        self.is_output_lost = true;
-    }
-
-    /// Keeps a piece of a record from another host.
-    fn keep(&mut self, name: &str, offset: u64, bytes: &[u8]) {
-        let Some(recording) = &self.description.plan.recording else { return };
-        if let Err(error) = gathering::keep(&recording.folder, name, offset, bytes) {
-            self.is_output_lost = true;
-            say(&format!("the record {name} cannot be kept in {}: {error}", recording.folder.display()));
         }
     }
 

@@ -189,7 +189,10 @@ mod tests {
         drop(second);
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
         write(&path, "third", user).unwrap();
-        assert_eq!((fs::read_to_string(&path).unwrap(), fs::metadata(&path).unwrap().mode() & 0o777), ("third".into(), 0o600));
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), fs::metadata(&path).unwrap().mode() & 0o777),
+            ("third".into(), 0o600)
+        );
         is_alone(&place, &["report"]);
         assert_eq!(write(Path::new("/dev/full"), "x", user).unwrap_err().kind(), io::ErrorKind::StorageFull);
         fs::remove_dir_all(place).unwrap();

@@ -35,7 +35,9 @@ mod tests {
     fn launchers_are_found_in_names_of_both_forms_and_in_no_others() {
         assert_eq!(launcher(7, view(7, 41).as_bytes()), Some(41));
         assert_eq!(launcher(7, other_view(7, 41, u64::MAX).as_bytes()), Some(41));
-        for other in [&b"oxshmem/7/+41"[..], b"oxshmem/7/", b"oxshmem/7/41/2", b"oxshmem/8/41", b"\xff", b"oxshmem/7/4\xff"] {
+        for other in
+            [&b"oxshmem/7/+41"[..], b"oxshmem/7/", b"oxshmem/7/41/2", b"oxshmem/8/41", b"\xff", b"oxshmem/7/4\xff"]
+        {
             assert_eq!(launcher(7, other), None, "{}", other.escape_ascii());
         }
     }
