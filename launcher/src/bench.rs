@@ -160,8 +160,11 @@ impl BenchArgs {
         if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
             contenders.push(Contender::other(&self.with_name, compiler, launcher, &shape, &scratch.0)?);
         }
-        let (date, machine) = (surroundings::now(), surroundings::describe());
+        let (date, mut machine) = (surroundings::now(), surroundings::describe());
+        surroundings::note().iter().for_each(|note| eprintln!("oxshmem: note: {note}"));
+        let processors = surroundings::ProcessorTime::so_far();
         let mut findings = measure(&contenders, &self.effort())?;
+        machine.extend(processors.of_others().map(|share| (surroundings::OTHERS.to_owned(), format!("{share:.0} %"))));
         Ok(Campaign {
             format: FORMAT,
             date,

@@ -163,7 +163,7 @@ impl Wrapper {
         }
     }
 
-    /// What a user has to know before the compiler says it in its own words.
+    /// A note for the user, before the compiler complains in its own words.
     pub fn note(&self, arguments: &[OsString]) -> Option<Error> {
         self.fortran.then(|| modules::note(&self.include, arguments)).flatten()
     }

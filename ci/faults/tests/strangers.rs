@@ -1,4 +1,4 @@
-//! What other users of the machine may name, and disks without room, mislead no tool.
+//! Tools are misled neither by names that other users choose nor by disks without room.
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 

@@ -95,7 +95,7 @@ impl RecordedJob {
     }
 }
 
-/// What the name of a file says of a ledger that could not be made.
+/// The ledger that could not be made, by the name of the file that stands for it.
 fn unmade(path: &Path) -> Option<UnmadeLedger> {
     let name = path.file_name()?.to_str()?.strip_prefix("pe.")?.strip_suffix(UNRECORDED)?.strip_suffix('.')?;
     let mut numbers = name.split('.').map(|number| number.parse::<u32>().ok());

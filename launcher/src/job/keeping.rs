@@ -1,4 +1,4 @@
-//! What a job keeps in files: the output of its PEs, and the records that other hosts send.
+//! Files of a job: the output of its PEs, and the records that other hosts send.
 
 use oxshmem_base::Error;
 
