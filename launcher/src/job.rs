@@ -82,7 +82,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.
     runtime.shutdown_background();
-    let is_whole = plan.recording.as_ref().is_none_or(profile::conclude);
+    let is_whole = plan.recording.as_ref().is_none_or(|recording| profile::conclude(recording, status));
     Ok(if status == 0 && !is_whole { LOST } else { status })
 }
 

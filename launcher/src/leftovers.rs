@@ -19,13 +19,20 @@ pub(crate) fn remove(pid: u32) {
     remove_in(Path::new(FOLDER), pid);
 }
 
-/// Removes what all processes with this mark have left, once they have ended.
+/// Removes what all processes with this mark have left, once they have ended. Marks of hosts and of jobs inside the job begin with
+/// the mark of the job and a dot.
 pub(crate) fn remove_all(mark: &str) {
-    let folder = job_folder::path(mark.as_ref());
-    // Nobody else can make or enter a folder of this user with a random name.
-    if std::fs::symlink_metadata(&folder).is_ok_and(|found| found.uid() == oxshmem_os::descriptors::own_uid()) {
-        // Most jobs have none.
-        let _ = std::fs::remove_dir_all(folder);
+    let own = job_folder::path(mark.as_ref());
+    let (Some(folder), Some(name)) = (own.parent(), own.file_name().and_then(|name| name.to_str())) else { return };
+    let uid = oxshmem_os::descriptors::own_uid();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let rest = entry.file_name().to_str().and_then(|found| Some(found.strip_prefix(name)?.to_owned()));
+        let is_marked = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        // Nobody else knows the random mark before the folder is there, and the folder is this user's.
+        if is_marked && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == uid) {
+            // Another process may have removed it meanwhile, which is as good.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -67,7 +67,8 @@ fn library() -> Result<PathBuf, Error> {
 }
 
 /// Shows what has been recorded. However the job ended, there may be records. `false`: something that was asked for is lost.
-pub(crate) fn conclude(recording: &RecordingPlan) -> bool {
+/// `status`: the exit status of the job.
+pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
     let is_whole = match RecordedJob::read(&recording.folder) {
         Ok(Some(job)) => {
             let shown = recording.profile.then(|| show(&job, &recording.folder).map(|text| say_text(&text)));
@@ -77,7 +78,10 @@ pub(crate) fn conclude(recording: &RecordingPlan) -> bool {
             failures == 0 && job.unrecorded == 0
         }
         Ok(None) => {
-            say(&nothing(&recording.folder).to_string());
+            say(&match status {
+                0 => nothing(&recording.folder).to_string(),
+                _ => "nothing is recorded: the job failed before a PE had passed shmem_init".to_owned(),
+            });
             true
         }
         Err(error) => {

@@ -33,7 +33,7 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
 pub(crate) fn advice(status: ExitStatus, in_job: bool, checked: bool) -> &'static str {
     match status.signal() {
         Some(libc::SIGSEGV | libc::SIGBUS) if in_job && !checked => {
-            "\n  to fix:  if a message above says that an allocation failed, compare what shmem_malloc returns with NULL; otherwise run it \
+            "\n  to fix:  if an allocation may have failed, compare what shmem_malloc returns with NULL; otherwise run it \
              with SHMEM_CHECK=2, which names destroyed teams and contexts and transfers beyond a block"
         }
         _ => "",

