@@ -126,7 +126,7 @@ impl Sink for FileSink {
         let (file, bytes) = (Arc::clone(&self.file), bytes.to_vec());
         // A network's file system may take its time, and the launcher has other work.
         let written = tokio::task::spawn_blocking(move || (&*file).write_all(&bytes)).await;
-        if let Err(error) = written.map_err(io::Error::other).flatten() {
+        if let Err(error) = written.map_err(io::Error::other).and_then(|written| written) {
             self.is_full.set(true);
             // The receiver lives as long as the job.
             let _ = self.reports.send(AgentReport::Unkept { pe: self.pe, stream: self.stream, why: error.to_string() });

@@ -161,7 +161,8 @@ fn beginning(text: &str, longest: usize) -> Cow<'_, str> {
     if ended.len() <= longest {
         return Cow::Borrowed(text);
     }
-    let kept = &ended[..ended.floor_char_boundary(longest / 4)];
+    let boundary = (0..=longest / 4).rev().find(|&place| ended.is_char_boundary(place)).unwrap_or(0);
+    let kept = &ended[..boundary];
     Cow::Owned(format!("{kept}...[{} bytes]{}", ended.len(), &text[ended.len()..]))
 }
 
