@@ -160,7 +160,7 @@ const PROFILE: &str = "oxshmem-profile";
 #[derive(Debug, Args, Clone)]
 struct App {
     /// Number of PEs that run this program (also -np N) [default: 1]
-    #[arg(short = 'n', long = "np", value_name = "N", value_parser = number_of_pes)]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     count: Option<u32>,
 
     /// Give the PEs this variable, with its present or a new value
@@ -376,8 +376,10 @@ fn number_of_pes(text: &str) -> Result<u32, String> {
     const MOST: u32 = 1_200_000;
     match text.parse() {
         Ok(pes @ 1..=MOST) => Ok(pes),
-        _ if text.bytes().all(|digit| digit.is_ascii_digit()) => Err(format!("a job has 1 to {MOST} PEs")),
-        _ => Err("this is no number: the number of PEs is missing after -n".into()),
+        _ if text.strip_prefix('-').unwrap_or(text).bytes().all(|digit| digit.is_ascii_digit()) => {
+            Err(format!("a job has 1 to {MOST} PEs"))
+        }
+        _ => Err(format!("{text} is no number, and the number of PEs stands behind -n")),
     }
 }
 

@@ -6,18 +6,24 @@
 //! cannot read debug information, and get the waits of all PEs in words. On a host with an agent it is the agent that listens
 //! there, and passes the question on.
 
-use std::io::{self, Read};
+mod jobs;
+
+use std::io;
 use std::time::Duration;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 use oxshmem_flight::{Witness, report, sockets};
 use oxshmem_os::descriptors;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
+pub use jobs::{jobs, meant};
+
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// No view of a job is longer: one of 1,024 PEs takes less than 4 MiB.
+const LONGEST: u64 = 256 << 20;
 
 /// Everything that a job says of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -98,11 +104,14 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
     let (tell, visitors) = mpsc::unbounded_channel();
     let (user, own) = (descriptors::own_uid(), std::process::id());
     for &wants in forms {
-        let name = match wants {
-            AnswerForm::View => sockets::view(user, own),
-            AnswerForm::Waits => sockets::waits(user, own),
+        let bound = match wants {
+            // Anybody can take any name before us: `oxshmem why` knows ours by its owner, under each name of this form.
+            AnswerForm::View => {
+                bind(&sockets::view(user, own)).or_else(|_| bind(&sockets::other_view(user, own, random())))
+            }
+            AnswerForm::Waits => bind(&sockets::waits(user, own)),
         };
-        let Ok(listener) = bind(&name) else { continue };
+        let Ok(listener) = bound else { continue };
         let tell = tell.clone();
         tokio::task::spawn_local(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -116,58 +125,27 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
     visitors
 }
 
+/// A number that nobody else guesses before the socket has its name.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Without random bytes the name may be taken as well, and then nobody can ask.
+    let _ = oxshmem_os::random::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}
+
 fn bind(name: &str) -> io::Result<tokio::net::UnixListener> {
     let listener = descriptors::listen(name.as_bytes())?;
     listener.set_nonblocking(true)?;
     tokio::net::UnixListener::from_std(listener)
 }
 
-/// The jobs of this user on this machine, by the process numbers of their launchers.
-pub fn jobs() -> Vec<u32> {
-    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let own = format!("@{}", sockets::views(descriptors::own_uid()));
-    let mut jobs: Vec<u32> =
-        sockets.lines().filter_map(|line| line.rsplit_once(' ')?.1.strip_prefix(&own)?.parse().ok()).collect();
-    jobs.sort_unstable();
-    jobs.dedup();
-    jobs
-}
-
-/// The job that is meant: the named one, or the only one.
-pub fn meant(job: Option<u32>) -> Result<u32, Error> {
-    let all = jobs();
-    match (job, &all[..]) {
-        (Some(job), _) if all.contains(&job) => Ok(job),
-        (None, [only]) => Ok(*only),
-        (_, []) => Err(Error::new("no job of yours runs on this machine")
-            .because("a job is seen on the host on which its oshrun runs, by the user who has started it")
-            .fix("look there; a job under another launcher prints who waits for whom with SHMEM_HANG_SECS=10")),
-        (Some(job), _) => Err(Error::new(format!("{job} is no running job of yours")).fix(choices(&all))),
-        (None, _) => Err(Error::new(format!("{} jobs of yours run here", all.len())).fix(choices(&all))),
-    }
-}
-
-fn choices(all: &[u32]) -> String {
-    let one = |job: &u32| {
-        let words = std::fs::read(format!("/proc/{job}/cmdline")).unwrap_or_default();
-        let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
-        format!("\n           {job}  {words}")
-    };
-    format!("name one of these:{}", all.iter().map(one).collect::<String>())
-}
-
 /// Asks a job what it does.
 pub fn view(job: u32) -> Result<JobView, Error> {
     let silent = |why: &dyn std::fmt::Display| Error::new(format!("job {job} does not answer")).because(why);
     let ask = || {
-        let mut stream = descriptors::connect(sockets::view(descriptors::own_uid(), job).as_bytes())?;
-        if descriptors::peer_uid(&stream)? != descriptors::own_uid() {
-            return Err(io::Error::other("another user has taken its name"));
-        }
+        let stream = jobs::socket(job)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut text = Vec::new();
-        stream.read_to_end(&mut text)?;
-        Ok(text)
+        file::bounded(stream, LONGEST)
     };
     let text = ask().map_err(|error| silent(&error))?;
     serde_json::from_slice(&text).map_err(|error| {

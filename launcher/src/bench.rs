@@ -18,11 +18,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use oxshmem_base::{Error, size};
+use oxshmem_base::{Error, file, size};
 
 use campaign::{Campaign, FORMAT};
 use contender::{Contender, JobShape};
 use measure::{Effort, measure};
+
+use crate::results;
 
 /// The operations to measure, and the places for the results.
 #[derive(Args)]
@@ -84,6 +86,9 @@ pub struct BenchArgs {
 /// SweepSizes of a sweep, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct SweepSizes(Vec<u64>);
+
+/// No run has more to say: the longest one has some megabytes.
+const LONGEST_RUN: u64 = 256 << 20;
 
 /// Everything is moved in words.
 const WORD: u64 = 8;
@@ -155,8 +160,11 @@ impl BenchArgs {
         if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
             contenders.push(Contender::other(&self.with_name, compiler, launcher, &shape, &scratch.0)?);
         }
-        let (date, machine) = (surroundings::now(), surroundings::describe());
+        let (date, mut machine) = (surroundings::now(), surroundings::describe());
+        surroundings::note().iter().for_each(|note| eprintln!("oxshmem: note: {note}"));
+        let processors = surroundings::ProcessorTime::so_far();
         let mut findings = measure(&contenders, &self.effort())?;
+        machine.extend(processors.of_others().map(|share| (surroundings::OTHERS.to_owned(), format!("{share:.0} %"))));
         Ok(Campaign {
             format: FORMAT,
             date,
@@ -215,7 +223,7 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(|error| cannot_write(path, error))
+    results::write(path, text).map_err(|error| cannot_write(path, error))
 }
 
 /// Reads an earlier run.
@@ -225,8 +233,8 @@ fn read(path: &Path) -> Result<Campaign, Error> {
             .because(why)
             .fix("name a file that `oxshmem bench --json FILE` has written")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    let campaign: Campaign = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let text = file::bytes(path, LONGEST_RUN).map_err(|error| refused(error.to_string()))?;
+    let campaign: Campaign = serde_json::from_slice(&text).map_err(|error| refused(error.to_string()))?;
     match campaign.format {
         FORMAT => Ok(campaign),
         other => Err(refused(format!("its format is {other}, and this version reads {FORMAT}"))),

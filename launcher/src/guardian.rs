@@ -16,7 +16,7 @@ use oxshmem_os::signals::Process;
 use crate::leftovers;
 
 /// The variable that marks every process of a job.
-pub(crate) const MARK: &str = "OXSHMEM_JOB";
+pub(crate) use oxshmem_os::job_folder::MARK;
 
 /// The first argument that makes this program a guardian.
 pub const ARGUMENT: &str = "--guardian";
@@ -61,6 +61,7 @@ pub fn keep(mark: &str) {
     let mut byte = [0];
     while !matches!(input.read(&mut byte), Ok(0)) {}
     sweep(mark);
+    leftovers::remove_all(mark);
 }
 
 /// Kills every process that carries the mark, until none is left, and removes what they leave behind.

@@ -39,7 +39,11 @@ pub fn from_option(text: &str) -> Result<Vec<HostEntry>, String> {
 
 /// A host file: one host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
 pub(crate) fn from_file(path: &Path) -> Result<Vec<HostEntry>, Error> {
-    let refused = |why: String| Error::new(format!("cannot use the host file {}", path.display())).because(why);
+    let refused = |why: String| {
+        Error::new(format!("cannot use the host file {}", path.display()))
+            .because(why)
+            .fix("name a file with one host on a line, `name` or `name slots=4`, or name hosts with -H a,b")
+    };
     let text = file::read(path).map_err(|error| refused(error.to_string()))?;
     from_lines(&text).map_err(refused)
 }

@@ -1,6 +1,7 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 
 mod inquiry;
+mod keeping;
 mod outcome;
 mod requests;
 
@@ -24,7 +25,6 @@ use crate::layout::Layout;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST, OutputStream};
 use crate::plan::{Display, JobPlan, Stdin};
 use crate::prepare::Prepared;
-use crate::profile::gathering;
 use crate::program::Unusable;
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -43,6 +43,8 @@ const STOP_AFTER: Duration = Duration::from_millis(100);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long output may still take after the user has ended a job whose PEs have ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
+const LOST: i32 = 1;
 /// How long hosts may take to say whether somebody died before a PE ended the job.
 const CENSUS: Duration = Duration::from_secs(1);
 
@@ -80,10 +82,8 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.
     runtime.shutdown_background();
-    if let Some(recording) = &plan.recording {
-        profile::conclude(recording);
-    }
-    Ok(status)
+    let is_whole = plan.recording.as_ref().is_none_or(|recording| profile::conclude(recording, status));
+    Ok(if status == 0 && !is_whole { LOST } else { status })
 }
 
 /// `prepared`: the PEs are on this machine.
@@ -152,6 +152,8 @@ struct RunningJob {
     /// A PE that ended well without having left the job, and when the user is told.
     deserter: Option<(u32, Instant)>,
     timeout: Option<Instant>,
+    /// Whether something that was to be kept in a file is lost.
+    is_output_lost: bool,
     /// When the user is told that PEs have outlived an interrupt.
     remind_at: Option<Instant>,
     /// When we stop ourselves, after the PEs.
@@ -214,6 +216,7 @@ impl RunningJob {
             aborters: BTreeSet::new(),
             deserter: None,
             timeout: description.plan.timeout.map(|timeout| Instant::now() + timeout),
+            is_output_lost: false,
             remind_at: None,
             stop_at: None,
             finishing: false,
@@ -288,6 +291,9 @@ impl RunningJob {
         if let Some((_, status)) = self.leave_at.filter(|_| !self.is_over()) {
             self.status.get_or_insert(status);
         }
+        if self.is_output_lost && self.status.is_none_or(|status| status == 0) {
+            self.status = Some(LOST);
+        }
         match (self.screen.lost(), self.status) {
             (None, _) => {}
             (Some(lost), None | Some(0)) => {
@@ -335,6 +341,7 @@ impl RunningJob {
             AgentReport::Fence { values, last } => self.subtree.obey(AgentOrder::Fenced { values, last }),
             AgentReport::Stuck { waiting } => self.stuck(waiting),
             AgentReport::Output { host, pe, stream, bytes } => self.screen.show(host, Some(pe), stream, bytes),
+            AgentReport::Unkept { pe, stream, why } => self.unkept(pe, stream, &why),
             AgentReport::Record { name, offset, bytes } => self.keep(&name, offset, &bytes),
             AgentReport::Taken { pe, bytes } => {
                 self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
@@ -344,14 +351,6 @@ impl RunningJob {
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),
             AgentReport::Done { host } => drop(self.hosts_left.remove(&host)),
             AgentReport::Beat => {}
-        }
-    }
-
-    /// Keeps a piece of a record from another host.
-    fn keep(&mut self, name: &str, offset: u64, bytes: &[u8]) {
-        let Some(recording) = &self.description.plan.recording else { return };
-        if let Err(error) = gathering::keep(&recording.folder, name, offset, bytes) {
-            say(&format!("the record {name} cannot be kept in {}: {error}", recording.folder.display()));
         }
     }
 

@@ -1,8 +1,13 @@
-//! Files that a library of a PE leaves in `/dev/shm` when the PE ends without it: libfabric's provider for shared memory names
-//! one for each endpoint by process, user and number, and removes them in an orderly end only.
+//! Files that a library of a PE leaves in `/dev/shm` when the PE ends without it.
+//!
+//! libfabric's provider for shared memory names one for each endpoint by process, user and number, and removes them in an orderly
+//! end only. UCX gives a file a random name, under which it exists for a short time at the start: so a PE has UCX make them in a
+//! folder whose name has the mark of the job's processes (`oxshmem_os::job_folder`). Whatever is in there is this job's.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use oxshmem_os::job_folder;
 
 /// Where they are.
 const FOLDER: &str = "/dev/shm";
@@ -12,6 +17,23 @@ const ENDPOINTS: u32 = 64;
 /// Removes the files of the process `pid`, which was a PE of this job and has ended.
 pub(crate) fn remove(pid: u32) {
     remove_in(Path::new(FOLDER), pid);
+}
+
+/// Removes what all processes with this mark have left, once they have ended. Marks of hosts and of jobs inside the job begin with
+/// the mark of the job and a dot.
+pub(crate) fn remove_all(mark: &str) {
+    let own = job_folder::path(mark.as_ref());
+    let (Some(folder), Some(name)) = (own.parent(), own.file_name().and_then(|name| name.to_str())) else { return };
+    let uid = oxshmem_os::descriptors::own_uid();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let rest = entry.file_name().to_str().and_then(|found| Some(found.strip_prefix(name)?.to_owned()));
+        let is_marked = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        // Nobody else knows the random mark before the folder is there, and the folder is this user's.
+        if is_marked && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == uid) {
+            // Another process may have removed it meanwhile, which is as good.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn remove_in(folder: &Path, pid: u32) {

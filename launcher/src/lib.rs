@@ -17,6 +17,7 @@ pub mod machine;
 pub mod node;
 pub mod plan;
 pub mod profile;
+pub mod results;
 pub mod schedules;
 pub mod sim;
 pub mod start;
@@ -50,13 +51,19 @@ mod watch;
 /// Prints what clap has to say about a tool's command line, help or a mistake, and returns the exit status for it.
 pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     use std::io::Write;
-    let text = error.render().to_string();
+    let text = without_hyphen_tips(&error.render().to_string());
     // Without anybody to read it there is still the exit status.
     let _ = match text.strip_prefix("error: ") {
         Some(mistake) => write!(std::io::stderr(), "{tool}: {mistake}"),
         None => write!(std::io::stdout(), "{text}"),
     };
     error.exit_code()
+}
+
+/// Without clap's advice to pass an unknown option to the program: most who mistype one do not mean that.
+fn without_hyphen_tips(text: &str) -> String {
+    let is_tip = |part: &&str| part.trim_start().starts_with("tip: to pass '");
+    text.split_inclusive("\n\n").filter(|part| !is_tip(part)).collect()
 }
 
 /// How long a sentence may take to be written.

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use oxshmem_base::{Error, names};
+use oxshmem_base::{Error, file, names};
 use oxshmem_os::cpus;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::node::coherence::{self, LineDistance, MACHINES, NodeMachine, NodeQuestion};
 use oxshmem_topology::{Node, Processor, discover};
 
 use crate::calibrate::{run, time};
+use crate::results;
 
 /// The most PEs that are simulated on a node.
 const MOST_PES: u32 = 1024;
@@ -49,7 +50,7 @@ fn machine(name: &str) -> Result<NodeMachine, Error> {
     let known = MACHINES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     let text = match known {
         Some(text) => text,
-        None => std::fs::read_to_string(name).map_err(|error| {
+        None => file::read(name).map_err(|error| {
             let error = Error::new(format!("there is no machine {name}")).because(error);
             let all = MACHINES.map(|(known, _)| known);
             match names::nearest(name, all) {
@@ -89,7 +90,7 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
          # call. Distances that this machine does not have are those of the next nearer one; all else is assumed.\n{}",
         machine.write()
     );
-    std::fs::write(file, text).map_err(|error| {
+    results::write(file, text).map_err(|error| {
         Error::new(format!("{} cannot be written", file.display())).because(error).fix("choose another place")
     })?;
     let mut report = format!("{}\nwritten to {}\n", machine.describe(), file.display());

@@ -4,7 +4,11 @@
 //! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen. What
 //! becomes of its line when another PE writes is the affair of `line_ends`.
 
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -95,6 +99,39 @@ impl Sink for Upward {
         self.room.acquire_many(wanted).await.map_err(closed)?.forget();
         let report = AgentReport::Output { host: self.host, pe: self.pe, stream: self.stream, bytes: bytes.to_vec() };
         self.reports.send(report).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// A file that keeps one stream of a PE.
+pub(crate) struct FileSink {
+    pe: u32,
+    stream: OutputStream,
+    file: Arc<File>,
+    is_full: Cell<bool>,
+    reports: mpsc::UnboundedSender<AgentReport>,
+}
+
+impl FileSink {
+    pub(crate) fn new(pe: u32, stream: OutputStream, file: File, reports: mpsc::UnboundedSender<AgentReport>) -> Self {
+        FileSink { pe, stream, file: Arc::new(file), is_full: Cell::new(false), reports }
+    }
+}
+
+impl Sink for FileSink {
+    /// After an error the rest is dropped: a program that computes for hours shall not end because its words are lost.
+    async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_full.get() {
+            return Ok(());
+        }
+        let (file, bytes) = (Arc::clone(&self.file), bytes.to_vec());
+        // A network's file system may take its time, and the launcher has other work.
+        let written = tokio::task::spawn_blocking(move || (&*file).write_all(&bytes)).await;
+        if let Err(error) = written.map_err(io::Error::other).and_then(|written| written) {
+            self.is_full.set(true);
+            // The receiver lives as long as the job.
+            let _ = self.reports.send(AgentReport::Unkept { pe: self.pe, stream: self.stream, why: error.to_string() });
+        }
+        Ok(())
     }
 }
 

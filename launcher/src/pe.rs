@@ -1,5 +1,6 @@
 //! One PE as a process: how it is started, and what the launcher holds of it.
 
+use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -19,6 +20,8 @@ pub(crate) struct Started {
     pub(crate) child: Child,
     pub(crate) pid: u32,
     pub(crate) pmi: tokio::net::UnixStream,
+    /// Files for its standard output and error.
+    pub(crate) files: Option<[File; 2]>,
 }
 
 /// Where a PE's three streams lead.
@@ -26,8 +29,10 @@ pub(crate) struct Streams {
     pub(crate) stdin: Stdio,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
-    /// Whether the launcher reads them from pipes.
-    pub(crate) read_here: bool,
+    /// Where what the PE writes goes, if it is kept in files.
+    pub(crate) files: Option<[File; 2]>,
+    /// Whether somebody reads each line when it ends.
+    pub(crate) at_once: bool,
 }
 
 /// Variables by which runtimes of languages write each line when it ends although they write to a pipe: our C library,
@@ -85,7 +90,7 @@ pub(crate) fn start(
         .process_group(0);
     let is_set =
         |name: &str| std::env::var_os(name).is_some() || program.variables.iter().any(|(variable, _)| variable == name);
-    if streams.read_here {
+    if streams.at_once {
         command.envs(PROMPT.iter().filter(|(name, _)| !is_set(name)).copied());
     }
     for name in MISLEADING {
@@ -117,7 +122,7 @@ pub(crate) fn start(
     // The closure holds the PE's end of the socket; the launcher must not keep it open.
     drop(command);
     let pid = child.id().expect("a child that was not waited for has a number");
-    Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)? })
+    Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)?, files: streams.files })
 }
 
 /// Sends a signal to a PE and what it started. A group that has ended is no error.

@@ -1,6 +1,5 @@
 //! Preparation of a host before its first PE starts: which files run where, and where their streams lead.
 
-use std::fs::File;
 use std::io::IsTerminal;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
-use crate::{input, say};
+use crate::{input, results, say};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
@@ -57,7 +56,7 @@ impl Prepared {
         let told = files.iter().zip(0..).filter(|(_, app)| first(*app).is_some_and(|pe| own.pes.contains(&pe)));
         told.filter_map(|(file, _)| linked::note(file.as_deref()?)).for_each(|note| say(&note.to_string()));
         if let Some(folder) = &description.plan.output_dir {
-            std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+            results::folder(folder).map_err(|error| unwritable(folder, &error))?;
         }
         let records = match &description.plan.recording {
             Some(recording) if directly => Some(recording.folder.clone()),
@@ -134,9 +133,10 @@ impl Prepared {
         if let Some(folder) = &plan.output_dir {
             let file = |stream| {
                 let path = folder.join(format!("pe.{pe}.{stream}"));
-                File::create(&path).map(Stdio::from).map_err(|error| unwritable(&path, &error))
+                results::fresh(&path).map_err(|error| unwritable(&path, &error))
             };
-            return Ok(Streams { stdin, stdout: file("out")?, stderr: file("err")?, read_here: false });
+            let files = Some([file("out")?, file("err")?]);
+            return Ok(Streams { stdin, stdout: Stdio::piped(), stderr: Stdio::piped(), files, at_once: false });
         }
         let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
         let plain = plan.label == Label::None && !plan.timestamps;
@@ -147,7 +147,7 @@ impl Prepared {
             true if alone => Stdio::inherit(),
             true => Stdio::piped(),
         };
-        Ok(Streams { stdin, stdout: stream(), stderr: stream(), read_here: shown && !alone })
+        Ok(Streams { stdin, stdout: stream(), stderr: stream(), files: None, at_once: shown && !alone })
     }
 
     /// `--dry-run` on this machine alone.
@@ -240,7 +240,8 @@ pub(crate) fn apps(plan: &JobPlan) -> Vec<u32> {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
-    (2, Error::new(format!("cannot write the PEs' output to {}", path.display())).because(error))
+    let error = Error::new(format!("cannot write the PEs' output to {}", path.display())).because(error);
+    (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
 /// Why the system did not start a program that looked startable.

@@ -1,6 +1,7 @@
 //! The PEs of one host: started, heard, fed, signalled and cleaned up after.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::process::ExitStatus;
 use std::rc::Rc;
 
@@ -14,13 +15,13 @@ use tokio::task::JoinSet;
 
 use crate::link::frame::AgentReport;
 use crate::link::frame::OutputStream;
-use crate::output::{self, Room, Style, Upward};
+use crate::output::{self, FileSink, Room, Style, Upward};
 use crate::pe::{self, Started};
-use crate::plan::JobPlan;
+use crate::plan::{JobPlan, Label};
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::watch::{Event, pass_on, watch_over};
-use crate::{guardian, input, look};
+use crate::{guardian, input, leftovers, look};
 
 /// Where the PEs' output goes: up to the launcher, as far as there is room. The launcher's own PEs take the same way.
 #[derive(Clone)]
@@ -95,8 +96,11 @@ impl Processes {
     /// Starts PE `pe`; its process number.
     pub(crate) fn start(&mut self, prepared: &Prepared, pe: u32) -> Result<u32, Unusable> {
         let local = self.members.len();
-        let Started { mut child, pid, pmi } = prepared.start(pe, local, &self.mark)?;
-        self.carry_output(prepared.plan(), pe, &mut child);
+        let Started { mut child, pid, pmi, files } = prepared.start(pe, local, &self.mark)?;
+        match files {
+            Some(files) => self.keep_output(pe, &mut child, files),
+            None => self.carry_output(prepared.plan(), pe, &mut child),
+        }
         let input = match (child.stdin.take(), prepared.is_direct()) {
             (None, _) => None,
             (Some(stdin), true) => {
@@ -136,6 +140,22 @@ impl Processes {
         if let Some(source) = child.stderr.take() {
             let (upward, style, over) = way(OutputStream::Stderr);
             self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
+        }
+    }
+
+    /// Writes what a PE says to its files. They are not the PE's own streams, because nobody would learn of a full disk then.
+    fn keep_output(&mut self, pe: u32, child: &mut Child, [out, err]: [File; 2]) {
+        let style = |stream| Style { label: Label::None, timestamps: false, pe, stream };
+        let sink = |stream, file| FileSink::new(pe, stream, file, self.side.clone());
+        if let Some(source) = child.stdout.take() {
+            let (sink, style) = (sink(OutputStream::Stdout, out), style(OutputStream::Stdout));
+            let over = self.over.subscribe();
+            self.pumps.spawn_local(async move { output::pump(source, &sink, style, over).await });
+        }
+        if let Some(source) = child.stderr.take() {
+            let (sink, style) = (sink(OutputStream::Stderr, err), style(OutputStream::Stderr));
+            let over = self.over.subscribe();
+            self.pumps.spawn_local(async move { output::pump(source, &sink, style, over).await });
         }
     }
 
@@ -223,6 +243,7 @@ impl Processes {
         if failed || self.members.iter().any(|member| pe::has_remains(member.pid)) {
             guardian::sweep(&self.mark);
         }
+        leftovers::remove_all(&self.mark);
         self.over.send_replace(true);
     }
 
@@ -235,6 +256,7 @@ impl Processes {
     pub(crate) fn kill(&self) {
         self.signal(libc::SIGKILL, None);
         guardian::sweep(&self.mark);
+        leftovers::remove_all(&self.mark);
     }
 }
 

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use oxshmem_base::Error;
 use oxshmem_profile::job::RecordedJob;
-use oxshmem_profile::layout::{ENDING, FOLDER, ROOM};
+use oxshmem_profile::layout::{ENDING, FOLDER, ROOM, UNRECORDED};
 use oxshmem_profile::totals;
 
 use crate::machine::helper;
 use crate::plan::{ProgramSpec, RecordingPlan};
-use crate::say;
+use crate::{results, say};
 use places::ProgramPlaces;
 
 pub use summary::TraceArgs;
@@ -38,9 +38,9 @@ pub(crate) fn prepare(recording: &RecordingPlan) -> Result<(), Error> {
     let unwritable = |error| {
         Error::new(format!("{} cannot be used for records of the job", folder.display()))
             .because(error)
-            .fix("name a directory that can be written, on every host: oshrun --profile=DIR")
+            .fix("name a directory of your own: oshrun --profile=DIR, or --trace=FILE in such a directory")
     };
-    fs::create_dir_all(folder).map_err(unwritable)?;
+    results::folder(folder).map_err(unwritable)?;
     remove_records(folder);
     Ok(())
 }
@@ -66,41 +66,54 @@ fn library() -> Result<PathBuf, Error> {
     helper("liboxshmem-profile.so")
 }
 
-/// Shows what has been recorded. However the job ended, there may be records.
-pub(crate) fn conclude(recording: &RecordingPlan) {
-    let job = match RecordedJob::read(&recording.folder) {
-        Ok(job) => job,
-        Err(error) => return say(&error.to_string()),
+/// Shows what has been recorded. However the job ended, there may be records. `false`: something that was asked for is lost.
+/// `status`: the exit status of the job.
+pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
+    let is_whole = match RecordedJob::read(&recording.folder) {
+        Ok(Some(job)) => {
+            let shown = recording.profile.then(|| show(&job, &recording.folder).map(|text| say_text(&text)));
+            let written = recording.trace.as_ref().map(|file| timeline::write(&job, file).map(|text| say(&text)));
+            let outcomes = [shown, written].into_iter().flatten();
+            let failures = outcomes.filter_map(Result::err).inspect(|error| say(&error.to_string())).count();
+            failures == 0 && job.unrecorded == 0
+        }
+        Ok(None) => {
+            say(&match status {
+                0 => nothing(&recording.folder).to_string(),
+                _ => "nothing is recorded: the job failed before a PE had passed shmem_init".to_owned(),
+            });
+            true
+        }
+        Err(error) => {
+            say(&error.to_string());
+            false
+        }
     };
-    if recording.profile {
-        match show(&job, &recording.folder) {
-            Ok(text) => say_text(&text),
-            Err(error) => say(&error.to_string()),
-        }
-    }
-    if let Some(file) = &recording.trace {
-        match timeline::write(&job, file) {
-            Ok(text) => say(&text),
-            Err(error) => say(&error.to_string()),
-        }
-    }
     if !recording.profile {
         remove_records(&recording.folder);
         // It is not empty if somebody else has put something there.
         let _ = fs::remove_dir(&recording.folder);
     }
+    is_whole
+}
+
+/// A folder without a record: no PE has opened one.
+fn nothing(folder: &Path) -> Error {
+    Error::new(format!("{} has no record of a PE", folder.display()))
+        .because("no PE loaded the shared library with its profile")
+        .fix("profile a program that is linked with liboxshmem.so: static programs and the Rust API have no profile")
 }
 
 /// `oxshmem profile`: the summary; the report is written anew.
 pub fn report(folder: &Path) -> Result<String, Error> {
-    show(&RecordedJob::read(folder)?, folder)
+    show(&RecordedJob::read(folder)?.ok_or_else(|| nothing(folder))?, folder)
 }
 
 fn show(job: &RecordedJob, folder: &Path) -> Result<String, Error> {
     let totals = totals::add_up(job);
     let mut places = ProgramPlaces::default();
     let path = folder.join(REPORT);
-    fs::write(&path, html::page(job, &totals, &mut places)).map_err(|error| {
+    results::write(&path, html::page(job, &totals, &mut places)).map_err(|error| {
         Error::new(format!("{} cannot be written", path.display()))
             .because(error)
             .fix("make room, or name another directory")
@@ -110,7 +123,8 @@ fn show(job: &RecordedJob, folder: &Path) -> Result<String, Error> {
 
 fn remove_records(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in entries.filter(|path| path.extension().is_some_and(|ending| ending == ENDING)) {
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING || ending == UNRECORDED);
+    for path in entries.filter(is_record) {
         // One that stays is found to be of another job by its number of PEs, or is written over.
         let _ = fs::remove_file(path);
     }

@@ -12,6 +12,7 @@ use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, escape};
 
 use crate::ask::{self, JobView};
+use crate::results;
 
 /// The job and how it is shown.
 #[derive(Args)]
@@ -64,7 +65,7 @@ impl TopArgs {
                 false => table(&before, &now),
             };
             if let Some(file) = &self.html {
-                std::fs::write(file, page(&before, &now)).map_err(|error| {
+                results::write(file, page(&before, &now)).map_err(|error| {
                     Error::new(format!("{} cannot be written", file.display()))
                         .because(error)
                         .fix("choose another place for --html")

@@ -12,6 +12,7 @@ use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
 
 use crate::machine::{beside, helper};
+use crate::results;
 
 /// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
 const ROUNDS: u32 = 3;
@@ -27,6 +28,12 @@ type Times = BTreeMap<(usize, u64), BTreeMap<&'static str, f64>>;
 
 /// Measures on the PEs that `oshrun` starts with these arguments, writes the table to `file`, and says what was found.
 pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
+    let nodes = size(oshrun)?;
+    if nodes < 2 {
+        return Err(Error::new("oxshmem tune measures between nodes, and wants one PE on each of at least two")
+            .because(format!("`oshrun {}` starts {nodes} PE", oshrun.join(" ")))
+            .fix("name hosts behind `--`: -H a,b,c -N 1; or, to try it on this machine: -n 2 --nodes 2"));
+    }
     let mut times = Times::new();
     for round in 1..=ROUNDS {
         for name in [STANDARD].into_iter().chain(NAMES).chain(LONG_CHAINS) {
@@ -37,8 +44,8 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
             }
         }
     }
-    let rows = rows(&times, size(oshrun)?);
-    std::fs::write(file, to_json(&rows)).map_err(|error| {
+    let rows = rows(&times, nodes);
+    results::write(file, to_json(&rows)).map_err(|error| {
         Error::new(format!("{} cannot be written", file.display()))
             .because(error)
             .fix("choose another place for --output")

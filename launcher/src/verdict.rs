@@ -33,10 +33,16 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
 pub(crate) fn advice(status: ExitStatus, in_job: bool, checked: bool) -> &'static str {
     match status.signal() {
         Some(libc::SIGSEGV | libc::SIGBUS) if in_job && !checked => {
-            "\n  to fix:  run it with SHMEM_CHECK=2, which names destroyed teams and contexts and transfers beyond a block"
+            "\n  to fix:  if an allocation may have failed, compare what shmem_malloc returns with NULL; otherwise run it \
+             with SHMEM_CHECK=2, which names destroyed teams and contexts and transfers beyond a block"
         }
         _ => "",
     }
+}
+
+/// `1 PE`, `2 PEs`.
+pub(crate) fn counted(pes: usize) -> String {
+    format!("{pes} PE{}", if pes == 1 { "" } else { "s" })
 }
 
 /// `; 3 other PEs stopped`, or nothing.

@@ -63,7 +63,9 @@ fn problem_20_signals_end_the_job_with_the_shells_number() {
         let pids = job.pids(3);
         send(signal, job.pid());
         let ended = job.wait();
-        assert_eq!((ended.status, ended.stderr.as_str()), (Some(code), ""), "SIG{signal}");
+        let by = if signal == "INT" { " (Ctrl-C)" } else { "" };
+        let last = format!("oshrun: SIG{signal}{by} has ended the job of 3 PEs; exit {code}\n");
+        assert_eq!((ended.status, ended.stderr), (Some(code), last));
         assert!(!pids.iter().any(|&pid| runs(pid)));
     }
 }

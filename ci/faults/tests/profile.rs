@@ -31,7 +31,7 @@ fn profile(options: &str, program: &Path, folder: &Path) -> (Ended, Totals) {
 }
 
 fn figures(folder: &Path) -> Totals {
-    totals::add_up(&RecordedJob::read(folder).expect("records can be read"))
+    totals::add_up(&RecordedJob::read(folder).expect("records can be read").expect("there are records"))
 }
 
 /// The calls and bytes of a routine.
@@ -76,7 +76,7 @@ fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
         for part in ["shmem_putmem", "recorded.c:20", "PE 1 to PE 0", "team of PEs 1 to 3 by 2"] {
             assert!(page.contains(part), "{options}: {part} is missing in {page}");
         }
-        let nodes = RecordedJob::read(&folder).expect("records can be read").nodes().len();
+        let nodes = RecordedJob::read(&folder).expect("records can be read").expect("there are records").nodes().len();
         assert_eq!(nodes, if options == "-n 4" { 1 } else { 2 });
     }
     let again = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(0);
@@ -152,6 +152,7 @@ fn profile_4_a_killed_job_leaves_what_was_recorded() {
     let totals = figures(&folder);
     let of_one: BTreeMap<&str, u64> = RecordedJob::read(&folder)
         .expect("records can be read")
+        .expect("there are records")
         .ledgers
         .iter()
         .filter(|ledger| ledger.pe == 1)

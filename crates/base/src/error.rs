@@ -1,5 +1,6 @@
 //! The error of every control call: what happened, why, and what to do about it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 
@@ -105,27 +106,32 @@ impl Error {
 
     /// The first two parts, what happened and why, for a list.
     pub fn in_one_line(&self) -> String {
-        let because = self.because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("{}{because}", self.what).replace('\n', " ")
+        let because = self.because.as_ref().map_or_else(String::new, |why| format!(": {}", cut(why)));
+        format!("{}{because}", cut(&self.what)).replace('\n', " ")
     }
 
     /// The first line alone.
     pub fn what(&self) -> &str {
         &self.what
     }
+
+    /// The reason alone.
+    pub fn reason(&self) -> Option<&str> {
+        self.because.as_deref()
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
+        f.write_str(&cut(&self.what))?;
         if let Some(place) = self.at {
             write!(f, "\n  at:      {place}")?;
         }
         if let Some(why) = &self.because {
-            write!(f, "\n  because: {why}")?;
+            write!(f, "\n  because: {}", cut(why))?;
         }
         if let Some(fix) = &self.fix {
-            write!(f, "\n  to fix:  {fix}")?;
+            write!(f, "\n  to fix:  {}", cut(fix))?;
         }
         Ok(())
     }
@@ -133,9 +139,49 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// The longest word and the longest line of a message. A value that somebody has set may be longer than any screen.
+const LONGEST_WORD: usize = 512;
+const LONGEST_LINE: usize = 8192;
+
+/// A text with the ends of very long words and lines cut off.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_WORD {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| {
+        let words: String = line.split_inclusive(' ').map(|word| beginning(word, LONGEST_WORD)).collect();
+        beginning(&words, LONGEST_LINE).into_owned()
+    };
+    Cow::Owned(text.split_inclusive('\n').map(line).collect())
+}
+
+/// The first quarter of the longest text, where this one is longer. A space or a line break at the end stays.
+fn beginning(text: &str, longest: usize) -> Cow<'_, str> {
+    let ended = text.trim_end_matches([' ', '\n']);
+    if ended.len() <= longest {
+        return Cow::Borrowed(text);
+    }
+    let boundary = (0..=longest / 4).rev().find(|&place| ended.is_char_boundary(place)).unwrap_or(0);
+    let kept = &ended[..boundary];
+    Cow::Owned(format!("{kept}...[{} bytes]{}", ended.len(), &text[ended.len()..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
+    fn fault_T5_a_value_longer_than_a_screen_is_cut_and_what_follows_stays() {
+        let value = "ä".repeat(50_000);
+        let error = Error::new(format!("A={value} cannot be read\nand more")).because(&value).to_string();
+        assert!(error.len() < 600 && error.starts_with("A=ää"), "{error}");
+        assert!(error.contains("ä...[100002 bytes] cannot be read\nand more\n  because: ä"), "{error}");
+        let words = Error::new("a word and ".repeat(10_000)).to_string();
+        assert!(words.len() < 2200 && words.ends_with("...[109999 bytes] "), "{words}");
+        let path = format!("/{}", "folder/".repeat(60));
+        assert_eq!(Error::new(path.clone()).to_string(), path);
+    }
 
     #[test]
     fn the_place_of_the_call_follows_what_happened() {

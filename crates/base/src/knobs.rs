@@ -5,7 +5,7 @@ mod node_levels;
 mod table;
 mod warnings;
 
-use crate::{Error, names};
+use crate::{Error, cut, names};
 pub use node_levels::NodeLevels;
 pub use table::KNOBS;
 use warnings::{letters_behind_a_size, unknown};
@@ -257,8 +257,8 @@ impl Settings {
             }
             warnings.extend(letters_behind_a_size(&first).filter(|_| knob.value == Value::Size));
             for ignored in readings.filter(|other| other.value != first.value) {
-                warnings
-                    .push(format!("{}={} is ignored because {} is set too", ignored.name, ignored.value, first.name));
+                let value = cut(ignored.value);
+                warnings.push(format!("{}={value} is ignored because {} is set too", ignored.name, first.name));
             }
         }
         warnings.extend(ours.iter().filter_map(|(name, _)| unknown(name)));
@@ -346,7 +346,7 @@ impl Reading<'_> {
     fn size(&self) -> Result<u64, Error> {
         crate::size::parse(self.value).map_err(|error| {
             Error::new(format!("{}={} cannot be read", self.name, self.value))
-                .because(error.what())
+                .because(error.reason().unwrap_or("it is no size"))
                 .fix(format!("write a number and one of K, M, G, T, for example {}=512M", self.name))
         })
     }

@@ -1,6 +1,6 @@
 //! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
-//! of sizes, the search for the name somebody meant to type, the reading of files that users name, and the place where a
-//! program called.
+//! of sizes, the search for the name somebody meant to type, the reading of files that users name, the opening of files for
+//! their results, and the place where a program called.
 #![forbid(unsafe_code)]
 
 pub mod call_site;
@@ -8,8 +8,9 @@ mod error;
 pub mod file;
 pub mod knobs;
 pub mod names;
+pub mod output;
 pub mod planted;
 pub mod size;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, cut};
 pub use knobs::Settings;

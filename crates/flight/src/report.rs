@@ -280,6 +280,10 @@ fn step(from: u32, to: u32, known: &[Witness]) -> String {
                 doing.replace(", which", " and")
             )
         }
+        Some(wait @ WaitEntry { call, .. }) if from == to => {
+            let held = if call.ends_with("set_lock") { ": it holds this lock already" } else { "" };
+            format!("PE {from} waits in {call}{} for itself{held}", at(wait))
+        }
         Some(WaitEntry { call, .. }) => format!("PE {from} waits in {call} for PE {to}{doing}"),
         None => format!("PE {from} waits for PE {to}"),
     }

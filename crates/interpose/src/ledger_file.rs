@@ -1,28 +1,38 @@
 //! The file of a ledger, and the machine that it is on.
 
-use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
+
+use oxshmem_base::output;
 
 /// Bytes at the start of a file whose pages are made before they are used.
 const TOUCHED: usize = 16 << 20;
 
 /// A file of so many words, all zero, in memory that a child of a fork does not have.
-pub(crate) fn mapped(path: &Path, words: usize) -> std::io::Result<&'static [AtomicU64]> {
+pub(crate) fn mapped(path: &Path, words: usize) -> io::Result<&'static [AtomicU64]> {
     let bytes = words * 8;
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    // The kernel ends a process that goes beyond this limit.
+    if longest_file() < bytes as u64 {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    let file = output::fresh(path)?;
     // Without room on the disk, a store into the mapping would end the process.
     // SAFETY: the descriptor is open.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
         0 => {}
-        error => return Err(std::io::Error::from_raw_os_error(error)),
+        error => {
+            // A part of a file serves nobody, and others may need the room.
+            let _ = std::fs::remove_file(path);
+            return Err(io::Error::from_raw_os_error(error));
+        }
     }
     let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: a new mapping at an address that the system chooses touches no other memory.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, file.as_raw_fd(), 0) };
     if address == libc::MAP_FAILED {
-        return Err(std::io::Error::last_os_error());
+        return Err(io::Error::last_os_error());
     }
     // The first touch of a page costs a hundred events: the kernel makes what most jobs need in one go. A kernel that cannot
     // (before 5.14) makes pages when they are touched.
@@ -30,6 +40,15 @@ pub(crate) fn mapped(path: &Path, words: usize) -> std::io::Result<&'static [Ato
     unsafe { libc::madvise(address, bytes.min(TOUCHED), libc::MADV_POPULATE_WRITE) };
     // SAFETY: the mapping has so many words, is aligned as a page is, and stays until the process ends.
     Ok(unsafe { std::slice::from_raw_parts(address.cast(), words) })
+}
+
+/// The limit of the length of a file (`ulimit -f`).
+fn longest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // If it cannot be asked for, the limit stays infinite.
+    // SAFETY: the call writes one `rlimit`, which lives until it returns.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
 }
 
 /// The name of the host.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
+use oxshmem_base::{Error, output, size};
 use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
@@ -79,15 +80,31 @@ fn open(folder: &Folder) -> *mut OpenLedger {
     match OpenLedger::create(&folder.path, library(), thread, folder.room, since) {
         Ok(ledger) => Box::into_raw(Box::new(ledger)),
         Err(error) => {
-            eprintln!(
-                "oxshmem: nothing is recorded of this PE\n  why: a file of its calls cannot be kept in {}: {error}\n  \
-                 do: name a directory with room on every host: oshrun --profile=DIR",
-                folder.path.display()
-            );
+            unrecorded(folder, thread, &error);
             ALIVE.store(false, Relaxed);
             std::ptr::null_mut()
         }
     }
+}
+
+/// Says that a thread has no ledger, and leaves a file whose name tells it to the launcher.
+#[cold]
+fn unrecorded(folder: &Folder, thread: u64, error: &std::io::Error) {
+    let (pe, pes) = library().place();
+    let bytes = 8 * layout::events(pes as usize, folder.room).end() as u64;
+    let fix = match error.raw_os_error() {
+        Some(libc::EFBIG) => "raise the limit of file sizes (ulimit -f)",
+        _ => "make room there, or name another directory on every host: oshrun --profile=DIR, or --trace=DIR/FILE",
+    };
+    let path = folder.path.display();
+    let message = Error::new(format!("PE {pe} is not recorded"))
+        .because(format!("a file of {} for its calls cannot be kept in {path}: {error}", size::display(bytes)))
+        .fix(fix);
+    eprintln!("oxshmem: {message}");
+    let number = error.raw_os_error().unwrap_or(libc::EIO);
+    let name = format!("pe.{pe}.{thread}.{number}.{}", layout::UNRECORDED);
+    // Where not even a name can be kept, the sentence above has told it.
+    let _ = output::fresh(&folder.path.join(name));
 }
 
 /// Begins the record of a call.

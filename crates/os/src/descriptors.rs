@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 
 use crate::uninterrupted;
@@ -77,6 +78,17 @@ pub fn listen(name: &[u8]) -> io::Result<UnixListener> {
 /// Connects to who [`listen`]s under this name on this machine.
 pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Connects as [`connect`] does, or fails at once where the listener's queue is full: one that never accepts would otherwise
+/// stop the caller for ever.
+pub fn connect_at_once(name: &[u8]) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// Raises the number of files this process may open to the most the system lets it. Returns that number.

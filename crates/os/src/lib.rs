@@ -17,6 +17,7 @@ pub mod descriptors;
 mod executable;
 pub mod futex;
 pub mod interfaces;
+pub mod job_folder;
 pub mod library;
 pub mod limits;
 pub mod locks;

@@ -1,12 +1,13 @@
 //! The ledgers of a job, put together.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use oxshmem_base::Error;
 
 use crate::clocks;
-use crate::layout::ENDING;
+use crate::layout::{ENDING, UNRECORDED};
 use crate::ledger::{self, CallLedger};
 
 /// Everything that the PEs of a job have recorded.
@@ -18,32 +19,50 @@ pub struct RecordedJob {
     pub ledgers: Vec<CallLedger>,
     /// Sentences about what is not there.
     pub missing: Vec<String>,
+    /// How many ledgers could not be made.
+    pub unrecorded: usize,
+}
+
+/// A ledger that could not be made.
+struct UnmadeLedger {
+    pe: u32,
+    why: io::Error,
 }
 
 impl RecordedJob {
-    /// Reads every ledger of a folder.
-    pub fn read(folder: &Path) -> Result<RecordedJob, Error> {
+    /// Reads every ledger of a folder; nothing if no PE has tried to make one.
+    pub fn read(folder: &Path) -> Result<Option<RecordedJob>, Error> {
         let listing = std::fs::read_dir(folder)
             .map_err(|error| Error::new(format!("{} cannot be read", folder.display())).because(error))?;
         let mut paths: Vec<_> = listing.flatten().map(|entry| entry.path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
         paths.sort();
+        let unmade: Vec<UnmadeLedger> = paths.iter().filter_map(|path| unmade(path)).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
         let ledgers = paths.iter().map(|path| ledger::read(path)).collect::<Result<Vec<_>, _>>()?;
-        if ledgers.is_empty() {
-            return Err(Error::new(format!("{} has no record of a PE", folder.display()))
-                .because("no PE loaded the shared library with its profile")
-                .fix("profile a program that is linked with liboxshmem.so: static programs and the Rust API have no profile"));
+        match (ledgers.is_empty(), unmade.first()) {
+            (true, None) => Ok(None),
+            (true, Some(first)) => Err(Error::new(format!("no PE could be recorded in {}", folder.display()))
+                .because(format!("PE {}: {}", first.pe, first.why))
+                .fix("make room there, or name another directory")),
+            (false, _) => Ok(Some(RecordedJob::with(ledgers, &unmade))),
         }
-        Ok(RecordedJob::of(ledgers))
     }
 
     /// The job of these ledgers.
-    pub fn of(mut ledgers: Vec<CallLedger>) -> RecordedJob {
+    pub fn of(ledgers: Vec<CallLedger>) -> RecordedJob {
+        RecordedJob::with(ledgers, &[])
+    }
+
+    fn with(mut ledgers: Vec<CallLedger>, unmade: &[UnmadeLedger]) -> RecordedJob {
         ledgers.sort_by_key(|ledger| (ledger.pe, ledger.thread));
         clocks::align(&mut ledgers);
         let pes = ledgers.iter().map(|ledger| ledger.pes).max().unwrap_or(0);
-        let present: BTreeSet<u32> = ledgers.iter().map(|ledger| ledger.pe).collect();
+        let present: BTreeSet<u32> =
+            ledgers.iter().map(|ledger| ledger.pe).chain(unmade.iter().map(|one| one.pe)).collect();
         let mut missing = Vec::new();
+        if let Some(UnmadeLedger { pe, why }) = unmade.first() {
+            missing.push(format!("{} records could not be made, that of PE {pe} first: {why}", unmade.len()));
+        }
         let absent: Vec<u32> = (0..pes).filter(|pe| !present.contains(pe)).collect();
         if let Some(first) = absent.first() {
             missing.push(format!(
@@ -60,7 +79,7 @@ impl RecordedJob {
         if uncounted > 0 {
             missing.push(format!("{uncounted} calls from more than 4096 places of a PE are counted nowhere"));
         }
-        RecordedJob { pes, ledgers, missing }
+        RecordedJob { pes, ledgers, missing, unrecorded: unmade.len() }
     }
 
     /// From the first record to the last, in nanoseconds.
@@ -74,4 +93,12 @@ impl RecordedJob {
     pub fn nodes(&self) -> BTreeSet<u32> {
         self.ledgers.iter().map(|ledger| ledger.node).collect()
     }
+}
+
+/// The ledger that could not be made, by the name of the file that stands for it.
+fn unmade(path: &Path) -> Option<UnmadeLedger> {
+    let name = path.file_name()?.to_str()?.strip_prefix("pe.")?.strip_suffix(UNRECORDED)?.strip_suffix('.')?;
+    let mut numbers = name.split('.').map(|number| number.parse::<u32>().ok());
+    let (pe, error) = (numbers.next()??, numbers.nth(1)??);
+    Some(UnmadeLedger { pe, why: io::Error::from_raw_os_error(error as i32) })
 }

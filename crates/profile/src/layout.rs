@@ -222,6 +222,9 @@ impl RoutineKind {
     }
 }
 
+/// The ending of an empty file `pe.PE.THREAD.ERROR.unrecorded`, which stands for a ledger that a PE could not make. `ERROR` is the
+/// system's number of the error: a disk without room for a byte still has room for a name.
+pub const UNRECORDED: &str = "unrecorded";
 /// The variable that names the folder in which PEs keep ledgers.
 pub const FOLDER: &str = "OXSHMEM_PROFILE";
 /// The variable that says how many events each thread keeps.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 
 use crate::layout::{self, MEETINGS, MODULES, RoutineKind, SERIES, SITES, SIZES, TEAMS, Table, UPDATES, WAITS};
 use crate::layout::{head, module, site, team};
@@ -194,12 +194,15 @@ fn text(words: &[u64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// No ledger is longer: the ring of events has at most 2 GiB.
+const LONGEST: u64 = 3 << 30;
+
 /// Reads a ledger.
 pub fn read(path: &Path) -> Result<CallLedger, Error> {
     let wrong = |why: String| {
         Error::new(format!("{} is no record of a PE", path.display())).because(why).fix("run the job again")
     };
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = file::found(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
     let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     parse(LedgerWords(words)).ok_or_else(|| wrong("it does not begin as the records of this version do".into()))
 }

@@ -13,6 +13,8 @@ pub struct Blame {
     pub pairs: BTreeMap<(u32, u32), f64>,
     /// Waits in collectives, by the routine and the place of the program.
     pub sites: BTreeMap<(u32, u32, u32), f64>,
+    /// The same waits, and those for variables and locks, by the PE for which the caller waited.
+    pub reasons: BTreeMap<(u32, u32, u32), BTreeMap<u32, f64>>,
     /// Waits for variables and locks by PE for which nobody is known to be the reason.
     pub unknown: BTreeMap<u32, f64>,
 }
@@ -44,7 +46,9 @@ fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
             let waited = last.span.0.saturating_sub(part.span.0) as f64 * stride as f64;
             if waited > 0.0 {
                 *blame.pairs.entry((part.pe, last.pe)).or_default() += waited;
-                *blame.sites.entry((part.pe, part.thread, part.site)).or_default() += waited;
+                let site = (part.pe, part.thread, part.site);
+                *blame.sites.entry(site).or_default() += waited;
+                *blame.reasons.entry(site).or_default().entry(last.pe).or_default() += waited;
             }
         }
     }
@@ -74,16 +78,25 @@ fn for_variables(job: &RecordedJob, blame: &mut Blame) {
     }
     for ledger in &job.ledgers {
         let mut explained = 0.0;
+        let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();
         for (object, _, time) in &ledger.waits {
             let Some(writers) = writers.get(&(ledger.pe, *object)) else { continue };
             let all: u64 = writers.iter().map(|(_, updates)| updates).sum();
             for (writer, updates) in writers {
-                *blame.pairs.entry((ledger.pe, *writer)).or_default() += time * *updates as f64 / all.max(1) as f64;
+                let waited = time * *updates as f64 / all.max(1) as f64;
+                *blame.pairs.entry((ledger.pe, *writer)).or_default() += waited;
+                *reasons.entry(*writer).or_default() += waited;
             }
             explained += time;
         }
-        let waiting = ledger.sites.values().filter(|site| site.category == RoutineKind::Waiting);
-        let unexplained = waiting.map(|site| site.time).sum::<f64>() - explained;
+        let waiting: Vec<_> = ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting).collect();
+        let all: f64 = waiting.iter().map(|(_, site)| site.time).sum();
+        // A ledger says for what was waited and where, but not where for what: each place gets its share.
+        for (number, site) in waiting.iter().filter(|_| all > 0.0) {
+            let at_site = blame.reasons.entry((ledger.pe, ledger.thread, **number)).or_default();
+            reasons.iter().for_each(|(pe, time)| *at_site.entry(*pe).or_default() += time * site.time / all);
+        }
+        let unexplained = all - explained;
         if unexplained > 0.0 {
             *blame.unknown.entry(ledger.pe).or_default() += unexplained;
         }

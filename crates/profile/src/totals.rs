@@ -22,16 +22,28 @@ pub struct Total {
     pub longest: f64,
     /// Nanoseconds by PE.
     by_pe: BTreeMap<u32, f64>,
+    /// Nanoseconds that others waited, by the PE for which they did.
+    reasons: BTreeMap<u32, f64>,
+}
+
+/// The PE that makes the calls of a routine take long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SlowPe {
+    /// It spends the most time in them: so many nanoseconds.
+    Longest(u32, f64),
+    /// The others wait for it there: so many nanoseconds together.
+    Awaited(u32, f64),
 }
 
 impl Total {
-    fn add(&mut self, pe: u32, site: &SiteRecord, waiting: f64) {
+    fn add(&mut self, pe: u32, site: &SiteRecord, waiting: f64, reasons: &BTreeMap<u32, f64>) {
         self.calls += site.calls;
         self.bytes += site.bytes;
         self.time += site.time;
         self.waiting += waiting;
         self.longest = self.longest.max(site.longest);
         *self.by_pe.entry(pe).or_default() += site.time;
+        reasons.iter().for_each(|(pe, time)| *self.reasons.entry(*pe).or_default() += time);
     }
 
     /// How much longer than the mean of all PEs the slowest one was: 1 if they are alike.
@@ -40,9 +52,15 @@ impl Total {
         if self.time > 0.0 { most * f64::from(pes) / self.time } else { 1.0 }
     }
 
-    /// The PE that spent the most time, and how much.
-    pub fn slowest(&self) -> Option<(u32, f64)> {
-        self.by_pe.iter().map(|(pe, time)| (*pe, *time)).max_by(|a, b| a.1.total_cmp(&b.1))
+    /// The PE that makes the calls take long. Where most of the time is waiting, it is not the one that spent the most time in them,
+    /// which came first, but the one for which the others waited; nothing if that is not known.
+    pub fn slowest(&self) -> Option<SlowPe> {
+        let most =
+            |times: &BTreeMap<u32, f64>| times.iter().map(|(pe, time)| (*pe, *time)).max_by(|a, b| a.1.total_cmp(&b.1));
+        match self.waiting > self.time / 2.0 {
+            true => most(&self.reasons).map(|(pe, time)| SlowPe::Awaited(pe, time)),
+            false => most(&self.by_pe).map(|(pe, time)| SlowPe::Longest(pe, time)),
+        }
     }
 }
 
@@ -136,8 +154,11 @@ impl Totals {
                 }
             };
             let name = site.routine.clone();
-            self.routines.entry((name.clone(), site.category)).or_default().add(ledger.pe, site, waiting);
-            self.sites.entry((name, place(ledger, site.caller))).or_default().add(ledger.pe, site, waiting);
+            let none = BTreeMap::new();
+            let reasons = self.blame.reasons.get(&(ledger.pe, ledger.thread, *number)).unwrap_or(&none);
+            let routine = self.routines.entry((name.clone(), site.category)).or_default();
+            routine.add(ledger.pe, site, waiting, reasons);
+            self.sites.entry((name, place(ledger, site.caller))).or_default().add(ledger.pe, site, waiting, reasons);
             let time = self.times.entry(ledger.pe).or_default();
             time.span = time.span.max((ledger.span.1 - ledger.span.0) as f64);
             time.inside[site.category as usize] += site.time;
@@ -253,6 +274,7 @@ fn series(ledgers: &[CallLedger]) -> (f64, Vec<Interval>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::{MeetingRecord, SymmetricObject, TeamRecord};
 
     #[test]
     fn a_matrix_folds_neighbours_and_keeps_sums() {
@@ -271,5 +293,48 @@ mod tests {
         let sums = PairMatrix::fold(2, 2, [((0, 1), 6.0), ((1, 0), 8.0)].into_iter());
         let counts = PairMatrix::fold(2, 2, [((0, 1), 3.0)].into_iter());
         assert_eq!(sums.per(&counts).cells, [(0, 1, 2.0)]);
+    }
+
+    #[test]
+    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
+    fn fault_T8_the_slow_pe_of_a_wait_is_the_one_that_came_late() {
+        let site = |routine: &str, category, time| SiteRecord {
+            routine: routine.into(),
+            category,
+            caller: 0,
+            calls: 1,
+            bytes: 0,
+            time,
+            timed: 1,
+            longest: time,
+        };
+        let team = TeamRecord {
+            key: TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) },
+            calls: 1,
+            bytes: 0,
+            time: 0.0,
+        };
+        let ledger = |pe: u32, came: u64, wait: f64| CallLedger {
+            pe,
+            pes: 3,
+            stride: 1,
+            span: (0, 1000),
+            teams: BTreeMap::from([(0, team.clone())]),
+            meetings: vec![MeetingRecord { team: 0, site: 0, number: 0, span: (came, 500) }],
+            sites: BTreeMap::from([
+                (0, site("shmem_barrier_all", RoutineKind::Collective, (500 - came) as f64)),
+                (1, site("shmem_long_wait_until", RoutineKind::Waiting, wait)),
+                (2, site("shmem_putmem", RoutineKind::Transfer, came as f64)),
+            ]),
+            waits: vec![(SymmetricObject::Heap(8), 1, wait)],
+            updates: vec![(SymmetricObject::Heap(8), 0, u64::from(pe == 1))],
+            ..CallLedger::default()
+        };
+        let job = RecordedJob::of(vec![ledger(0, 10, 300.0), ledger(1, 20, 0.0), ledger(2, 490, 0.0)]);
+        let totals = add_up(&job);
+        let slow = |name: &str, kind| totals.routines[&(name.to_owned(), kind)].slowest();
+        assert_eq!(slow("shmem_barrier_all", RoutineKind::Collective), Some(SlowPe::Awaited(2, 950.0)));
+        assert_eq!(slow("shmem_long_wait_until", RoutineKind::Waiting), Some(SlowPe::Awaited(1, 300.0)));
+        assert_eq!(slow("shmem_putmem", RoutineKind::Transfer), Some(SlowPe::Longest(2, 490.0)));
     }
 }

@@ -28,6 +28,7 @@ mod region;
 mod rendezvous;
 mod service;
 mod shared_channel;
+mod shared_files;
 mod tcp;
 mod usable;
 

@@ -23,7 +23,7 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::devices::Devices;
-use crate::{load, tcp};
+use crate::{load, shared_files, tcp};
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.
 pub(crate) fn blank<T>() -> T {
@@ -97,7 +97,8 @@ impl UcxContext {
         let made = unsafe {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
-            for (name, number) in rails(devices.cards).chain(tcp::segments(&version(ucx), tls)) {
+            let folder = shared_files::setting(&version(ucx), tls);
+            for (name, number) in rails(devices.cards).chain(tcp::segments(&version(ucx), tls)).chain(folder) {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }

@@ -34,9 +34,26 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["-wdir", "-wd", "-workdir"], "choose the directory with --wdir DIR"),
 ];
 
-/// The error about an option of another launcher.
+/// Options that some try, and the variables of the library that stand for them.
+const VARIABLES: &[(&str, &str)] = &[
+    ("--check", "SHMEM_CHECK=2"),
+    ("--debug", "SHMEM_DEBUG=1"),
+    ("--info", "SHMEM_INFO=1"),
+    ("--transport", "SHMEM_TRANSPORT=tcp"),
+    ("--backtrace", "SHMEM_BACKTRACE=1"),
+    ("--heap-size", "SHMEM_SYMMETRIC_SIZE=1G"),
+];
+
+/// The error about an option of another launcher, or one that is a variable of the library.
 pub(super) fn foreign(option: &str) -> Option<Error> {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
+    if let Some((_, variable)) = VARIABLES.iter().find(|(known, _)| *known == name) {
+        return Some(
+            Error::new(format!("{name} is no option of oshrun"))
+                .because("the library reads it from its environment")
+                .fix(format!("set the variable: {variable} oshrun -n 2 ./program")),
+        );
+    }
     let (_, ours) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
     Some(Error::new(format!("{name} is an option of another launcher")).fix(*ours))
 }

@@ -80,6 +80,9 @@ impl Findings {
     }
 }
 
+/// The least number of rounds, however long they take: one alone says nothing of the spread.
+const LEAST: u32 = 2;
+
 /// Makes all rounds. What our own library cannot do is an error; what another one cannot do is noted.
 pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findings, Error> {
     let mut findings = Findings::default();
@@ -89,7 +92,7 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
     for round in 0..effort.rounds {
         let took = begun.elapsed();
         let next = took + took / round.max(1);
-        if round > 0 && effort.limit.is_some_and(|limit| next > limit) {
+        if round >= LEAST && effort.limit.is_some_and(|limit| next > limit) {
             break;
         }
         for group in [START].into_iter().chain(GROUPS) {

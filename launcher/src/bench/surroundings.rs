@@ -47,6 +47,59 @@ pub(crate) fn describe() -> Vec<(String, String)> {
     rows.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
+/// The name of the row that says how busy the processors were with other programs during the run.
+pub(crate) const OTHERS: &str = "processors' time that other programs took";
+/// The load of a processor from which on figures vary.
+const BUSY: f64 = 0.3;
+
+/// A note about a machine on which figures will vary.
+pub(crate) fn note() -> Option<String> {
+    let load: f64 = fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()?;
+    let processors = oxshmem_os::cpus::usable();
+    (load > BUSY * processors as f64).then(|| {
+        format!("this machine is busy: its load is {load} on {processors} processors, and figures will vary with it")
+    })
+}
+
+/// The time that processors have worked, in the kernel's ticks.
+pub(crate) struct ProcessorTime {
+    /// For anybody, and idle time included.
+    busy: u64,
+    all: u64,
+    /// For this process and its children that have ended.
+    own: u64,
+}
+
+impl ProcessorTime {
+    /// Since the machine and this process have started.
+    pub(crate) fn so_far() -> ProcessorTime {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        ProcessorTime::of(&read("/proc/stat"), &read("/proc/self/stat"))
+    }
+
+    fn of(machine: &str, process: &str) -> ProcessorTime {
+        let numbers = |text: &str| text.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect::<Vec<u64>>();
+        let line = numbers(machine.lines().next().and_then(|line| line.strip_prefix("cpu ")).unwrap_or_default());
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are among user.
+        let all = line.iter().take(8).sum();
+        let idle: u64 = line.iter().skip(3).take(2).sum();
+        // The fields after the command's closing bracket begin with the third; the 14th to the 17th are times.
+        let fields = numbers(process.rsplit(") ").next().unwrap_or_default());
+        ProcessorTime { busy: all - idle, all, own: fields.iter().skip(11).take(4).sum() }
+    }
+
+    /// The share of all processors' time since then that was other programs', in percent.
+    pub(crate) fn of_others(&self) -> Option<f64> {
+        self.until(&ProcessorTime::so_far())
+    }
+
+    fn until(&self, now: &ProcessorTime) -> Option<f64> {
+        let (busy, all) = (now.busy.checked_sub(self.busy)?, now.all.checked_sub(self.all)?);
+        let others = busy.saturating_sub(now.own.checked_sub(self.own)?);
+        (all > 0).then(|| 100.0 * others as f64 / all as f64)
+    }
+}
+
 /// The rate of the fastest line out of this machine, in bytes a second.
 pub(crate) fn line_rate() -> Option<f64> {
     let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -103,5 +156,15 @@ mod tests {
         for name in ["processors", "memory", "kernel", "oxshmem"] {
             assert!(rows.iter().any(|(known, value)| known == name && !value.is_empty()), "{name} in {rows:?}");
         }
+    }
+
+    #[test]
+    fn the_time_of_others_is_what_we_did_not_take() {
+        let process = |times: &str| format!("7 (a b) c) S 1 7 7 0 -1 0 0 0 0 0 {times} 20 0");
+        let before = ProcessorTime::of("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1", &process("1 2 3 4"));
+        let now = ProcessorTime::of("cpu  160 0 60 820 60 0 0 0 0 0\n", &process("2 3 13 24"));
+        assert_eq!((before.busy, before.all, before.own), (150, 1000, 10));
+        assert_eq!(before.until(&now), Some(38.0));
+        assert_eq!(now.until(&before), None);
     }
 }

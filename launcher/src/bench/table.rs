@@ -7,6 +7,7 @@ use oxshmem_report::units;
 
 use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, overlap};
+use super::surroundings;
 
 /// The table. Figures of an earlier run stand beside those of this one.
 pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
@@ -18,7 +19,12 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
             subject.name, subject.library, subject.standard, subject.launcher
         );
     }
-    let _ = writeln!(text, "{} PEs, {} rounds, {}\n", campaign.pes, campaign.rounds, campaign.date);
+    let rounds = if campaign.rounds == 1 { "1 round".into() } else { format!("{} rounds", campaign.rounds) };
+    let _ = writeln!(text, "{} PEs, {rounds}, {}", campaign.pes, campaign.date);
+    if let Some((_, others)) = campaign.machine.iter().find(|(name, _)| name == surroundings::OTHERS) {
+        let _ = writeln!(text, "{}: {others}", surroundings::OTHERS);
+    }
+    text.push('\n');
     let _ = write!(
         text,
         "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",

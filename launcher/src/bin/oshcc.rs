@@ -30,7 +30,17 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Action::Refuse(error) => fail(&name, 1, &error),
+        Action::MakeModules(modules) => match modules.make() {
+            Ok(text) => {
+                println!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => fail(&name, 1, &error),
+        },
         Action::Run(command) => {
+            if let Some(note) = wrapper.note(&arguments) {
+                eprintln!("{name}: note: {note}");
+            }
             let error = Command::new(&command[0]).args(&command[1..]).exec();
             let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
             let error = Error::new(format!("cannot run the compiler {}", command[0].display()))

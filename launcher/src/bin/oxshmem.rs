@@ -14,15 +14,23 @@ use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
-use oxshmem_launcher::{calibrate, machine, node, profile, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
 
-/// Measures what operations cost, and shows the schedules of oxshmem's collectives: simulated on large machines, step by step,
-/// and how they are chosen.
+/// The other tools of oxshmem.
+const TOOLS: &str = "Other programs of oxshmem:
+  oshrun                      start jobs; --profile and --trace record them
+  oshcc, oshc++, oshfort      compile programs; oshcc --race looks for data races between PEs
+  osh_info                    print the version, the routines and all variables of the environment
+  cargo oxrun                 build and run programs in Rust
+Each has --help and a page of the manual: man oshrun.";
+
+/// Looks at hosts and at running jobs, measures what operations cost, summarises profiles and timelines, and shows the schedules
+/// of oxshmem's collectives.
 #[derive(Parser)]
-#[command(name = "oxshmem", version, max_term_width = 100)]
+#[command(name = "oxshmem", version, max_term_width = 100, after_help = TOOLS)]
 struct ToolOptions {
     #[command(subcommand)]
     task: ToolTask,
@@ -46,7 +54,7 @@ enum ToolTask {
     Schedule(Steps),
     /// Say which schedule a call takes, and why
     Explain(Explain),
-    /// Measure every schedule between your nodes and write the table of the quickest, for SHMEM_TUNING
+    /// Measure every schedule between two or more nodes and write the table of the quickest, for SHMEM_TUNING
     Tune(Tune),
     /// Summarise what `oshrun --profile` recorded, and write the report anew
     Profile {
@@ -150,8 +158,8 @@ struct Tune {
     /// Where the table goes; every host of later jobs has to see it
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Arguments for oshrun that start one PE on each node: -H a,b,c -N 1
-    #[arg(last = true, required = true, value_name = "OSHRUN ARGUMENTS")]
+    /// Arguments for oshrun that start one PE on each of at least two nodes: -H a,b,c -N 1, or -n 2 --nodes 2 to try it here
+    #[arg(last = true, required = true, value_name = "OSHRUN ARGUMENTS FOR AT LEAST TWO NODES")]
     oshrun: Vec<String>,
 }
 
@@ -251,7 +259,7 @@ impl Simulate {
             None => self.on_a_network()?,
         };
         if let Some(file) = &self.svg {
-            std::fs::write(file, drawing).map_err(|error| {
+            results::write(file, drawing).map_err(|error| {
                 Error::new(format!("{} cannot be written", file.display()))
                     .because(error)
                     .fix("choose another place for --svg")

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory};
+use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory, process};
 use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::beside;
+use crate::wrapper::modules;
 
 /// The facts of one host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -49,6 +50,14 @@ pub(crate) struct Facts {
     pub(crate) libraries: Vec<(String, Option<String>)>,
     /// Variables of a launcher or scheduler around us.
     pub(crate) launcher: Vec<String>,
+    /// Tools of the same names that a shell finds before ours, or that it finds while ours are in no folder of `PATH`.
+    pub(crate) other_tools: Vec<String>,
+    /// The folder of Fortran modules that are not compiled although gfortran is there.
+    pub(crate) missing_modules: Option<String>,
+    /// How many processes run or want to run, in the mean of the last minute.
+    pub(crate) load: f64,
+    /// Processes that control groups still allow, their limit, and the file that says so.
+    pub(crate) processes: Option<(u64, u64, String)>,
 }
 
 /// A port of a card for fabrics.
@@ -102,6 +111,10 @@ impl Facts {
                 .filter(|name| std::env::var_os(name).is_some())
                 .map(ToString::to_string)
                 .collect(),
+            other_tools: other_tools(),
+            missing_modules: missing_modules(),
+            load: line("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
+            processes: process::processes_left_by_groups(),
             time: now(),
         }
     }
@@ -110,6 +123,25 @@ impl Facts {
     pub(crate) fn has_card(&self) -> bool {
         !self.cards.is_empty()
     }
+}
+
+/// The first tools of these names in the folders of `PATH` that are not ours.
+fn other_tools() -> Vec<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let own = |name: &str| beside(name).ok().and_then(|path| path.canonicalize().ok());
+    let other = |name: &&str| {
+        let first = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())?;
+        (first.canonicalize().ok() != own(name)).then(|| first.display().to_string())
+    };
+    ["oshrun", "oshcc", "oshfort"].iter().filter_map(other).collect()
+}
+
+/// The folder of Fortran's modules in this installation, where gfortran could compile them and nobody has.
+fn missing_modules() -> Option<String> {
+    let include = beside("oshrun").ok()?.parent()?.parent()?.join("include");
+    let folders = std::env::var_os("PATH")?;
+    let is_there = || std::env::split_paths(&folders).any(|folder| folder.join("gfortran").is_file());
+    (modules::are_missing(&include) && is_there()).then(|| include.display().to_string())
 }
 
 /// Nanoseconds since 1970.

@@ -4,6 +4,7 @@ use oxshmem_base::size;
 
 use super::facts::{CardPort, Facts};
 use super::finding::Diagnosis;
+use crate::wrapper::modules;
 
 /// Cards pin memory; a job that may lock less than this soon gets no further registration.
 const LEAST_LOCKABLE: u64 = 1 << 30;
@@ -11,6 +12,8 @@ const LEAST_LOCKABLE: u64 = 1 << 30;
 const LEAST_FILES: u64 = 4096;
 /// Jobs with less memory than this have hardly any heap.
 const LEAST_MEMORY: u64 = 512 << 20;
+/// A PE is a process, and may have a thread for progress.
+const LEAST_PROCESSES: u64 = 64;
 /// The size that Docker gives `/dev/shm`.
 const SMALL_SHM: u64 = 64 << 20;
 /// Clocks that differ by more make traces and logs of several hosts misleading.
@@ -21,6 +24,8 @@ pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
     let mut all =
         vec![memory(facts), shared_memory(facts), locked(facts), files(facts), processors(facts), numa(facts)];
     all.extend([huge_pages(facts), dev_shm(facts), ptrace(facts), interfaces(facts), port(facts), launcher(facts)]);
+    all.extend([tools(facts), load(facts), processes(facts)]);
+    all.extend(fortran(facts));
     all.extend(facts.cards.iter().map(|card| one_card(facts, card)));
     if !facts.has_card() {
         all.push(Diagnosis::good(&facts.host, "cards", "none of a fabric; jobs of several hosts take TCP"));
@@ -128,9 +133,11 @@ fn ptrace(facts: &Facts) -> Diagnosis {
 
 fn interfaces(facts: &Facts) -> Diagnosis {
     match facts.interfaces.is_empty() {
-        false => {
-            Diagnosis::good(&facts.host, "interfaces", format!("{} lead out of the host", facts.interfaces.join(", ")))
-        }
+        false => Diagnosis::good(
+            &facts.host,
+            "interfaces",
+            format!("other hosts are reached by {}", facts.interfaces.join(", ")),
+        ),
         true => Diagnosis::good(
             &facts.host,
             "interfaces",
@@ -146,6 +153,50 @@ fn port(facts: &Facts) -> Diagnosis {
             .because(why)
             .fix("free ports (ss -tan), or name a range that is open: SHMEM_TCP_PORTS=41000-41999"),
     }
+}
+
+fn tools(facts: &Facts) -> Diagnosis {
+    match facts.other_tools.is_empty() {
+        true => Diagnosis::good(&facts.host, "tools", "no other oshrun, oshcc or oshfort stands before ours in PATH"),
+        false => Diagnosis::warning(&facts.host, "tools", format!("a shell finds {}", facts.other_tools.join(", ")))
+            .because("they belong to another library or installation, and a program has to be started by the oshrun of its library")
+            .fix("put the bin folder of this installation first in PATH, or call its tools by their paths"),
+    }
+}
+
+fn load(facts: &Facts) -> Diagnosis {
+    let (usable, _) = facts.processors;
+    let verdict = format!("{:.1} on {usable} processors", facts.load);
+    match facts.load > usable as f64 / 2.0 {
+        false => Diagnosis::good(&facts.host, "load", verdict),
+        true => Diagnosis::warning(&facts.host, "load", verdict)
+            .because("other programs take processors, and PEs that wait for each other are as slow as the slowest one")
+            .fix("wait for them (top), or use fewer PEs; do not believe measurements made now"),
+    }
+}
+
+fn processes(facts: &Facts) -> Diagnosis {
+    match &facts.processes {
+        None => Diagnosis::good(&facts.host, "processes", "no control group limits them"),
+        Some((left, limit, file)) if *left < LEAST_PROCESSES => {
+            Diagnosis::warning(&facts.host, "processes", format!("{left} of {limit} are left"))
+                .because(format!(
+                    "the control group or container has a limit ({file}), and each PE is a process with threads"
+                ))
+                .fix("raise it: docker run --pids-limit, TasksMax= of a unit, or pids.max")
+        }
+        Some((left, limit, _)) => Diagnosis::good(&facts.host, "processes", format!("{left} of {limit} are left")),
+    }
+}
+
+/// Whether the Fortran modules are there; nothing where nobody could compile them.
+fn fortran(facts: &Facts) -> Option<Diagnosis> {
+    let folder = facts.missing_modules.as_ref()?;
+    Some(
+        Diagnosis::warning(&facts.host, "Fortran", format!("the modules in {folder} are not compiled"))
+            .because("gfortran was not there when oxshmem was installed")
+            .fix(format!("run `oshfort {}` as the owner of the installation", modules::OPTION)),
+    )
 }
 
 fn launcher(facts: &Facts) -> Diagnosis {
@@ -276,6 +327,10 @@ mod tests {
             (Facts { open_files: 256, ..healthy() }, "open files", Severity::Warning),
             (Facts { processors: (2, 64), ..healthy() }, "processors", Severity::Warning),
             (Facts { numa_balancing: true, ..healthy() }, "topology", Severity::Warning),
+            (Facts { other_tools: vec!["/usr/bin/oshcc".into()], ..healthy() }, "tools", Severity::Warning),
+            (Facts { load: 3.0, ..healthy() }, "load", Severity::Warning),
+            (Facts { processes: Some((10, 100, "pids.max".into())), ..healthy() }, "processes", Severity::Warning),
+            (Facts { missing_modules: Some("/usr/include".into()), ..healthy() }, "Fortran", Severity::Warning),
             (
                 Facts { lockable: Some(64 << 10), libraries: vec![], cards: cards.clone(), ..healthy() },
                 "locked memory",

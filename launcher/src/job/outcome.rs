@@ -48,7 +48,9 @@ impl RunningJob {
             // the user's signal.
             Some(ending) if code != 0 && self.status.is_none() => {
                 let killed = matches!(ending, EndPhase::Killed) && status.signal() == Some(libc::SIGKILL);
-                self.status = Some(self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal));
+                let code = self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal);
+                self.status = Some(code);
+                self.say_interrupted(code);
             }
             Some(_) => {}
             // It is about to be said why.
@@ -56,6 +58,7 @@ impl RunningJob {
             // The sender of the signal knows why the PE ended.
             None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
                 self.status = Some(code);
+                self.say_interrupted(code);
                 self.end(self.plan().grace, None);
             }
             // Nobody leaves the job before all do.
@@ -77,6 +80,15 @@ impl RunningJob {
                     self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
                 }
             }
+        }
+    }
+
+    /// The last line of a job that a signal from outside has ended.
+    fn say_interrupted(&mut self, code: i32) {
+        if let Some(signal) = self.forwarded {
+            let by = if signal == libc::SIGINT { " (Ctrl-C)" } else { "" };
+            let (name, pes) = (verdict::name(signal), verdict::counted(self.pes.len()));
+            self.sentence.get_or_insert(format!("{name}{by} has ended the job of {pes}; exit {code}"));
         }
     }
 

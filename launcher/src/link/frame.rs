@@ -76,6 +76,8 @@ pub(crate) enum AgentReport {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
+    /// A stream of a PE cannot be written to its file any more.
+    Unkept { pe: u32, stream: OutputStream, why: String },
     /// A piece of a file in which a PE was recorded.
     Record {
         name: String,

@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::Error;
-use oxshmem_profile::layout::ENDING;
+use oxshmem_profile::layout::{ENDING, UNRECORDED};
 
 use crate::link::frame::AgentReport;
+use crate::results;
 
 /// Bytes that travel together. Those that are all zero do not travel.
 const PIECE: usize = 1 << 16;
@@ -33,6 +34,10 @@ pub(crate) fn send(folder: &Path, send: &mut dyn FnMut(&AgentReport)) {
         let (Some(name), Ok(file)) = (path.file_name().and_then(|name| name.to_str()), File::open(&path)) else {
             continue;
         };
+        // The name of an empty file is all that it says.
+        if name.ends_with(UNRECORDED) {
+            send(&AgentReport::Record { name: name.into(), offset: 0, bytes: Vec::new() });
+        }
         let mut bytes = vec![0; PIECE];
         let mut offset = 0;
         while let Ok(length @ 1..) = file.read_at(&mut bytes, offset) {
@@ -49,11 +54,16 @@ pub(crate) fn send(folder: &Path, send: &mut dyn FnMut(&AgentReport)) {
 
 /// Writes a piece of a record into the job's folder.
 pub(crate) fn keep(folder: &Path, name: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    let plain = Path::new(name).file_name().is_some_and(|file| file == name) && name.ends_with(ENDING);
+    let is_record = name.ends_with(ENDING) || name.ends_with(UNRECORDED);
+    let plain = is_record && Path::new(name).file_name().is_some_and(|file| file == name);
     if !plain {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` is no name of a record")));
     }
-    let file = File::options().create(true).truncate(false).write(true).open(folder.join(name))?;
+    let path = folder.join(name);
+    let file = match fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+        true => File::options().write(true).open(path)?,
+        false => results::fresh(&path)?,
+    };
     file.write_all_at(bytes, offset)
 }
 

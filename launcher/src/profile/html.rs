@@ -3,7 +3,7 @@
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::{Interval, PeerTraffic, TeamKey};
-use oxshmem_profile::totals::{PairMatrix, Total, Totals};
+use oxshmem_profile::totals::{PairMatrix, SlowPe, Total, Totals};
 use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
 use oxshmem_report::heatmap::HeatMap;
 use oxshmem_report::page::{Document, escape};
@@ -215,7 +215,10 @@ fn figure(page: &mut Document, caption: &str, x: AxisParts, y: AxisParts, curves
 }
 
 fn numbers(total: &Total, totals: &Totals) -> Vec<String> {
-    let slowest = total.slowest().map_or_else(String::new, |(pe, time)| format!("PE {pe}, {}", units::time(time)));
+    let slowest = total.slowest().map_or_else(String::new, |slow| match slow {
+        SlowPe::Longest(pe, time) => format!("PE {pe}, {}", units::time(time)),
+        SlowPe::Awaited(pe, time) => format!("PE {pe}, others waited {}", units::time(time)),
+    });
     vec![
         total.calls.to_string(),
         units::size(total.bytes as f64),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,6 +13,8 @@ use oxshmem_report::page::Document;
 use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 use serde::Deserialize;
+
+use crate::results;
 
 /// The timeline and where its page goes.
 #[derive(Args)]
@@ -29,7 +32,7 @@ impl TraceArgs {
     pub fn run(&self) -> Result<String, Error> {
         let summary = TraceSummary::read(&self.file)?;
         if let Some(page) = &self.html {
-            fs::write(page, summary.page()).map_err(|error| {
+            results::write(page, summary.page()).map_err(|error| {
                 Error::new(format!("{} cannot be written", page.display()))
                     .because(error)
                     .fix("choose another place for --html")
@@ -74,6 +77,8 @@ struct TraceArguments {
     at: String,
 }
 
+/// Bytes of a timeline that are read: those of some ten million calls.
+const LONGEST_FILE: u64 = 2 << 30;
 /// How many of the longest calls are named.
 const LONGEST: usize = 8;
 /// Points of a curve over time.
@@ -107,12 +112,13 @@ impl TraceSummary {
                 .because(why)
                 .fix("name the file of --trace")
         };
-        let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
-        Self::of(&bytes).map_err(|error| wrong(error.to_string()))
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        // A device may bring bytes without end. The reader stops at the first one that is no JSON.
+        Self::of(BufReader::new(file.take(LONGEST_FILE))).map_err(|error| wrong(error.to_string()))
     }
 
-    fn of(bytes: &[u8]) -> serde_json::Result<Self> {
-        let TraceFile { trace_events: mut calls, other_data: data } = serde_json::from_slice(bytes)?;
+    fn of(file: impl Read) -> serde_json::Result<Self> {
+        let TraceFile { trace_events: mut calls, other_data: data } = serde_json::from_reader(file)?;
         calls.retain(|event| event.ph == "X");
         calls.sort_by(|a, b| b.dur.total_cmp(&a.dur));
         let end = calls.iter().map(|call| call.ts + call.dur).fold(0.0, f64::max);

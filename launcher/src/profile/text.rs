@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
-use oxshmem_profile::totals::{Total, Totals};
+use oxshmem_profile::totals::{SlowPe, Total, Totals};
 use oxshmem_report::units;
 
 use super::places::ProgramPlaces;
@@ -83,7 +83,10 @@ fn routines(text: &mut String, totals: &Totals) {
         .filter(|((_, category), _)| *category != RoutineKind::Other || rows.len() < ROUTINES)
         .take(ROUTINES);
     for ((name, _), total) in some {
-        let slowest = total.slowest().map(|(pe, _)| format!("{pe} ({:.1}x)", total.imbalance(totals.pes)));
+        let slowest = total.slowest().map(|slow| match slow {
+            SlowPe::Longest(pe, _) => format!("{pe} ({:.1}x)", total.imbalance(totals.pes)),
+            SlowPe::Awaited(pe, _) => format!("{pe} (late)"),
+        });
         row(
             text,
             name,

@@ -1,8 +1,7 @@
 //! The timeline, written at the end of a job.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 
 use oxshmem_base::Error;
@@ -10,13 +9,14 @@ use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::{totals, trace};
 
 use super::places::ProgramPlaces;
+use crate::results;
 
 /// Writes the timeline, and says so in a sentence.
 pub(crate) fn write(job: &RecordedJob, path: &Path) -> Result<String, Error> {
     let unwritable = |error: std::io::Error| {
         Error::new(format!("{} cannot be written", path.display()))
             .because(error)
-            .fix("choose another place for --trace")
+            .fix("make room, or choose another place for --trace")
     };
     let mut places = ProgramPlaces::default();
     let mut names: HashMap<(usize, u32), String> = HashMap::new();
@@ -25,10 +25,10 @@ pub(crate) fn write(job: &RecordedJob, path: &Path) -> Result<String, Error> {
             names.insert((index, *number), places.name(&totals::place(ledger, site.caller)));
         }
     }
-    let mut file = BufWriter::new(File::create(path).map_err(unwritable)?);
+    let mut file = BufWriter::new(results::create(path).map_err(unwritable)?);
     let counts =
         trace::write(job, &|ledger, site| names.get(&(ledger, site)).cloned(), &mut file).map_err(unwritable)?;
-    file.flush().map_err(unwritable)?;
+    file.into_inner().map_err(|error| unwritable(error.into_error()))?.finish().map_err(unwritable)?;
     let dropped = match counts.dropped {
         0 => String::new(),
         dropped => format!("; {dropped} earlier ones are dropped, --trace-events keeps more"),

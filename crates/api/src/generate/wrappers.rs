@@ -214,7 +214,11 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ) => is(ORDERING, RecordedPart::Call),
         ("memory", _) => {
             let address = of.prototype.result.ends_with('*');
-            is(COLLECTIVE, RecordedPart::World { bytes: of.value(&["size"]), address })
+            let bytes = match of.has("count") {
+                true => format!("(uint64_t){} * (uint64_t){}", of.value(&["count"]), of.value(&["size"])),
+                false => of.value(&["size"]),
+            };
+            is(COLLECTIVE, RecordedPart::World { bytes, address })
         }
         ("fortran", "shpalloc" | "shpclmove" | "shpdeallc") => {
             is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: false })
@@ -333,6 +337,7 @@ mod tests {
             ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
             ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
             ("shmem_malloc", "oxprof_world(mine, call, size, result)"),
+            ("shmem_calloc", "oxprof_world(mine, call, (uint64_t)count * (uint64_t)size, result)"),
             ("shmem_put8_", "NULL, *pe, 0, (uint64_t)*nelems * 8,"),
             (
                 "shmem_real8_sum_to_all_",

@@ -1,7 +1,7 @@
 //! Warnings about variables that are read in another way than their writer may have meant.
 
 use super::{KNOBS, Knob, Reading};
-use crate::{names, size};
+use crate::{cut, names, size};
 
 /// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
 const FOREIGN: [&str; 7] =
@@ -27,16 +27,18 @@ pub(super) fn unknown(name: &str) -> Option<String> {
     if foreign || known().any(|k| k == name) {
         return None;
     }
-    match names::nearest(name, known()) {
-        Some(meant) => Some(format!("{name} is not a variable of oxshmem; did you mean {meant}?")),
+    let meant = names::nearest(name, known());
+    let shown = cut(name);
+    match meant {
+        Some(meant) => Some(format!("{shown} is not a variable of oxshmem; did you mean {meant}?")),
         // A name that begins otherwise may be a variable of anything.
-        None => name.starts_with("SHMEM_").then(|| format!("{name} is not a variable of oxshmem and is ignored")),
+        None => name.starts_with("SHMEM_").then(|| format!("{shown} is not a variable of oxshmem and is ignored")),
     }
 }
 
 /// The warning about letters behind a size, which the standard tells us to ignore.
 pub(super) fn letters_behind_a_size(reading: &Reading<'_>) -> Option<String> {
     let (rest, bytes) = (size::ignored(reading.value)?, size::parse(reading.value).ok()?);
-    let read = size::display(bytes);
-    Some(format!("{}={} is read as {read}; `{rest}` at its end is ignored", reading.name, reading.value))
+    let (value, rest, read) = (cut(reading.value), cut(rest), size::display(bytes));
+    Some(format!("{}={value} is read as {read}; `{rest}` at its end is ignored", reading.name))
 }

@@ -18,6 +18,8 @@ fn program_part(all: &str) -> String {
     for line in all.lines().map(str::trim) {
         match (line.strip_prefix("at "), line.split_once(": ")) {
             (Some(place), _) => frames.iter_mut().last().into_iter().for_each(|frame| frame.1 = Some(place)),
+            // The library's own frames have no names where it is stripped.
+            (None, Some((_, "<unknown>"))) => {}
             (None, Some((_, name))) => frames.push((name, None)),
             (None, None) => {}
         }
@@ -51,5 +53,7 @@ mod tests {
         let expected = "\n  called from: exchange (/home/me/app.c:12)\n  called from: main (/home/me/app.c:30)";
         assert_eq!(program_part(all), expected);
         assert_eq!(program_part("disabled backtrace"), "");
+        let stripped = "   0: <unknown>\n   1: <unknown>\n   2: main\n             at /home/me/app.c:7:28\n";
+        assert_eq!(program_part(stripped), "\n  called from: main (/home/me/app.c:7:28)");
     }
 }

@@ -14,7 +14,8 @@ const LONGEST: u64 = 1 << 24;
 /// The launcher's knowledge of the waits, if it or an agent of it has started this process, and it sees that all PEs wait.
 pub(super) fn told() -> Option<String> {
     let user = descriptors::own_uid();
-    let stream = descriptors::connect(sockets::waits(user, std::os::unix::process::parent_id()).as_bytes()).ok()?;
+    let stream =
+        descriptors::connect_at_once(sockets::waits(user, std::os::unix::process::parent_id()).as_bytes()).ok()?;
     if descriptors::peer_uid(&stream).ok()? != user {
         return None;
     }

@@ -1,0 +1,27 @@
+/* Mistakes of the first hour; the first argument says which. */
+#include <shmem.h>
+#include <string.h>
+
+static long source[4], target[4], lock;
+
+int main(int count, char **words)
+{
+    const char *mistake = count > 1 ? words[1] : "";
+    shmem_init();
+    if (!strcmp(mistake, "no room")) {
+        long *block = shmem_malloc((size_t)1 << 45);
+        *block = 1;
+    } else if (!strcmp(mistake, "null")) {
+        long *block = shmem_malloc((size_t)-1);
+        shmem_long_p(block, 1, 0);
+    } else if (!strcmp(mistake, "negative")) {
+        shmem_putmem(target, source, (size_t)-1, 0);
+    } else if (!strcmp(mistake, "lock twice")) {
+        shmem_set_lock(&lock);
+        shmem_set_lock(&lock);
+    } else if (!strcmp(mistake, "calloc")) {
+        shmem_free(shmem_calloc(100, 8));
+    }
+    shmem_finalize();
+    return 0;
+}

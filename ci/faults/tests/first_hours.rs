@@ -1,0 +1,151 @@
+//! Stumbles of new users, each with the words that they read now.
+
+#![allow(non_snake_case, reason = "tests carry a number")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use oxshmem_faults::{Ended, Job, prefix, program, source};
+use oxshmem_profile::job::RecordedJob;
+use oxshmem_profile::totals;
+
+/// A job that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs one of the mistakes.
+fn mistake(options: &str, name: &str) -> Ended {
+    Job::new(options).limit(LIMIT).run(&program("first_hours.c"), [name])
+}
+
+/// Runs a tool with these arguments.
+fn tool(name: &str, arguments: &[&str]) -> Ended {
+    Job::of(name).limit(LIMIT).run(Path::new(arguments[0]), &arguments[1..])
+}
+
+#[test]
+fn hours_1_memory_that_was_not_had_is_named() {
+    mistake("-n 1", "no room").expect(139).says(&["no room for 32 TiB", "compare what shmem_malloc returns with NULL"]);
+    let null = mistake("-n 2", "null").expect(1).says(&["is NULL", "compare what shmem_malloc returns with NULL"]);
+    assert!(!null.stderr.contains("0x0"), "{null}");
+}
+
+#[test]
+fn hours_2_a_length_of_minus_one_is_named_as_such() {
+    mistake("-n 1", "negative").expect(1).says(&["as a signed number it is -1", "it was negative"]);
+}
+
+#[test]
+fn hours_3_a_backtrace_begins_with_the_program() {
+    let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
+    let ended = job.run(&program("first_hours.c"), ["null"]).expect(1).says(&["called from: main", "first_hours.c:"]);
+    assert!(!ended.stderr.contains("<unknown>"), "{ended}");
+}
+
+#[test]
+fn hours_4_a_pe_that_holds_a_lock_and_wants_it_again_is_told_so() {
+    let job = Job::new("-n 1").env("SHMEM_DEADLOCK", "abort").limit(LIMIT);
+    let ended = job.run(&program("first_hours.c"), ["lock twice"]).expect(1);
+    ended.says(&["PE 0 waits in shmem_set_lock", "for itself: it holds this lock already"]);
+}
+
+#[test]
+fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray() {
+    for (arguments, status, words) in [
+        (&["-n", "abc", "true"][..], 2, "abc is no number"),
+        (&["-n", "-1", "true"], 2, "a job has 1 to "),
+        (&["--check", "2", "true"], 2, "SHMEM_CHECK=2 oshrun"),
+        (&["--nosuch", "true"], 2, "unexpected argument '--nosuch'"),
+        (&["--hostfile", "nosuch", "true"], 2, "to fix:  name a file with one host on a line"),
+    ] {
+        let ended = tool("oshrun", arguments).expect(status).says(&[words]);
+        assert!(!ended.stderr.contains("tip: to pass"), "{ended}");
+    }
+    let help = tool("oxshmem", &["--help"]).expect(0);
+    assert!(["oshrun", "oshcc", "oshfort", "osh_info", "cargo oxrun"].iter().all(|name| help.stdout.contains(name)));
+    tool("oxshmem", &["tune"]).expect(2).says(&["AT LEAST TWO NODES"]);
+    let one = tool("oxshmem", &["tune", "--output", "/dev/null", "--", "-n", "1"]).expect(2);
+    let one = one.says(&["one PE on each of at least two", "starts 1 PE", "--nodes 2"]);
+    assert!(!one.stderr.contains("round 1"), "{one}");
+}
+
+#[test]
+fn hours_6_a_busy_machine_is_told_of_in_a_measurement() {
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let words = ["bench", "--rounds", "2", "--sizes", "8", "--only", "atomic"];
+    let ended = tool("oxshmem", &words);
+    // It is ours.
+    let _ = busy.kill();
+    let _ = busy.wait();
+    let ended = ended.expect(0);
+    let line = ended.stdout.lines().find_map(|line| line.strip_prefix("processors' time that other programs took: "));
+    let share: f64 = line.and_then(|line| line.strip_suffix(" %")?.parse().ok()).unwrap_or_else(|| panic!("{ended}"));
+    assert!(share > 0.0 && share <= 100.0, "{ended}");
+    assert!(ended.stdout.contains("2 rounds, "), "{ended}");
+}
+
+#[test]
+fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-hours-7-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    for name in ["oshcc", "gfortran"] {
+        fs::write(folder.join(name), "#!/bin/sh\n").expect("our folder");
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let ended = Job::of("oxshmem").env("PATH", path).limit(LIMIT).run(Path::new("doctor"), [""; 0]);
+    let other = folder.join("oshcc").display().to_string();
+    let tools = ended.stdout.lines().find(|line| line.contains("tools: a shell finds ")).unwrap_or_default();
+    assert!(tools.contains(&other) && ended.stdout.contains(" load: "), "{ended}");
+    let compiled = prefix().join("include/shmem.mod").exists();
+    assert_eq!(ended.stdout.contains("Fortran: the modules in "), !compiled, "{ended}");
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-T7-{}", std::process::id()));
+    // A copy of the installation, as it was before there was a compiler.
+    let copied = Command::new("cp").arg("-r").arg(prefix()).arg(&folder).status().expect("cp starts");
+    assert!(copied.success());
+    for name in ["include/shmem.mod", "include/shmemx.mod", "include/shmem_f08.mod", "lib/liboxshmem_f08.a"] {
+        // An installation without gfortran has none.
+        let _ = fs::remove_file(folder.join(name));
+    }
+    let oshfort = |words: &[&str]| {
+        let mut command = Command::new(folder.join("bin/oshfort"));
+        let program = source("fortran_module.f90");
+        command.args(words).arg("-o").arg(folder.join("program")).arg(program).current_dir(&folder);
+        command.output().expect("the wrapper starts")
+    };
+    let said = String::from_utf8_lossy(&oshfort(&[]).stderr).into_owned();
+    assert!(said.contains("note: the Fortran modules in ") && said.contains("oshfort --make-modules"), "{said}");
+    if !Command::new("gfortran").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: fault_T7 for the making of modules: there is no gfortran");
+    } else {
+        let made = Command::new(folder.join("bin/oshfort")).arg("--make-modules").output().expect("the wrapper starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(!folder.join("lib/shmem_f08.o").exists() && folder.join("lib/liboxshmem_f08.a").exists());
+        let compiled = oshfort(&[]);
+        let said = String::from_utf8_lossy(&compiled.stderr).into_owned();
+        assert!(compiled.status.success() && !said.contains("note:"), "{said}");
+        // The linker refuses an object that would have to be changed where it is loaded.
+        let mut link = Command::new("gfortran");
+        link.args(["-shared", "-o", "module.so", "-Wl,-z,text", "-Wl,--whole-archive", "lib/liboxshmem_f08.a"]);
+        link.args(["-Wl,--no-whole-archive", "-Llib", "-loxshmem"]).current_dir(&folder);
+        let linked = link.output().expect("gfortran starts");
+        assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn fault_T8_the_bytes_of_calloc_are_the_product() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-T8-{}", std::process::id()));
+    mistake(&format!("-n 2 --profile={}", folder.display()), "calloc").expect(0);
+    let job = RecordedJob::read(&folder).expect("records can be read").expect("there are records");
+    let totals = totals::add_up(&job);
+    let calls = totals.routines.iter().find(|((name, _), _)| name == "shmem_calloc").map(|(_, total)| total);
+    assert_eq!(calls.map(|total| (total.calls, total.bytes)), Some((2, 2 * 800)));
+    let _ = fs::remove_dir_all(folder);
+}

@@ -1,0 +1,24 @@
+//! Files with results for the user who runs this process: [`oxshmem_base::output`] with this user's number.
+
+use std::io;
+use std::path::Path;
+
+use oxshmem_base::output::{self, ResultFile};
+use oxshmem_os::descriptors::own_uid;
+
+pub(crate) use output::fresh;
+
+/// Makes a folder for results, or accepts an existing one.
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    output::folder(path, own_uid())
+}
+
+/// A file that gets its name when it is complete.
+pub(crate) fn create(path: &Path) -> io::Result<ResultFile> {
+    ResultFile::create(path, own_uid())
+}
+
+/// Writes a whole file.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    output::write(path, bytes, own_uid())
+}

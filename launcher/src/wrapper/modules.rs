@@ -1,0 +1,119 @@
+//! The compiled Fortran modules of an installation. They are missing where gfortran came after the installation, and those of one
+//! compiler cannot be read by another one. `oshfort --make-modules` makes them from the installed sources.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oxshmem_base::{Error, file};
+
+/// The option that makes them.
+pub const OPTION: &str = "--make-modules";
+
+/// The sources in the order of their use. The last one has an object file.
+const SOURCES: [&str; 3] = ["shmem.f90", "shmemx.f90", "shmem_f08.f90"];
+/// The archive of that object file.
+pub(super) const ARCHIVE: &str = "liboxshmem_f08.a";
+/// Endings of files that gfortran takes for Fortran.
+const ENDINGS: [&str; 12] = ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "F90", "F03", "F08"];
+/// No source of a program is longer.
+const LONGEST: u64 = 64 << 20;
+
+/// Where the modules of an installation are, and the compiler that makes them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FortranModules {
+    pub(super) compiler: Vec<OsString>,
+    pub(super) include: PathBuf,
+    pub(super) lib: PathBuf,
+}
+
+/// Whether an installation has the sources of modules that nobody has compiled.
+pub fn are_missing(include: &Path) -> bool {
+    SOURCES.iter().any(|source| include.join(source).exists() && !include.join(source).with_extension("mod").exists())
+}
+
+/// The note for a program that uses a module of ours where none is compiled.
+pub fn note(include: &Path, arguments: &[OsString]) -> Option<Error> {
+    let user = are_missing(include).then(|| arguments.iter().map(Path::new).find(|path| uses_a_module(path)))??;
+    Some(
+        missing(include)
+            .because(format!("{} uses them, and gfortran was not there when oxshmem was installed", user.display())),
+    )
+}
+
+/// The sentence about missing modules, with its fix.
+pub fn missing(include: &Path) -> Error {
+    Error::new(format!("the Fortran modules in {} are not compiled", include.display()))
+        .fix(format!("run `oshfort {OPTION}` as the owner of the installation, or include 'shmem.fh' instead"))
+}
+
+fn uses_a_module(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !ENDINGS.contains(&ending) {
+        return false;
+    }
+    let text = file::found(path, LONGEST).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().any(is_use)
+}
+
+/// Whether a line is `use shmem`, `use, non_intrinsic :: shmem_f08` or the like.
+fn is_use(line: &str) -> bool {
+    let words = line.to_ascii_lowercase();
+    let Some(rest) = words.trim_start().strip_prefix("use").filter(|rest| rest.starts_with([' ', '\t', ',', ':']))
+    else {
+        return false;
+    };
+    let module = rest.rsplit("::").next().unwrap_or(rest).trim_start();
+    let name: String = module.chars().take_while(|&letter| letter.is_ascii_alphanumeric() || letter == '_').collect();
+    SOURCES.iter().any(|source| source.strip_suffix(".f90") == Some(&name))
+}
+
+impl FortranModules {
+    /// Compiles the modules into the installation. The text says where they are.
+    pub fn make(&self) -> Result<String, Error> {
+        let object = self.lib.join("shmem_f08.o");
+        for source in SOURCES.iter().filter(|source| self.include.join(source).exists()) {
+            let mut compiler = Command::new(&self.compiler[0]);
+            // A module's file repeats the name of its source as the compiler was given it.
+            compiler.args(&self.compiler[1..]).current_dir(&self.include);
+            match *source == SOURCES[SOURCES.len() - 1] {
+                // Programs whose addresses the loader chooses are linked with the object.
+                true => compiler.args(["-O2", "-fPIC", "-std=f2018", "-Wno-c-binding-type", "-c", "-o"]).arg(&object),
+                false => compiler.arg("-fsyntax-only"),
+            };
+            run(compiler.arg(source))?;
+        }
+        if object.exists() {
+            run(Command::new("ar").arg("crsD").arg(self.lib.join(ARCHIVE)).arg(&object))?;
+            // It is in the archive.
+            let _ = std::fs::remove_file(&object);
+        }
+        Ok(format!("the Fortran modules are in {}", self.include.display()))
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), Error> {
+    let why = match command.status() {
+        Ok(status) if status.success() => return Ok(()),
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::new(format!("the Fortran modules cannot be made: {command:?}"))
+        .because(why)
+        .fix("run it as the owner of the installation, with gfortran or the compiler that OSHFORT names"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_use_a_module_are_known() {
+        for line in ["use shmem", "  USE shmem_f08, only: shmem_init", "use, non_intrinsic :: shmemx", "use :: shmem"] {
+            assert!(is_use(line), "{line}");
+        }
+        for line in ["use mpi", "user = shmem", "! use shmem", "use shmem_mine", "include 'shmem.fh'", "use"] {
+            assert!(!is_use(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+use super::*;
+
+fn wrapper(name: &str, variables: &[(&str, &str)]) -> Wrapper {
+    let variable = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
+    let is_clang = |compiler: &[OsString]| compiler.iter().any(|word| word.to_string_lossy().contains("clang"));
+    Wrapper::new(name, Path::new("/opt/osh/bin"), variable, |_| false, is_clang)
+}
+
+fn acts(name: &str, arguments: &str) -> String {
+    let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
+    match wrapper(name, &[]).act(&arguments) {
+        Action::Print(text) => format!("print {text}"),
+        Action::Run(command) => line(command),
+        Action::Refuse(error) => format!("refuse {error}"),
+        Action::MakeModules(modules) => format!("make modules in {}", modules.include.display()),
+    }
+}
+
+const LINK: &str = "-L/opt/osh/lib -Wl,-rpath,/opt/osh/lib -loxshmem";
+
+#[test]
+fn flags_are_added_where_they_serve() {
+    assert_eq!(acts("oshcc", "a.c -o a"), format!("cc a.c -o a -I/opt/osh/include {LINK}"));
+    assert_eq!(acts("oshc++", "-c a.cc"), "c++ -c a.cc -I/opt/osh/include");
+    assert_eq!(acts("oshfort", "a.f90"), format!("gfortran a.f90 -I/opt/osh/include {LINK}"));
+    for none in ["--version", "-v", "", "-o a", "-print-search-dirs"] {
+        assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
+    }
+    assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
+}
+
+#[test]
+fn the_fortran_module_is_linked_before_the_library() {
+    let here = |path: &Path| path == Path::new("/opt/osh/lib/liboxshmem_f08.a");
+    let libraries = |name| {
+        let wrapper = Wrapper::new(name, Path::new("/opt/osh/bin"), |_| None, here, |_| false);
+        wrapper.act(&["--showme:link".into()])
+    };
+    assert_eq!(libraries("oshfort"), Action::Print(format!("/opt/osh/lib/liboxshmem_f08.a {LINK}")));
+    assert_eq!(libraries("oshcc"), Action::Print(LINK.into()));
+}
+
+#[test]
+fn archives_bring_the_system_libraries() {
+    let shared_rest = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_s";
+    assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
+    let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
+    assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
+    let threads = format!("{} {all_static}", archive::FORTRAN_THREADS);
+    assert_eq!(acts("oshfort", "-static a.o"), format!("gfortran -static a.o -I/opt/osh/include {threads}"));
+}
+
+#[test]
+fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first() {
+    let library = "-Wl,--no-as-needed,-l:liboxshmem-race.so.1 -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -loxshmem";
+    let specs = "-I/opt/osh/include -g -specs=/opt/osh/lib/oxshmem-race.specs";
+    let copies = GNU_COPIES.join(" ");
+    assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs} {copies}"));
+    assert_eq!(
+        acts("oshfort", "--race a.f90"),
+        format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")
+    );
+    assert!(acts("oshcc", "--race -static a.c").starts_with("refuse --race does not go together"));
+    let clang = wrapper("oshcc", &[("OSHCC", "clang")]).act(&["--race".into(), "-c".into(), "a.c".into()]);
+    let Action::Run(clang) = clang else { panic!("it compiles") };
+    let flags = "-I/opt/osh/include -g -fsanitize=thread -fno-sanitize-link-runtime";
+    assert_eq!(line(clang), format!("clang -c a.c {flags}"));
+}
+
+#[test]
+fn questions_are_answered_in_both_dialects() {
+    assert_eq!(acts("oshcc", "-show"), format!("print cc -I/opt/osh/include {LINK}"));
+    assert_eq!(acts("oshcc", "--showme"), format!("print cc -I/opt/osh/include {LINK}"));
+    assert_eq!(acts("oshcc", "-show -c a.c"), "print cc -c a.c -I/opt/osh/include");
+    assert_eq!(acts("oshcc", "-showme a.c"), format!("print cc a.c -I/opt/osh/include {LINK}"));
+    assert_eq!(acts("oshcc", "--showme:compile"), "print -I/opt/osh/include");
+    assert_eq!(acts("oshcc", "--showme:link"), format!("print {LINK}"));
+    assert_eq!(acts("oshcc", "-showme:libs"), "print oxshmem");
+    assert_eq!(acts("oshcc", "-showme:libdirs"), "print /opt/osh/lib");
+    assert_eq!(acts("oshcc", "-showme:incdirs"), "print /opt/osh/include");
+    assert_eq!(acts("oshfort", "--showme:command"), "print gfortran");
+    assert!(acts("oshcxx", "--showme:version").starts_with("print oshcxx: oxshmem"));
+    for help in ["--showme:help", "--help"] {
+        assert!(acts("oshcc", help).contains("-showme:libs"), "{help}");
+    }
+    assert_eq!(acts("oshcc", "--help=warnings"), "cc --help=warnings", "the compiler's");
+}
+
+#[test]
+fn another_compiler_may_be_named_but_not_ourselves() {
+    let command = |variables: &[_]| wrapper("oshcc", variables).act(&["--showme:command".into()]);
+    assert_eq!(command(&[("OSHCC", "clang -m64")]), Action::Print("clang -m64".into()));
+    assert_eq!(command(&[("SHMEM_CC", "gcc-12")]), Action::Print("gcc-12".into()));
+    assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
+    assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
+}
+
+#[test]
+fn libraries_are_found_where_an_installation_has_them() {
+    for folder in ["lib", "lib64"] {
+        let there = |path: &Path| path == Path::new("/usr").join(folder).join("liboxshmem.so");
+        assert_eq!(libraries(Path::new("/usr"), there), Path::new("/usr").join(folder));
+    }
+    assert_eq!(libraries(Path::new("/usr"), |_| false), Path::new("/usr/lib"));
+}
+
+#[test]
+fn words_survive_a_shell() {
+    assert_eq!(quoted("a b".as_ref()), "'a b'");
+    assert_eq!(quoted("it's".as_ref()), "'it'\\''s'");
+    assert_eq!(quoted("-DX=1".as_ref()), "-DX=1");
+    assert_eq!(quoted("".as_ref()), "''");
+}
