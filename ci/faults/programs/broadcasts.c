@@ -1,5 +1,5 @@
-/* broadcasts stay|turns [TURNS]: broadcasts without pause, from a root that stays or from roots that take turns, each with a
- * destination of its own, by the world's team and by its active set. A root writes its source again when its call is over. Every PE
+/* broadcasts stay|turns|change [TURNS]: broadcasts without pause, from a root that stays, from roots that take turns, or from a root
+ * that stays after another one has had three calls, each with a destination of its own, by the world's team and by its active set. A root writes its source again when its call is over. Every PE
  * compares every word. */
 #include <shmem.h>
 #include <stdint.h>
@@ -22,9 +22,10 @@ int main(int argc, char **argv)
     static const size_t lengths[] = {1, 125, 1000, 4000};
     static long wrong, all;
     const int stays = argc > 1 && strcmp(argv[1], "stay") == 0;
+    const int changes = argc > 1 && strcmp(argv[1], "change") == 0;
     const size_t turns = argc > 2 ? strtoul(argv[2], NULL, 10) : 4;
-    if (!stays && (argc < 2 || strcmp(argv[1], "turns") != 0)) {
-        fprintf(stderr, "broadcasts stay|turns [TURNS]\n");
+    if (!stays && !changes && (argc < 2 || strcmp(argv[1], "turns") != 0)) {
+        fprintf(stderr, "broadcasts stay|turns|change [TURNS]\n");
         return 2;
     }
     shmem_init();
@@ -38,7 +39,8 @@ int main(int argc, char **argv)
     for (size_t turn = 0; turn < turns; turn++) {
         shmem_barrier_all(); /* every destination and every pSync is ready again */
         for (size_t call = 0; call < CALLS; call++) {
-            const int root = (int)((stays ? turn : turn + call / (1 + turn % 3)) % (size_t)npes);
+            const size_t early = changes && call < 3;
+            const int root = (int)((stays || changes ? turn + early : turn + call / (1 + turn % 3)) % (size_t)npes);
             const size_t words = lengths[call / 3 % 4];
             uint64_t *dest = dests + call * MOST;
             if (me == root)
