@@ -16,7 +16,7 @@ use oxshmem_transport::{
     Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
 };
 use parking_lot::{Mutex, RwLock};
-use ring::rand::SystemRandom;
+use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
@@ -26,6 +26,7 @@ use crate::lanes::LaneTable;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
+use crate::permits::Permits;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
@@ -68,6 +69,10 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
     let rails = settings.rails.unwrap_or(1).max(1);
     let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
+    let random = SystemRandom::new();
+    let mut seed = [0; 8];
+    random.fill(&mut seed).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
+    let seed = u64::from_le_bytes(seed);
     let local = LocalPe {
         me,
         credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
@@ -82,15 +87,17 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         lanes: LaneTable::default(),
         watched,
         reminder: Reminder::new(waker),
+        permits: Permits::new(seed),
         lost: OnceLock::new(),
-        random: SystemRandom::new(),
+        random,
+        seed,
         start: Instant::now(),
     };
     let net = Net {
         local,
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
-        pending: PendingConnections::new(listener),
+        pending: PendingConnections::new(listener, participant.give_up()),
         poller: Mutex::new(callers),
         thread: Mutex::new(ThreadPoller::new(thread)),
         callers: Callers::default(),
