@@ -97,11 +97,15 @@ impl Net {
         self.connect_next();
     }
 
+    /// Serves the links that have something to send. Those that have something to read make events, of which the thread is told
+    /// also while callers serve them; only the sockets of few links are read by callers without.
     fn serve_links(&self) {
         let links = self.links.read();
+        let few = links.len() <= FEW;
         for link in links.iter() {
-            link.take_due();
-            link.try_serve(&self.local, Manner::Alone);
+            if link.take_due() || few {
+                link.try_serve(&self.local, Manner::Alone);
+            }
         }
     }
 
