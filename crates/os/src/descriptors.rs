@@ -79,6 +79,11 @@ pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
+/// The number of files this process may open.
+pub fn limit() -> u64 {
+    rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Raises the number of files this process may open to the most the system lets it. Returns that number.
 pub fn raise_limit() -> io::Result<u64> {
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;

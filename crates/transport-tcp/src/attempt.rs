@@ -132,6 +132,11 @@ impl Attempt {
         !self.out.is_empty()
     }
 
+    /// Whether the only address has taken the connection.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.only && self.connected
+    }
+
     /// Whether the acceptor may have decided for this connection.
     pub(crate) fn has_claimed(&self) -> bool {
         self.claimed
@@ -146,9 +151,7 @@ impl Attempt {
     /// Moves the handshake on. `standing` is where this side is.
     pub(crate) fn advance(&mut self, standing: Standing) -> Answer {
         let why = match self.converse(standing) {
-            Ok(Answer::Open { heard: false })
-                if !(self.only && self.connected) && self.since.elapsed() >= self.answer =>
-            {
+            Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.answer => {
                 io::Error::new(io::ErrorKind::TimedOut, "no answer")
             }
             Ok(answer) => return answer,

@@ -96,6 +96,11 @@ impl Carrier {
         matches!(self.state, CarrierState::Queued)
     }
 
+    /// Whether an attempt stands before a listener from which it has not heard, and there is no other address to try.
+    pub(crate) fn has_asked(&self) -> bool {
+        matches!(&self.state, CarrierState::Connecting(attempt) if attempt.has_asked())
+    }
+
     pub(crate) fn is_connecting(&self) -> bool {
         matches!(self.state, CarrierState::Connecting(_))
     }

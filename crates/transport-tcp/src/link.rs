@@ -271,6 +271,7 @@ impl Link {
         let look = Look {
             waiting: state.session.is_waiting() || state.carrier.has_lapsed(),
             queued: state.carrier.is_queued(),
+            asked: state.carrier.has_asked(),
             heard,
             connected: !state.carrier.is_down(),
             refused: state.carrier.is_refused(),

@@ -60,6 +60,7 @@ impl Permits {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.permits.change(|queue| queue.end(self.token));
+        let now = self.permits.0.start.elapsed();
+        self.permits.change(|queue| queue.end(self.token, now));
     }
 }

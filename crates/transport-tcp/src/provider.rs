@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
+use oxshmem_os::descriptors;
 use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
@@ -27,6 +28,7 @@ use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
 use crate::permits::Permits;
+use crate::proto::admission;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
@@ -48,6 +50,9 @@ fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offer
         }
     }
 }
+
+/// Descriptors that are no connections: those of the program, of the node's PEs, and of connections that have not proven themselves.
+pub(crate) const OTHER_FILES: u64 = 200 + admission::MOST_SILENT as u64;
 
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
@@ -93,6 +98,12 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         seed,
         start: Instant::now(),
     };
+    // Only where a connection to each peer might not fit: programs may count on descriptors being small numbers.
+    if descriptors::limit() < links as u64 + OTHER_FILES
+        && let Err(error) = descriptors::raise_limit()
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
     let net = Net {
         local,
         by_token: (0..links).map(|_| OnceLock::new()).collect(),

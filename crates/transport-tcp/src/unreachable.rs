@@ -2,10 +2,12 @@
 //! a way to the other.
 
 use oxshmem_base::Error;
+use oxshmem_os::descriptors;
 
 use crate::address::PeAddress;
 use crate::interfaces::Address;
 use crate::local::LocalPe;
+use crate::provider::OTHER_FILES;
 
 /// An address that was tried, and what came of it last.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +75,12 @@ fn words(
         () => "",
     };
     let error = error.because(because(why, history));
+    if had("os error 24") || had("os error 23") {
+        return error.fix(format!(
+            "raise the limit of open files (ulimit -n), which is {}: a PE has one for each PE of other nodes, and {OTHER_FILES} others",
+            descriptors::limit()
+        ));
+    }
     if here.host == there.host {
         // No firewall and no choice of an interface stands between the PEs of one host.
         let look = if look.is_empty() { "see whether that PE is stopped, or the host overloaded; " } else { look };

@@ -29,6 +29,8 @@ pub struct Look {
     pub heard: bool,
     /// There is a connection or an attempt at one.
     pub connected: bool,
+    /// An attempt has been taken by the peer's listener, which has not answered: another one would only stand behind it.
+    pub asked: bool,
     /// All addresses refused the last attempt: nobody listens there.
     pub refused: bool,
 }
@@ -104,7 +106,7 @@ impl Liveness {
         let refused = self.refused_since.is_some_and(|since| now - since >= REFUSAL.min(self.limit));
         if refused || now - since >= self.limit {
             Advice::GiveUp
-        } else if look.connected && now - since.max(self.cut_at) >= self.limit / 3 {
+        } else if look.connected && now - since.max(self.cut_at) >= self.limit / if look.asked { 2 } else { 3 } {
             self.cut_at = now;
             Advice::Reconnect
         } else if !look.connected && now >= self.retry_at {
