@@ -125,12 +125,12 @@ impl Pe {
             // In the order of issue, and nothing that has not to be.
             return steps.iter().copied().find(|step| !matches!(step, Step::Read { .. } | Step::Lose { .. }));
         }
-        // Each lane has the same chance, so that a stream on one of them does not hold up the others.
+        // A lane and not an operation is chosen first, so that a stream on one of them does not hold up the others.
         let lane_of = |step: &Step| queue.operations[step.operation()].lane;
         let mut lanes: Vec<u64> = steps.iter().map(lane_of).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        let lane = *lanes.get(chance.below(lanes.len()))?;
+        let lane = self.plan.lane(&chance, self.me, &lanes)?;
         let of_lane: Vec<Step> = steps.iter().copied().filter(|step| lane_of(step) == lane).collect();
         let operation = match self.plan.order {
             Order::Oldest => of_lane.first()?.operation(),

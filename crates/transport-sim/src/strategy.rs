@@ -70,6 +70,8 @@ pub(crate) struct Plan {
     pub(crate) death: Option<u64>,
     /// Whether the network has a put with signal of its own.
     pub(crate) signals: bool,
+    /// Whether some lanes of a PE are mostly slower than its others.
+    unlike_lanes: bool,
 }
 
 impl Plan {
@@ -87,11 +89,12 @@ impl Plan {
             (0..3 + chance.below(6)).map(|_| 1 << (3 + chance.below(12))).map(|most: usize| chance.below(most));
         let changes = changes.map(|step| step as u64).collect();
         let death = options.death.then(|| chance.below(1 << (5 + chance.below(9))) as u64);
-        let signals = !chance.one_in(3);
+        let (signals, unlike_lanes) = (!chance.one_in(3), chance.one_in(2));
         let Options { strategy, kind, seed, .. } = *options;
         Self {
             seed,
             signals,
+            unlike_lanes,
             strategy,
             kind,
             order,
@@ -117,6 +120,16 @@ impl Plan {
     /// Whether priorities change at this step.
     pub(crate) fn changes_at(&self, step: u64) -> bool {
         self.strategy == Strategy::Priority && self.changes.contains(&step)
+    }
+
+    /// The lane whose turn it is, among these of a PE.
+    pub(crate) fn lane(&self, chance: &Chance<'_>, pe: u32, lanes: &[u64]) -> Option<u64> {
+        let speed = |lane: &&u64| seeded(self.seed ^ (u64::from(pe) << 40) ^ (**lane << 20));
+        // A slow lane is not stopped.
+        if self.unlike_lanes && !chance.one_in(32) {
+            return lanes.iter().max_by_key(speed).copied();
+        }
+        lanes.get(chance.below(lanes.len())).copied()
     }
 
     /// Decides.
