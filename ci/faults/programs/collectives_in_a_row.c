@@ -1,12 +1,14 @@
 /* Collectives of every length, one behind the other without a synchronisation between. Each has a destination of its own, and its
- * source changes as soon as the call is over. Every word is compared: collectives_in_a_row [ROUNDS]. */
+ * source changes as soon as the call is over. Every word is compared: collectives_in_a_row [ROUNDS [long]];
+ * long ones go in pieces between nodes. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LENGTHS = 9, MOST = 70000 };
+enum { LENGTHS = 9, LONG = 300000 };
 
-static const size_t lengths[LENGTHS] = {1, 7, 8, 40, 500, 1500, 6000, 20000, MOST};
+static size_t lengths[LENGTHS] = {1, 7, 8, 40, 500, 1500, 6000, 20000, 70000};
+static int all_lengths = LENGTHS;
 static int me, npes;
 static long calls;
 static long *source, *room;
@@ -102,13 +104,18 @@ static void one_length(size_t n, int root)
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : 2;
+    if (argc > 2) {
+        all_lengths = 1;
+        lengths[0] = LONG;
+    }
+    const size_t most = lengths[all_lengths - 1];
     shmem_init();
     me = shmem_my_pe(), npes = shmem_n_pes();
     size_t words = 0;
-    for (int l = 0; l < LENGTHS; l++)
+    for (int l = 0; l < all_lengths; l++)
         words += 3 * (5 * lengths[l] + 2 * (size_t)npes);
-    source = shmem_malloc((MOST + 64) * sizeof(long));
-    operands = shmem_malloc(MOST * sizeof(double));
+    source = shmem_malloc((most + 64) * sizeof(long));
+    operands = shmem_malloc(most * sizeof(double));
     room = shmem_malloc(words * sizeof(long));
     if (!source || !operands || !room)
         shmem_global_exit(2);
@@ -116,7 +123,7 @@ int main(int argc, char **argv)
         shmem_barrier_all();
         used = 0;
         /* Each length three times in a row, so that what takes turns has its turn again. */
-        for (int l = 0; l < LENGTHS; l++)
+        for (int l = 0; l < all_lengths; l++)
             for (int again = 0; again < 3; again++)
                 one_length(lengths[l], (l + again) % npes);
     }

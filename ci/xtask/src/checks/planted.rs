@@ -44,6 +44,9 @@ const RANDOM: &SimulatedJobs = &SimulatedJobs { program: "random", arguments: &[
 const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
 const CHANGES: &SimulatedJobs =
     &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4" };
+/// Collectives that go in pieces.
+const LONG: &SimulatedJobs =
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4" };
 /// Small programs that are right.
 const LOCK: &SimulatedJobs =
     &SimulatedJobs { program: "luck/right_lock_protects", arguments: &[], pes: "4", nodes: "4" };
@@ -78,6 +81,7 @@ const FAULTS: &[PlantedFault] = &[
     sim("operand-not-kept", "an operand that changes is put from where it lies", IN_A_ROW),
     sim("copy-parity", "copies of operands do not take turns", IN_A_ROW),
     sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW),
+    sim("signals-of-a-word-unordered", "a later signal of a word overtakes an earlier one with its bytes", LONG),
     sim("lent-bytes-kept", "a collective ends while the network reads its arrays", IN_A_ROW),
     sim("line-parity", "lines of an exchange do not take turns", IN_A_ROW_ON_TWO),
     sim("board-parity", "boards of eager collectives do not take turns", IN_A_ROW),

@@ -33,7 +33,7 @@ use oxshmem_base::planted;
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Place, Plan, Signal, Traffic, Turn};
-use oxshmem_transport::{Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::Wire;
@@ -304,6 +304,16 @@ impl<'a> Leaders<'a> {
         Some(copy)
     }
 
+    /// Keeps a signal behind the last one of the same word, and behind the bytes that came with that. A word that is signalled more
+    /// than once says by a growing number how much has come. Without the order the number would fall again, and a greater one would
+    /// vouch for bytes of a put that is still under way.
+    fn order_signals(&self, lane: &Issuer<'_>) {
+        let more_than_once = self.way.room == 0 || matches!(self.traffic, Traffic::OneWay { .. });
+        if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
+            lane.fence();
+        }
+    }
+
     fn reason(&self, address: usize) -> Reason<'a> {
         Reason { call: self.call.name, address, needs: self.call.team.needed() }
     }
@@ -344,10 +354,7 @@ impl Wire for Leaders<'_> {
             // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
             // that the schedule may write to now, as `Wire` demands.
             return lane::issue(self.call.name, |lane| unsafe {
-                // The target may not have seen the last signal of this word, which must not come after this one.
-                if let Traffic::OneWay { .. } = self.traffic {
-                    lane.fence();
-                }
+                self.order_signals(lane);
                 lane.put_signal(start, kept, bytes, word, update);
             });
         }
@@ -355,7 +362,10 @@ impl Wire for Leaders<'_> {
             self.lent.set(self.lent.get() + bytes);
             // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
             // takes back what was lent.
-            return lane::issue(self.call.name, |lane| unsafe { lane.put_signal(start, from, bytes, word, update) });
+            return lane::issue(self.call.name, |lane| unsafe {
+                self.order_signals(lane);
+                lane.put_signal(start, from, bytes, word, update);
+            });
         }
         lane::issue(self.call.name, |lane| {
             // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
