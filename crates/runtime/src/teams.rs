@@ -5,6 +5,7 @@ pub(crate) mod hierarchy;
 pub(crate) mod leasing;
 pub(crate) mod live_contexts;
 pub(crate) mod members;
+pub(crate) mod numbered_handles;
 pub(crate) mod predefined_handles;
 pub(crate) mod span;
 pub(crate) mod team;
